@@ -1,4 +1,4 @@
-"""Speed of the repository map: cold, with a built index, warm, in a new process, and after a changed file.
+"""Speed of the repository map: cold, with a built index, warm, in a new process, and after two kinds of edit.
 
 usage: python -m benchmarks.repomap_speed DIR... [--aider PYTHON] [--query Q]
 
@@ -23,6 +23,7 @@ QUERY = "where is the cache of related objects filled and invalidated"
 OURS = """
 import json, os, resource, sys, time
 from pathlib import Path
+from tui_agent.context.repomap.indexer import definitions
 from tui_agent.context.repomap.repository_map import RepoMap
 root, cache, query = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 def cpu():
@@ -64,6 +65,13 @@ def touch(n):
     (root / some).write_bytes(data + b"\\n" * n)
     return m.map(query)
 said["after one touched file"] = middle([lambda n=n: touch(n) for n in range(1, 8)])
+name = next(
+    symbol.name for one in view.files for symbol in one.symbols if definitions([symbol]) and symbol.name.encode() not in data
+)
+def link(n):
+    (root / some).write_bytes(data + b"\\n%s\\n" % name.encode() * (n % 2))
+    return m.map(query)
+said["after an edit that links two files"] = middle([lambda n=n: link(n) for n in range(1, 8)])
 (root / some).write_bytes(data)
 said["files"] = view.total
 said["partial"] = view.partial

@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.options import GROUPS
 from tui_agent.cli.main import APP, VERBS, Verb, parser_for
-from tui_agent.cli.options import GROUPS
 from tui_agent.config.settings.environment_settings import EnvironmentsSettings
 from tui_agent.config.settings.layers import FALLBACKS, VARIABLES
 from tui_agent.config.settings.settings import (
@@ -46,7 +46,7 @@ API keys are never in configuration ([models.md](models.md#keys)). If a file has
 
 **In the app.** `/settings` lists every setting with its value and the source of the value; type to search, and press Enter to
 change one in your `config.toml`. If you edit the file in another way while the app is open, the app's lists show the
-change after the next start. `/keys` gives an action another key, names the conflicts before you save, and shows what your
+change after the next start; a new or changed model profile works at once with `/model NAME`. `/keys` gives an action another key, names the conflicts before you save, and shows what your
 terminal sends for a key. Comments in the file stay, and a value that is not valid is not written. `/theme` shows each theme
 while you choose. Without a choice it is `day` if the terminal reports a light background, else `night`; `beacon` and `ink` have
 a high contrast, `harbour` is for colour-blind eyes, and `terminal` uses the terminal's own colours.
@@ -58,13 +58,14 @@ notify-send or macOS instead, except over ssh; `bell` only rings; `off` does nei
 
 **Your own status line.** `[status] command = "~/bin/status"` runs the command when the session's facts change, at most once a second and
 for five seconds, with those facts as JSON on its standard input: `session`, `title`, `workspace`, `branch`, `model`, `policy`, `state`, `turn`,
-`context` (`tokens`, `window`, `share`) and `cost_usd`. The first line it prints is shown, without colours, in place of the pipeline.
+`context` (`tokens`, `window`, `share`), `cost_usd` and `cost_precision` (`exact`, `estimated`, or `partial`: at least this much). The first line it prints is shown, without colours, in place of the pipeline.
 
 **Remembered choices.** The app remembers the theme, the model and the side panes (F6) that you choose in it, the addresses of your own servers, and the policy of
 each project, in `choices.json` of the data folder. When the app starts again, in a terminal or a browser (`tui-agent serve`), it uses
-them for settings that none of the above sets; `tui-agent run` uses only the model. Options such as `--model` hold for one start. `bypass`
-is never remembered. `/new` starts with the remembered policy too. Approving a plan changes the policy of its session only:
-if you chose `plan`, the next session starts in `plan` again. A session that you open again keeps its own model and policy, but not `bypass`. To forget the choices, delete the file."""
+them for settings that none of the above sets; `tui-agent run` uses only the model. Options such as `--model` hold for one start. The app
+remembers the policies `ask` and `accept-edits`, and says so when you choose one. `plan` and `bypass` are never remembered: to start in `plan`, set
+`policy` in a configuration file. A policy that you switch to with Shift+Tab is remembered when you send a message in it; one that you choose in `/policy`
+or by approving a plan, at once. `/new` starts with the remembered policy too. A session that you open again keeps its own model and policy, but not `bypass`. To forget the choices, delete the file."""
 SETTINGS_TABLES: tuple[tuple[str, str, Any], ...] = (
     ("[models.NAME]", "Examples for vendors and local servers: [models.md](models.md).", ModelProfile),
     ("[budgets]", "", Budgets),

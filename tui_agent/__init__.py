@@ -1,6 +1,6 @@
 """tui_agent: a full-screen terminal coding agent that records every event.
 
-Contains only the version and imports nothing, so that `tui-agent --version` is as fast as starting Python.
+Imports nothing, so that `tui-agent --version` is as fast as starting Python.
 """
 
 __version__ = "0.1.0"

@@ -1,7 +1,6 @@
 """The program's entry point.
 
-Invariant: `--version` loads only this file and the version. Nothing is imported from the working folder, although
-`python -m` puts that folder first in `sys.path`.
+Invariant: `--version` loads only this file and the version, and nothing is imported from the working folder.
 """
 
 import os
@@ -9,6 +8,11 @@ import sys
 from importlib import import_module
 
 from tui_agent import __version__
+
+THREAD_GRACE_S = 0.5
+"""Time that a thread has to end when the program exits, in seconds."""
+EXIT_GRACE_S = 2.0
+"""Time that exit functions have to return, in seconds."""
 
 
 def main() -> int:
@@ -21,7 +25,27 @@ def main() -> int:
     status: int = import_module("tui_agent.cli.main").main(argv)
     # The interpreter collects garbage once more when it exits, which takes longer than the rest of the exit.
     import_module("gc").freeze()
+    end_despite_plugins(status)
     return status
+
+
+def end_despite_plugins(status: int) -> None:
+    """End the process at once if a plugin's function still runs in a thread, because Python would wait for it.
+
+    Otherwise limit the time of exit functions, which a plugin can register too.
+    """
+    threading = import_module("threading")
+    for thread in threading.enumerate():
+        if thread.daemon or thread is threading.main_thread():
+            continue
+        thread.join(THREAD_GRACE_S)
+        if thread.is_alive():
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    timer = threading.Timer(EXIT_GRACE_S, os._exit, (status,))
+    timer.daemon = True
+    timer.start()
 
 
 def leave_working_folder(path: list[str], package: str) -> None:

@@ -3,7 +3,7 @@
     async with open_session(Path("repo"), model="openai/MODEL", policy="accept-edits") as session:
         print(await session.ask("Why does the test fail?"))
 
-Invariant: this module only wraps `ports.session.Session`. `Conversation` implements that protocol too.
+Invariant: this module only wraps `ports.session.Session`, which `Conversation` implements too.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -16,7 +16,7 @@ from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session, read_text
 from tui_agent.protocol.base import MAIN_AGENT, CommandId, LongText, SessionId
 from tui_agent.protocol.commands import Command, SubmitPrompt
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, known_events
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.model import ModelResponded
@@ -24,6 +24,7 @@ from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextPart
 from tui_agent.protocol.settings import AgentState
+from tui_agent.session.headless_turn import block_text
 from tui_agent.wiring.session import open_session as open_local_session
 
 
@@ -35,7 +36,7 @@ class Conversation:
 
     @property
     def id(self) -> SessionId:
-        """The session's id. This module or the app can open the session again by its id."""
+        """The session's id, by which this module or the app can open it again."""
         return self._session.id
 
     def submit(self, command: Command) -> CommandId:
@@ -55,22 +56,21 @@ class Conversation:
         return await self._session.complete(command, arguments)
 
     async def aclose(self) -> None:
-        """Close the session. Leaving the `async with` block does this."""
+        """Close the session, as the end of the `async with` block does."""
         await self._session.aclose()
 
     async def run(self, prompt: str | Command) -> AsyncIterator[Envelope]:
-        """Send a message, a slash command or another command that starts a turn, and yield the events until its end.
+        """Send a message or a command, and yield the events of the turn that this starts, until the turn ends.
 
-        Raises `BudgetExceeded` or `UsageError` if the command is refused, `TuiAgentError` if the session ends first.
+        Raises `BudgetExceeded` or `UsageError` if the command is refused, and `TuiAgentError` if the session ends
+        before the turn does.
         """
         follower = self._session.follow()
         command_id = self._session.submit(SubmitPrompt(text=prompt) if isinstance(prompt, str) else prompt)
         is_begun = False
         try:
             while batch := await follower.next_batch():
-                for record in batch:
-                    if not isinstance(record, Envelope):
-                        continue
+                for record in known_events(batch):
                     is_begun = is_begun or record.cause == command_id
                     if not is_begun:
                         continue
@@ -90,10 +90,12 @@ class Conversation:
                             )
         finally:
             follower.close()
-        raise TuiAgentError("The session ended before the turn did.")
+        raise TuiAgentError("The session ended during the turn.")
 
     async def ask(self, prompt: str) -> str:
         """Send a message, wait until the turn ends, and return the text of the last answer.
+
+        For a slash command that starts no turn, return what it prints.
 
         Raises `TuiAgentError` with the reason if the turn does not finish.
         """
@@ -102,6 +104,8 @@ class Conversation:
             match event.payload:
                 case ModelResponded(parts=parts) if event.agent == MAIN_AGENT:
                     texts = [part.text for part in parts if isinstance(part, TextPart)] or texts
+                case CommandRan(sends=False, display=display):
+                    texts = ["\n".join(block_text(block) for block in display)]
                 case TurnFinished(reason=reason, detail=detail) if reason != "finished":
                     raise TuiAgentError(detail or f"The turn ended: {reason}.")
         return "".join([await self.read_text(text) for text in texts]).strip()
@@ -130,11 +134,16 @@ async def open_session(
 ) -> AsyncIterator[Conversation]:
     """Open or create a session in a workspace, and close it at the end.
 
-    Without options, the user's configuration applies. `session` is the id of a session to open or create;
-    `continue_latest` opens the newest session of the workspace. With `answers_requests`, the program itself answers
-    permission requests and questions with `submit`; otherwise, calls that need approval are denied. `max_iterations`
-    and `timeout_seconds` limit each turn, and `max_cost_usd` limits the session. Raises `ConfigError`, `SessionLocked`
-    or `StoreError` before anything runs.
+    Without options, the user's configuration applies.
+
+    `session`: id of a session to open or create.
+    `continue_latest`: open the newest session of the workspace.
+    `answers_requests`: the program answers permission requests and questions with `submit`; otherwise calls that need
+    approval are denied.
+    `max_iterations`, `timeout_seconds`: limits of each turn.
+    `max_cost_usd`: limit of the session.
+
+    Raises `ConfigError`, `SessionLocked` or `StoreError` before anything runs.
     """
     options = SessionOptions(
         cwd=workspace,

@@ -1,7 +1,6 @@
 """Entry point of the engine process.
 
-Invariant: this module imports nothing slow, so that `load_module` can import everything else with garbage collection
-paused.
+Invariant: this module imports nothing slow.
 """
 
 import select
@@ -11,7 +10,7 @@ from tui_agent.lazy_import import load_module
 
 
 def main() -> int:
-    """Serve one session and return the exit status. Nothing else is loaded until the options have arrived."""
+    """Serve one session and return the exit status; nothing else is loaded until the options have arrived."""
     select.select([sys.stdin], [], [])
     status: int = load_module("tui_agent.wiring.engine_main").main()
     return status

@@ -27,13 +27,16 @@
 Every message says what happened, to which file, session or other thing, and what to do.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 _SENTENCE_ENDS = (".", "!", "?", ":", "…", '."', ".)", ".`")
 
 
 class TuiAgentError(Exception):
     """Base class of every exception that tui-agent itself raises.
 
-    `hint` is one sentence that tells the user what to do. It is shown after the message.
+    `hint`: a sentence, shown after the message, that tells the user what to do.
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
@@ -49,7 +52,7 @@ class TuiAgentError(Exception):
 
 
 class UsageError(TuiAgentError):
-    """The command line or a slash command was used wrongly."""
+    """The command line, a slash command or a client's request was used wrongly, or is refused."""
 
 
 class BudgetExceeded(TuiAgentError):
@@ -61,7 +64,7 @@ class ConfigError(TuiAgentError):
 
 
 class CaseRefused(ConfigError):
-    """A case of an evaluation cannot run under any arm, because its checks pass before the agent acts."""
+    """A case of an evaluation is not run, because its checks pass even before the agent acts."""
 
 
 class StoreError(TuiAgentError):
@@ -105,19 +108,19 @@ class AgentLoopDetected(TuiAgentError):
 
 
 class ToolError(TuiAgentError):
-    """A tool call failed. The message is written for the model."""
+    """A tool call failed; the message is for the model."""
 
 
 class ToolCrash(ToolError):
-    """The code of a tool failed, not the tool's task. The message names the tool and its plugin."""
+    """A tool's own code failed with an unexpected error; the message names the tool and its plugin."""
 
 
 class ToolUnavailable(ToolError):
-    """The server of a tool is not running. The message says why."""
+    """The server of a tool is not running; the message says why."""
 
 
 class LoginNeeded(TuiAgentError):
-    """An MCP server needs a login. No login is saved, or the server no longer accepts the saved login."""
+    """An MCP server needs a login, because none is saved or the saved one is no longer accepted."""
 
     def __init__(self, server: str) -> None:
         super().__init__(f"needs login: tui-agent mcp login {server}")
@@ -128,7 +131,7 @@ class EnvironmentFault(TuiAgentError):
 
 
 class EnvironmentLost(EnvironmentFault):
-    """The machine or container is gone, or its provider does not answer. The same work can succeed on a new machine."""
+    """The machine or container is gone, or its provider does not answer; a new machine can work."""
 
 
 class StaleFile(EnvironmentFault):
@@ -145,3 +148,15 @@ class PluginError(TuiAgentError):
 
 class ScriptError(TuiAgentError):
     """A scripted model got a request that its script does not expect."""
+
+
+@contextmanager
+def os_errors_as(kind: type[TuiAgentError], problem: str, *, hint: str = "") -> Iterator[None]:
+    """Convert an `OSError` that the `with` block raises to an exception of the class `kind`.
+
+    The message of the new exception is `problem` and the system's reason.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{problem}: {error.strerror or error}.", hint=hint) from error

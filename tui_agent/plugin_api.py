@@ -5,6 +5,8 @@ A plugin is a package (a folder with `__init__.py`) or a single module. It conta
 `@hook` and so on, or a function `register(api: PluginApi) -> None`, or both. Importing a plugin must do nothing.
 `register` runs in the engine's process when the plugin is loaded, and registers objects such as tools. Each object is
 stored with the plugin's name, so that it can be listed, traced and disabled.
+
+A name that is imported as itself (`import Tool as Tool`) belongs to the API.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -13,104 +15,157 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from tui_agent.config.extensions.note_files import MAX_BYTES as NOTE_BYTES
-from tui_agent.config.extensions.note_files import extract_title as title_of_note
-from tui_agent.config.extensions.note_files import list_note_locations, read_note
-from tui_agent.config.settings.extras import install_hint
-from tui_agent.config.small_files import replace_private
-from tui_agent.errors import BlobNotFound, EnvironmentFault, PluginError, StaleFile, ToolError
-from tui_agent.folds import actions
+from tui_agent.config.extensions import note_files
+from tui_agent.config.extensions.note_files import list_note_locations as list_note_locations
+from tui_agent.config.extensions.note_files import read_note as read_note
+from tui_agent.config.settings.extras import install_hint as install_hint
+from tui_agent.config.small_files import replace_private as replace_private
+from tui_agent.errors import BlobNotFound as BlobNotFound
+from tui_agent.errors import EnvironmentFault as EnvironmentFault
+from tui_agent.errors import PluginError as PluginError
+from tui_agent.errors import StaleFile as StaleFile
+from tui_agent.errors import ToolError as ToolError
+from tui_agent.folds import actions as actions
 from tui_agent.folds.actions import AnyAction, build_tool_calls
-from tui_agent.folds.session.view import SessionStateView
-from tui_agent.folds.text.charset import DecodedText, decode_text, encode_text
-from tui_agent.folds.text.control_sequences import strip_control_sequences
-from tui_agent.folds.text.glob import compile_path_pattern
-from tui_agent.folds.text.line_diff import LineDiff, diff_lines
-from tui_agent.folds.text.word_forms import split_text as word_forms
-from tui_agent.folds.text.word_forms import strip_accents
-from tui_agent.plugin_functions import FunctionTool, command, hook, oracle, pane, tool, verifier
-from tui_agent.ports.agent import (
-    Action,
-    Agent,
-    AskModel,
-    CallTools,
-    Finish,
-    ModelQuery,
-    Reject,
-    SayMessage,
-)
-from tui_agent.ports.artifact import is_artifact, read_artifact
-from tui_agent.ports.command import CommandAnswer
-from tui_agent.ports.delegate import DelegateReport, Delegates, DelegateTask
-from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileContent, FileInfo, PipedProcess
-from tui_agent.ports.hook import HOOK_EVENTS, HookAnswer
-from tui_agent.ports.job import JobReport, Jobs
-from tui_agent.ports.middleware import Fragment, Middleware, ToolNext, TurnContext
-from tui_agent.ports.model import (
-    FinishChunk,
-    ModelChunk,
-    ModelClient,
-    ModelFault,
-    ModelNext,
-    ModelReply,
-    ModelRequest,
-    ReasoningChunk,
-    TextChunk,
-    ToolCallChunk,
-    UsageChunk,
-)
-from tui_agent.ports.program import Programs
-from tui_agent.ports.repomap import MapRequest, RenderedMap
-from tui_agent.ports.tool import Answer, Preview, Service, Tool, ToolContext, ToolResult, ToolSpec
-from tui_agent.ports.verdict import Verdict
-from tui_agent.protocol.artifacts import Artifact, left_out_note, shorten_text, stored_artifact_id
-from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, Payload, text_preview
-from tui_agent.protocol.display import (
-    CustomBlock,
-    DiffBlock,
-    DisplayBlock,
-    ImageBlock,
-    JsonBlock,
-    MarkdownBlock,
-    TableBlock,
-    TerminalBlock,
-    TextBlock,
-    TreeBlock,
-    TreeNode,
-)
-from tui_agent.protocol.effects import (
-    Effect,
-    InternalEffect,
-    NetworkEffect,
-    ReadEffect,
-    RunEffect,
-    WriteEffect,
-)
-from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
-from tui_agent.protocol.events.eval import TestFinished
-from tui_agent.protocol.events.files import FileChanged, FileRead
-from tui_agent.protocol.events.plugin import PluginEvent
-from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
-from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage, image_type
-from tui_agent.protocol.settings import ModelInfo, PolicyName
-from tui_agent.protocol.unicode_text import escape_unprintable, format_count
-from tui_agent.units import (
-    describe_line_changes,
-    format_bytes,
-    format_duration,
-    format_number,
-    format_time_limit,
-)
+from tui_agent.folds.session.todo import DONE_STATUSES as DONE_STATUSES
+from tui_agent.folds.session.todo import format_todo_item as format_todo_item
+from tui_agent.folds.session.view import SessionStateView as SessionStateView
+from tui_agent.folds.text import word_forms as text_forms
+from tui_agent.folds.text.charset import DecodedText as DecodedText
+from tui_agent.folds.text.charset import decode_text as decode_text
+from tui_agent.folds.text.charset import encode_text as encode_text
+from tui_agent.folds.text.control_sequences import strip_control_sequences as strip_control_sequences
+from tui_agent.folds.text.glob import compile_path_pattern as compile_path_pattern
+from tui_agent.folds.text.glob import other_folder_hint as other_folder_hint
+from tui_agent.folds.text.glob import relative_path_pattern as relative_path_pattern
+from tui_agent.folds.text.line_diff import LineDiff as LineDiff
+from tui_agent.folds.text.line_diff import diff_lines as diff_lines
+from tui_agent.folds.text.numbered_lines import notes_on_cut_lines as notes_on_cut_lines
+from tui_agent.folds.text.numbered_lines import notes_on_text as notes_on_text
+from tui_agent.folds.text.numbered_lines import number_lines as number_lines
+from tui_agent.folds.text.word_forms import strip_accents as strip_accents
+from tui_agent.plugin_functions import FunctionTool as FunctionTool
+from tui_agent.plugin_functions import command as command
+from tui_agent.plugin_functions import hook as hook
+from tui_agent.plugin_functions import oracle as oracle
+from tui_agent.plugin_functions import pane as pane
+from tui_agent.plugin_functions import tool as tool
+from tui_agent.plugin_functions import verifier as verifier
+from tui_agent.ports.agent import Action as Action
+from tui_agent.ports.agent import Agent as Agent
+from tui_agent.ports.agent import AskModel as AskModel
+from tui_agent.ports.agent import CallTools as CallTools
+from tui_agent.ports.agent import Finish as Finish
+from tui_agent.ports.agent import ModelQuery as ModelQuery
+from tui_agent.ports.agent import Reject as Reject
+from tui_agent.ports.agent import SayMessage as SayMessage
+from tui_agent.ports.artifact import is_artifact as is_artifact
+from tui_agent.ports.artifact import read_artifact as read_artifact
+from tui_agent.ports.command import CommandAnswer as CommandAnswer
+from tui_agent.ports.delegate import DelegateReport as DelegateReport
+from tui_agent.ports.delegate import Delegates as Delegates
+from tui_agent.ports.delegate import DelegateTask as DelegateTask
+from tui_agent.ports.environment import Environment as Environment
+from tui_agent.ports.environment import ExecResult as ExecResult
+from tui_agent.ports.environment import ExecSpec as ExecSpec
+from tui_agent.ports.environment import FileContent as FileContent
+from tui_agent.ports.environment import FileInfo as FileInfo
+from tui_agent.ports.environment import PipedProcess as PipedProcess
+from tui_agent.ports.hook import HOOK_EVENTS as HOOK_EVENTS
+from tui_agent.ports.hook import HookAnswer as HookAnswer
+from tui_agent.ports.job import JobReport as JobReport
+from tui_agent.ports.job import Jobs as Jobs
+from tui_agent.ports.middleware import Fragment as Fragment
+from tui_agent.ports.middleware import Middleware as Middleware
+from tui_agent.ports.middleware import ToolNext as ToolNext
+from tui_agent.ports.middleware import TurnContext as TurnContext
+from tui_agent.ports.model import FinishChunk as FinishChunk
+from tui_agent.ports.model import ModelChunk as ModelChunk
+from tui_agent.ports.model import ModelClient as ModelClient
+from tui_agent.ports.model import ModelFault as ModelFault
+from tui_agent.ports.model import ModelNext as ModelNext
+from tui_agent.ports.model import ModelReply as ModelReply
+from tui_agent.ports.model import ModelRequest as ModelRequest
+from tui_agent.ports.model import ReasoningChunk as ReasoningChunk
+from tui_agent.ports.model import TextChunk as TextChunk
+from tui_agent.ports.model import ToolCallChunk as ToolCallChunk
+from tui_agent.ports.model import UsageChunk as UsageChunk
+from tui_agent.ports.program import Programs as Programs
+from tui_agent.ports.repomap import MapRequest as MapRequest
+from tui_agent.ports.repomap import RenderedMap as RenderedMap
+from tui_agent.ports.tool import Answer as Answer
+from tui_agent.ports.tool import Preview as Preview
+from tui_agent.ports.tool import Service
+from tui_agent.ports.tool import Tool as Tool
+from tui_agent.ports.tool import ToolContext as ToolContext
+from tui_agent.ports.tool import ToolResult as ToolResult
+from tui_agent.ports.tool import ToolSpec as ToolSpec
+from tui_agent.ports.verdict import Verdict as Verdict
+from tui_agent.protocol.artifacts import Artifact as Artifact
+from tui_agent.protocol.artifacts import left_out_note as left_out_note
+from tui_agent.protocol.artifacts import shorten_text as shorten_text
+from tui_agent.protocol.artifacts import stored_artifact_id as stored_artifact_id
+from tui_agent.protocol.base import BlobText as BlobText
+from tui_agent.protocol.base import FrozenModel as FrozenModel
+from tui_agent.protocol.base import JsonMap as JsonMap
+from tui_agent.protocol.base import LongText as LongText
+from tui_agent.protocol.base import Payload
+from tui_agent.protocol.base import text_preview as text_preview
+from tui_agent.protocol.display import CustomBlock as CustomBlock
+from tui_agent.protocol.display import DiffBlock as DiffBlock
+from tui_agent.protocol.display import DisplayBlock as DisplayBlock
+from tui_agent.protocol.display import ImageBlock as ImageBlock
+from tui_agent.protocol.display import JsonBlock as JsonBlock
+from tui_agent.protocol.display import MarkdownBlock as MarkdownBlock
+from tui_agent.protocol.display import TableBlock as TableBlock
+from tui_agent.protocol.display import TerminalBlock as TerminalBlock
+from tui_agent.protocol.display import TextBlock as TextBlock
+from tui_agent.protocol.display import TreeBlock as TreeBlock
+from tui_agent.protocol.display import TreeNode as TreeNode
+from tui_agent.protocol.effects import Effect as Effect
+from tui_agent.protocol.effects import InternalEffect as InternalEffect
+from tui_agent.protocol.effects import NetworkEffect as NetworkEffect
+from tui_agent.protocol.effects import ReadEffect as ReadEffect
+from tui_agent.protocol.effects import RunEffect as RunEffect
+from tui_agent.protocol.effects import WriteEffect as WriteEffect
+from tui_agent.protocol.envelope import Envelope as Envelope
+from tui_agent.protocol.events.context import RepomapBuilt as RepomapBuilt
+from tui_agent.protocol.events.context import RepomapUsed as RepomapUsed
+from tui_agent.protocol.events.eval import TestFinished as TestFinished
+from tui_agent.protocol.events.files import FileChanged as FileChanged
+from tui_agent.protocol.events.files import FileRead as FileRead
+from tui_agent.protocol.events.plugin import PluginEvent as PluginEvent
+from tui_agent.protocol.events.todo import TodoItem as TodoItem
+from tui_agent.protocol.events.todo import TodoStatus as TodoStatus
+from tui_agent.protocol.events.todo import TodoUpdated as TodoUpdated
+from tui_agent.protocol.parts import Content as Content
+from tui_agent.protocol.parts import ImageContent as ImageContent
+from tui_agent.protocol.parts import TextContent as TextContent
+from tui_agent.protocol.parts import ToolCallPart as ToolCallPart
+from tui_agent.protocol.parts import Usage as Usage
+from tui_agent.protocol.parts import image_type as image_type
+from tui_agent.protocol.settings import ModelInfo as ModelInfo
+from tui_agent.protocol.settings import PolicyName
+from tui_agent.protocol.unicode_text import escape_unprintable as escape_unprintable
+from tui_agent.protocol.unicode_text import format_count as format_count
+from tui_agent.units import describe_line_changes as describe_line_changes
+from tui_agent.units import format_bytes as format_bytes
+from tui_agent.units import format_duration as format_duration
+from tui_agent.units import format_number as format_number
+from tui_agent.units import format_time_limit as format_time_limit
 
 API_VERSION = 1
+
+NOTE_BYTES = note_files.MAX_BYTES
+title_of_note = note_files.extract_title
+word_forms = text_forms.split_text
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
 class PluginApi(Protocol):
-    """The argument of a plugin's `register` function. Registering a name twice raises `PluginError`."""
+    """The argument of a plugin's `register` function. Raises `PluginError` if a name is registered twice."""
 
     @property
     def plugin(self) -> str:
@@ -142,14 +197,19 @@ class PluginApi(Protocol):
         ...
 
     def environment(self, name: str, make: Callable[[Path], Environment], *, description: str = "") -> None:
-        """Register an environment for commands and files. `make` gets the workspace; `start` is called afterwards."""
+        """Register an environment for commands and files.
+
+        `make`: gets the workspace's folder and returns the environment, whose `start` is called afterwards.
+        """
         ...
 
     def policy_table(self, path: str) -> None:
         """Register a TOML file that describes programs for the policy; see docs/program-tables.md.
 
-        The file can add programs. For programs that the policy knows, it can only add effects, so that the policy asks
-        more often. `path` is relative to the plugin's folder, or absolute.
+        The file can describe new programs. For a program that the policy already knows, the file can only add effects,
+        so that the policy asks more often.
+
+        `path`: relative to the plugin's folder, or absolute.
         """
         ...
 
@@ -164,8 +224,8 @@ class PluginApi(Protocol):
     ) -> None:
         """Add a language to the repository map, for files with these suffixes (without a dot).
 
-        `patterns`: pairs of a kind (`"function"`, `"class"`) and a regular expression with a group `name`; `^` matches at
-        the start of each line. `grammar`: `"module:function"`, a function of an installed package that returns a
+        `patterns`: pairs of a kind (`"function"`, `"class"`) and a regular expression with a group `name`; `^` matches
+        at the start of each line. `grammar`: `"module:function"`, a function of an installed package that returns a
         tree-sitter grammar. `query`: a tree-sitter query that captures `@name`, and the whole definition by its kind,
         such as `@function`. The patterns are used if the grammar cannot be loaded.
         """
@@ -174,9 +234,10 @@ class PluginApi(Protocol):
     def hook(self, event: str, target: Callable[..., object]) -> None:
         """Call `target` for every event of a kind, or at a hook event.
 
-        If `event` is a kind such as `tool.finished`, `target` is called after each event of this kind is stored, and its
-        return value is ignored. If `event` is one of `HOOK_EVENTS`, `target` must be an `async` function that takes a dict
-        and returns a `HookAnswer` or None.
+        Event kind, such as `tool.finished`: `target` is called after each event of this kind is stored, and its return
+        value is ignored.
+        Hook event, one of `HOOK_EVENTS`: `target` is an `async` function that takes a dict and returns a `HookAnswer`
+        or None.
         """
         ...
 
@@ -191,10 +252,10 @@ class PluginApi(Protocol):
     ) -> None:
         """Register a slash command, such as `/standup`.
 
-        `await function(text, state)` gets the text after the name and the session's state. It returns a text, a display
-        block or a `CommandAnswer`. A text is sent to the agent as the user's message; a display block is shown to the
-        user. `arguments` is a hint for the user, such as `[DATE]`. `complete(text, state)` returns a list of
-        completions for the text typed so far; its time limit is one second.
+        `function(text, state)`: an `async` function of the text after the name and the session's state. It returns a
+        text for the agent, a display block for the user, or a `CommandAnswer`.
+        `arguments`: a hint for the user, such as `[DATE]`.
+        `complete(text, state)`: returns completions for the text typed so far, within one second.
         """
         ...
 
@@ -207,7 +268,11 @@ class PluginApi(Protocol):
         ...
 
     def key(self, name: str, help: str = "") -> str:
-        """Return a secret, such as `ACME_API_KEY`, from the environment or the user's stored keys; empty if there is none."""
+        """Return a secret from the environment or the user's stored keys; empty if neither has it.
+
+        `name`: name of a variable, such as `ACME_API_KEY`.
+        `help`: what the key is for.
+        """
         ...
 
     def oracle(self, name: str, function: Callable[..., Awaitable[object]]) -> None:
@@ -297,8 +362,8 @@ class BaseMiddleware:
 def act(state: SessionStateView, *wanted: AnyAction) -> Action:
     """Convert named actions such as `actions.CmdRun(command="make")` to the return value of an agent's `step`.
 
-    Actions that use tools become tool calls, in order. If there are none, the last action becomes a message, a finish
-    or a rejection.
+    Actions that use tools become tool calls, in order. If no action uses a tool, the last action becomes a message, a
+    finish or a rejection.
     """
     calls = build_tool_calls(wanted, state.todo)
     match wanted[-1] if wanted and not calls else None:
@@ -339,151 +404,9 @@ def last_read_digest(content: FileContent, state: SessionStateView) -> str:
 def require_current_read(content: FileContent, state: SessionStateView, *, reader: str = "read_file") -> None:
     """Raise a `ToolError` if the session has not read the file with its present content.
 
-    `reader` is the name of the tool that reads such files.
+    `reader`: name of the tool that the error tells the model to use.
     """
     digest = last_read_digest(content, state)
     if digest != content.digest:
         why = "has changed since it was read" if digest else "has not been read in this session"
         raise ToolError(f"{content.path} {why}.", hint=f"Read it with {reader} first.")
-
-
-__all__ = [
-    "API_VERSION",
-    "HOOK_EVENTS",
-    "NOTE_BYTES",
-    "Action",
-    "Agent",
-    "Answer",
-    "Artifact",
-    "AskModel",
-    "BaseMiddleware",
-    "BaseTool",
-    "BlobNotFound",
-    "BlobText",
-    "CallTools",
-    "CommandAnswer",
-    "Content",
-    "CustomBlock",
-    "DecodedText",
-    "DelegateReport",
-    "DelegateTask",
-    "Delegates",
-    "DiffBlock",
-    "DisplayBlock",
-    "Effect",
-    "Envelope",
-    "Environment",
-    "EnvironmentFault",
-    "ExecResult",
-    "ExecSpec",
-    "FileChanged",
-    "FileContent",
-    "FileInfo",
-    "FileRead",
-    "Finish",
-    "FinishChunk",
-    "Fragment",
-    "FrozenModel",
-    "FunctionTool",
-    "HookAnswer",
-    "ImageBlock",
-    "ImageContent",
-    "InternalEffect",
-    "JobReport",
-    "Jobs",
-    "JsonBlock",
-    "JsonMap",
-    "LineDiff",
-    "LongText",
-    "MapRequest",
-    "MarkdownBlock",
-    "Middleware",
-    "ModelChunk",
-    "ModelClient",
-    "ModelFault",
-    "ModelInfo",
-    "ModelNext",
-    "ModelQuery",
-    "ModelReply",
-    "ModelRequest",
-    "NetworkEffect",
-    "PipedProcess",
-    "PluginApi",
-    "PluginError",
-    "PluginEvent",
-    "Preview",
-    "Programs",
-    "ReadEffect",
-    "ReasoningChunk",
-    "Reject",
-    "RenderedMap",
-    "RepomapBuilt",
-    "RepomapUsed",
-    "RunEffect",
-    "SayMessage",
-    "SessionStateView",
-    "SessionTool",
-    "StaleFile",
-    "TableBlock",
-    "TerminalBlock",
-    "TestFinished",
-    "TextBlock",
-    "TextChunk",
-    "TextContent",
-    "TodoItem",
-    "TodoStatus",
-    "TodoUpdated",
-    "Tool",
-    "ToolCallChunk",
-    "ToolCallPart",
-    "ToolContext",
-    "ToolError",
-    "ToolNext",
-    "ToolResult",
-    "ToolSpec",
-    "TreeBlock",
-    "TreeNode",
-    "TurnContext",
-    "Usage",
-    "UsageChunk",
-    "Verdict",
-    "WriteEffect",
-    "act",
-    "actions",
-    "command",
-    "compile_path_pattern",
-    "decode_text",
-    "describe_line_changes",
-    "diff_lines",
-    "encode_text",
-    "escape_unprintable",
-    "format_bytes",
-    "format_count",
-    "format_duration",
-    "format_number",
-    "format_time_limit",
-    "hook",
-    "image_type",
-    "install_hint",
-    "is_artifact",
-    "last_read_digest",
-    "left_out_note",
-    "list_note_locations",
-    "load_spec",
-    "oracle",
-    "pane",
-    "read_artifact",
-    "read_note",
-    "replace_private",
-    "require_current_read",
-    "shorten_text",
-    "stored_artifact_id",
-    "strip_accents",
-    "strip_control_sequences",
-    "text_preview",
-    "text_result",
-    "title_of_note",
-    "tool",
-    "verifier",
-    "word_forms",
-]

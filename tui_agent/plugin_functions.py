@@ -1,7 +1,6 @@
 """Decorators that turn a single function into a tool, hook, command, pane, oracle or verifier of a plugin.
 
-Invariant: the function itself is unchanged. The model's description of a tool comes only from its signature and
-docstring.
+Invariant: the function itself is unchanged.
 """
 
 import inspect
@@ -54,7 +53,7 @@ class Registry(Protocol):
 
 
 class FunctionTool:
-    """A tool made from a function by `@tool`. Tests can call the object like the function."""
+    """A tool made from a function by `@tool`; tests can call the object like the function."""
 
     def __init__(
         self,
@@ -77,11 +76,11 @@ class FunctionTool:
         api.tool(self)
 
     def target(self, args: BaseModel) -> str:
-        """Return the text that the call's row shows."""
+        """Return the text that the app shows for a call, such as a path or a command."""
         return self._target(**_arguments(args))
 
     def effects(self, args: BaseModel) -> tuple[Effect, ...]:
-        """Return the declared effects of a call."""
+        """Return the effects of a call, as declared in `@tool`."""
         return tuple(self._effects(**_arguments(args)))
 
     async def preview(self, args: BaseModel, env: Environment) -> Preview:
@@ -89,19 +88,41 @@ class FunctionTool:
         return Preview(())
 
     async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:
-        """Call the function, in a thread if it is not `async`. If it returns a text, that is the result for the model."""
+        """Call the function, in a thread if it is not `async`. A text that the function returns is the result for the
+        model.
+        """
         call = partial(self.function, **_arguments(args))
         if self._takes_context:
             call = partial(call, ctx=ctx)
-        result = (
-            await call() if inspect.iscoroutinefunction(self.function) else await to_thread.run_sync(call)
-        )
+        if inspect.iscoroutinefunction(self.function):
+            result = await call()
+        else:
+            try:
+                result = await to_thread.run_sync(_run_in_thread, call)
+            except _ErrorInThread as raised:
+                raise raised.error from raised.error.__cause__
         if isinstance(result, str):
             first = result.strip().partition("\n")[0]
             return ToolResult(True, (TextContent(text=result),), first[:_SUMMARY_CHARS])
         if isinstance(result, ToolResult):
             return result
         raise PluginError(f"it returned {type(result).__name__}; return a text or a ToolResult")
+
+
+class _ErrorInThread(Exception):
+    """Wraps an error raised in a thread, because some errors, such as `GeneratorExit`, cannot pass from a thread to its
+    caller."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+def _run_in_thread(call: Callable[[], object]) -> object:
+    try:
+        return call()
+    except BaseException as error:
+        raise _ErrorInThread(error) from error
 
 
 class FunctionHook:
@@ -166,7 +187,7 @@ class Fold(Protocol):
 
 
 class FunctionPane:
-    """A pane made from a function by `@pane`. Tests can call the object like the function."""
+    """A pane made from a function by `@pane`; tests can call the object like the function."""
 
     def __init__(self, function: Callable[[Any], object], fold: Callable[[], Fold]) -> None:
         self.function = function
@@ -201,11 +222,11 @@ def tool(
 ) -> Callable[[Callable[..., object]], FunctionTool]:
     """Make a tool from a function; its name, docstring and annotated parameters describe the tool to the model.
 
-    A parameter `ctx` gets the `ToolContext`. Declare the effects of a call in one of three ways. `reads` and `writes`
-    (paths), `connects` (host names) and `runs` (commands for bash) are names of parameters. `internal` is a word for
-    the part of the session that the tool changes. `effects` is a function that returns the effects; it has the same
-    parameters except `ctx`. `target` is a function with these parameters that returns the text in the call's row; the
-    default text is the first declared parameter. Raises `PluginError` if no effects are declared.
+    A parameter `ctx` gets the `ToolContext`. Raises `PluginError` if no effects are declared.
+    `reads`, `writes`, `connects`, `runs`: names of parameters with paths, host names or commands for bash.
+    `internal`: word for the part of the session that the tool changes.
+    `effects`: function of the parameters, except `ctx`, that returns the effects.
+    `target`: function of the same parameters that returns the text shown for a call (default: the first declared one).
     """
     declared = {
         "reads": _names(reads),
@@ -219,7 +240,7 @@ def tool(
         if not any((*declared.values(), internal, effects)):
             raise PluginError(
                 f"{label} does not declare its effects.",
-                hint="Declare reads, writes, connects, runs, internal or effects in @tool(…).",
+                hint="Declare `reads`, `writes`, `connects`, `runs`, `internal` or `effects` in `@tool(…)`.",
             )
         args = _arguments_model(function, label)
         for names in declared.values():
@@ -247,9 +268,9 @@ def tool(
 
 
 def hook(event: str) -> Callable[[Callable[..., object]], FunctionHook]:
-    """Make a hook from a function: call it for every event of a kind such as `"tool.finished"`, or at a hook event.
+    """Make a hook from a function.
 
-    See `PluginApi.hook`.
+    `event`: a kind of event, such as `"tool.finished"`, or a hook event; see `PluginApi.hook`.
     """
     return lambda function: FunctionHook(function, event)
 
@@ -259,9 +280,7 @@ def command(
 ) -> Callable[[Callable[..., Awaitable[object]]], FunctionCommand]:
     """Make a slash command from an `async` function of the typed arguments and the session's state.
 
-    See `PluginApi.command`.
-
-    Without `help`, the first line of the docstring is used.
+    Without `help`, the first line of the function's docstring is the help text. See `PluginApi.command`.
     """
 
     def decorate(function: Callable[..., Awaitable[object]]) -> FunctionCommand:
@@ -284,8 +303,10 @@ def verifier(function: Callable[..., Awaitable[object]]) -> FunctionOffer:
 def pane(fold: Callable[[], Fold]) -> Callable[[Callable[[Any], object]], FunctionPane]:
     """Make a pane from a function in `folds.py` that gets the fold's view and returns a text or display blocks.
 
-    `fold` is a class with a constructor without arguments. Its `apply(event)` gets each event of the session's branch
-    as an `Envelope`, without the streamed pieces of answers. Its `view()` returns the data for the function.
+    `fold`: a class with a constructor without arguments.
+    `fold.apply(event)`: gets each event of the session's branch, without the streamed pieces of answers.
+    `fold.view()`: returns the data for the function.
+
     plugin.toml lists the names of the panes.
     """
     return lambda function: FunctionPane(function, fold)

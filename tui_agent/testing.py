@@ -3,7 +3,7 @@
 Add `pytest_plugins = ["tui_agent.testing"]` to the plugin's `conftest.py`; then tests can use the fixture
 `plugin_session`.
 
-Invariant: a session does not read or write the user's own files. Home, configuration and data are temporary folders.
+Invariant: a session does not read or write the user's own files.
 """
 
 import json
@@ -21,22 +21,23 @@ import anyio
 import pytest
 
 from tui_agent.api import open_session
-from tui_agent.cli.plugin_trial import SIDE_WIDTH, pane_rows
+from tui_agent.cli.plugins.trial import SIDE_WIDTH, pane_rows
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_host.bundled import golden_log
 from tui_agent.plugin_host.discover import plugins_at
-from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
-from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.parts import text_previews
 from tui_agent.protocol.settings import PolicyName
 from tui_agent.store.log_repair import EVENTS_FILE
 
 TIME_LIMIT_S = 60.0
 UPDATE_GOLDEN = "UPDATE_GOLDEN"
-"""Environment variable: if set, `check_golden_log` writes its file."""
+"""Name of an environment variable. If the variable is set, `check_golden_log` writes the golden log instead of
+comparing it."""
 _LEFT_OUT = frozenset(
     {
         "agent.state_changed",
@@ -49,9 +50,9 @@ _LEFT_OUT = frozenset(
         "session.titled",
     }
 )
-"""Kinds of events that are not in a golden log, because they say more about the program than about the plugin."""
+"""Kinds of events that are not in a golden log, because they depend on the program more than on the plugin."""
 _VARYING = frozenset({"digest", "duration_ms", "first_token_ms", "provider_id", "usage"})
-"""Fields of events that differ between runs or versions of the program. They are not in a golden log."""
+"""Fields of events that are not in a golden log, because they differ between runs or versions of the program."""
 _ID = re.compile(r"\b([a-z]{3,4})_[0-9a-f]{12}\b")
 
 
@@ -68,7 +69,7 @@ class CallResult:
 
 
 class PluginSession:
-    """Runs sessions with one plugin. Every method call runs a new session in the same workspace."""
+    """Runs sessions with one plugin. Each call of `call` or `run` opens a new session in the same workspace."""
 
     def __init__(self, plugin: Path, folder: Path, golden: Path) -> None:
         self.plugin = plugin
@@ -89,7 +90,7 @@ class PluginSession:
         """
         events = self.run([{"calls": [{tool: arguments}]}, {"text": "Done."}], policy=policy)
         end = next(event.payload for event in events if isinstance(event.payload, ToolFinished))
-        text = "\n".join(text_preview(part.text) for part in end.content if isinstance(part, TextContent))
+        text = "\n".join(text_previews(end.content))
         return CallResult(end.status, text, end.summary, end.display, end.data)
 
     def run(
@@ -101,7 +102,8 @@ class PluginSession:
     ) -> list[Envelope]:
         """Send a message or slash command, let a scripted model give `answers`, and return the session's events.
 
-        An event's `payload` says what happened, as in hooks and folds. An answer is a dict such as `{"text": "Hi."}`. Raises `PluginError` if the plugin fails.
+        An answer is a dict such as `{"text": "Hi."}`. An event's `payload` says what happened. Raises `PluginError` if
+        the plugin fails.
         """
         script = self._folder / "answers.yaml"
         script.write_text(json.dumps({"answers": list(answers)}), encoding="utf-8")  # JSON is YAML
@@ -113,10 +115,11 @@ class PluginSession:
         return self._events
 
     def check_golden_log(self, name: str) -> None:
-        """Compare the last session's events, from the message on, with the file `golden/NAME.jsonl` beside the tests.
+        """Compare the last session's events, from its message on, with `golden/NAME.jsonl` beside the tests.
 
-        Ids are numbered, and times, paths of temporary folders and events of the program itself are left out. With the
-        environment variable `UPDATE_GOLDEN`, the file is written instead. Raises `AssertionError` with the differences.
+        Ids are numbered. Times, paths of temporary folders and events of the program itself are left out. With the
+        environment variable `UPDATE_GOLDEN`, the file is written instead. Raises `AssertionError` with the
+        differences.
         """
         file = self.golden / f"{name}.jsonl"
         lines = _golden_lines(self._events, self._folder)
@@ -169,7 +172,10 @@ class PluginSession:
 
 
 def _golden_lines(events: Sequence[Envelope], folder: Path) -> list[str]:
-    """Return a line of JSON for each event that a message or command led to, without what differs between runs."""
+    """Return a line of JSON for each event that was caused by a message or command.
+
+    Fields that differ between runs are left out.
+    """
     numbers: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
@@ -186,7 +192,7 @@ def _golden_lines(events: Sequence[Envelope], folder: Path) -> list[str]:
 
 
 def _without_empty_fields(value: Any) -> Any:
-    """Return a JSON value without empty and false fields, so that a new field of the program changes no golden log."""
+    """Return a JSON value without empty and false fields: new fields must not change a golden log."""
     match value:
         case dict():
             return {

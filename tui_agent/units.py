@@ -1,14 +1,13 @@
 """Formatting of durations, times, tokens, costs, shares and sizes in texts.
 
-Invariant: each kind of number has one format in every text that a person or the model reads (app, command line,
-exports, tool results). Tokens are compact (`11.8k`). Sizes are decimal (`1.9 KB`). Shares are whole percent (`21 %`).
-Other counts are written in full (`1,234`). JSON, CSV, databases and attributes of HTML elements get the raw numbers.
-`tests/architecture/test_figures.py` rejects other formatting.
+Invariant: each kind of number has one format in every text that a person or the model reads. Examples: tokens `11.8k`,
+sizes `1.9 KB`, shares `21 %`, other counts `1,234`. JSON, CSV, databases and attributes of HTML elements get the raw
+numbers.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 
 def format_duration(seconds: float) -> str:
@@ -66,10 +65,7 @@ def format_day(time: float) -> str:
 
 
 def format_time_of_day(time: float, digits: int | None = None) -> str:
-    """Format a Unix time as `13:45`.
-
-    If `digits` is 0, the seconds are added (`13:45:00`). If `digits` is 3, the milliseconds are added too.
-    """
+    """Format a Unix time as `13:45`. With `digits` 0, it is `13:45:00`; with `digits` 3, `13:45:00.000`."""
     timespec = {None: "minutes", 0: "seconds", 3: "milliseconds"}[digits]
     return datetime.fromtimestamp(time).time().isoformat(timespec)
 
@@ -99,7 +95,9 @@ KILO = 1000
 
 
 def to_hundreds(count: int) -> int:
-    """Return `count` in hundreds, rounded as `format_thousands` rounds: 71 for 7,149, which is shown as `7.1k`."""
+    """Return `count` in hundreds, rounded like `format_thousands`: 71 for 7,149, because `format_thousands` gives
+    `7.1k`.
+    """
     return round(float(f"{count / KILO:.1f}") * 10)
 
 
@@ -141,14 +139,35 @@ def format_estimate(count: int) -> str:
     return f"{round(count / 1000)}k" if count < 999_500 else format_tokens(count)
 
 
-def format_cost(usd: float | None) -> str:
-    """Format an amount of money: `$2.26`, `$0.097`, `$0.0024`, `<$0.0001`; an empty string for None."""
+CostPrecision: TypeAlias = Literal["exact", "estimated", "partial"]
+"""How well a cost is known.
+
+`estimated`: at least a part is computed from estimated tokens.
+`partial`: the cost of at least one request is not known, so the real cost can be higher.
+"""
+
+
+def combine_precision(*precisions: CostPrecision) -> CostPrecision:
+    """Return the precision of a sum of costs: the lowest precision of its parts."""
+    if "partial" in precisions:
+        return "partial"
+    return "estimated" if "estimated" in precisions else "exact"
+
+
+def format_cost(usd: float | None, precision: CostPrecision = "exact", *, short: bool = False) -> str:
+    """Format an amount of money: `$2.26`, `$0.097`, `$0.0024`, `<$0.0001`; an empty string for None.
+
+    An estimated amount is `~$2.26`. A sum with an unknown part is `at least $2.26`, or `≥ $2.26` if `short` is True.
+    """
     if usd is None:
         return ""
+    digits = 4 if 0 < usd < 0.01 else 3 if usd < 1 else 2
+    amount = f"${usd:.{digits}f}"
+    if precision == "partial":
+        return f"{'≥' if short else 'at least'} {amount}"
     if 0 < usd < 0.00005:
         return "<$0.0001"
-    digits = 4 if 0 < usd < 0.01 else 3 if usd < 1 else 2
-    return f"${usd:.{digits}f}"
+    return f"~{amount}" if precision == "estimated" else amount
 
 
 def format_price(usd: float) -> str:
@@ -162,18 +181,12 @@ def format_percent(fraction: float) -> str:
 
 
 def percent_shares(counts: Sequence[int]) -> list[int]:
-    """Return each count's whole percentage of the total.
-
-    The percentages add up to 100, or are all 0 if all counts are 0.
-    """
+    """Return each count's share of the total in whole per cent. The shares add up to 100, or are all 0."""
     return _largest_remainder(counts, 100)
 
 
 def _largest_remainder(counts: Sequence[int], whole: int) -> list[int]:
-    """Split `whole` into integers proportional to `counts` by the largest-remainder method.
-
-    Return zeros if all counts are zero.
-    """
+    """Split `whole` into integers proportional to `counts` by the largest-remainder method; zeros if all are zero."""
     total = sum(counts)
     if total <= 0:
         return [0] * len(counts)
@@ -221,7 +234,7 @@ def format_line_changes(
 ) -> tuple[tuple[str, Literal["success", "error"]], ...]:
     """Return pairs of a text and its colour role for the lines added and removed: `+4`, `−1`; zeros are left out.
 
-    `minus` is the sign for removed lines.
+    `minus`: the sign for removed lines.
     """
     signs: tuple[tuple[str, int, Literal["success", "error"]], ...] = (
         ("+", added, "success"),
@@ -231,7 +244,7 @@ def format_line_changes(
 
 
 NO_LINES = "no lines"
-"""The line counts of a change without lines, such as a new empty file."""
+"""Text that is shown instead of line counts for a change without added or removed lines, such as a new empty file."""
 
 
 def describe_line_changes(added: int, removed: int, minus: str = "−") -> str:

@@ -8,7 +8,7 @@ import tui_agent.plugin_api as api
 
 MAX_OPTIONS = 9
 MAX_DATA_CHARS = 2_000
-"""Maximum characters of an answer in the result's `data`, which the working memory reads."""
+"""Maximum characters of an answer in the `data` of the tool's result."""
 
 
 def _target(question: str, options: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from pydantic import Field
 import tui_agent.plugin_api as api
 
 OPTIONS = ("Approve; ask me before changes", "Approve; accept edits", "Keep planning")
-"""The answers that the user can choose. The last answer rejects the plan."""
+"""The answers that the user can choose. The last one rejects the plan."""
 REFUSAL_INDEX = 2
 
 
@@ -18,7 +18,7 @@ class PresentPlanArgs(api.FrozenModel):
 class PresentPlan(api.SessionTool):
     """Tool that shows a plan to the user and waits for a decision.
 
-    Text that the user adds to an approval is the edited plan; text added to a rejection is the reason.
+    The user can add a text: the edited plan, or the reason of a rejection.
     """
 
     subject = "plan"

@@ -1,7 +1,6 @@
 """edit_file: replaces a piece of text in a file.
 
-Invariant: `old_text` must be equal to the text in the file, except for line endings. `new_text` gets the line endings of
-the replaced text.
+Invariant: `old_text` must be equal to the text in the file, except for line endings.
 """
 
 import asyncio
@@ -37,8 +36,7 @@ class EditFileArgs(api.FrozenModel):
 class EditFile(api.BaseTool):
     """Tool that replaces a text that occurs exactly once in a file.
 
-    With `replace_all`, it replaces every occurrence. In this case, the file must have been read before and must be
-    unchanged.
+    With `replace_all`, it replaces every occurrence, if the session has read the file's present content.
     """
 
     def __init__(self) -> None:
@@ -53,7 +51,7 @@ class EditFile(api.BaseTool):
     async def predict_failure(
         self, args: EditFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` if `replace_all` is set, unless the file was read and is unchanged."""
+        """Raise a `ToolError` if `replace_all` is set and the session has not read the file's present content."""
         await _read_base(args, env, state)
 
     async def preview(self, args: EditFileArgs, env: api.Environment) -> api.Preview:
@@ -130,7 +128,7 @@ def _list_lines(lines: Sequence[int], limit: int) -> str:
 class Match:
     """A match of `old_text` in a file, from the index `start` to the index `end` (exclusive).
 
-    `ending` is the line ending of the matched text.
+    `ending`: the kind of line ending in the matched text.
     """
 
     start: int
@@ -139,7 +137,7 @@ class Match:
 
 
 def find_matches(text: str, wanted: str) -> list[Match]:
-    """Return all non-overlapping matches of `wanted` in order. Line endings can differ between `text` and `wanted`."""
+    """Return all non-overlapping matches of `wanted` in order, whatever the line endings."""
     if "\r" not in text and "\r" not in wanted:
         return _find_plain(text, wanted)
     if "\r\n" not in text:
@@ -163,7 +161,8 @@ def _line_ending(piece: str, usual: str) -> str:
 
 
 def replace_matches(text: str, places: Sequence[Match], new: str) -> str:
-    """Return the text with every match replaced by `new`. The lines of `new` get the line ending of the match."""
+    """Return `text` with each match in `places` replaced by `new`. If the matched text has the line ending CR LF, `new`
+    gets it too."""
     pieces: list[str] = []
     position = 0
     for place in places:
@@ -187,7 +186,7 @@ def _first_lines(text: str, matches: Sequence[Match]) -> list[int]:
 
 
 def changed_lines(text: str, matches: Sequence[Match], new: str) -> list[int]:
-    """Return the first line that each replacement changes. Lines are counted in the new text."""
+    """Return, for each replacement, the number of the first line that it changes, counted in the new text."""
     lines: list[int] = []
     line, position = 1, 0
     for match in matches:

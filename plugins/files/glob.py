@@ -13,7 +13,7 @@ def _effects(pattern: str, path: str) -> tuple[api.Effect, ...]:
 
 
 def _target(pattern: str, path: str) -> str:
-    """Return the pattern, followed by the call's folder (if any), e.g. "*.py in src"."""
+    """Return the pattern, followed by the call's folder (if any), such as "*.py in src"."""
     return f"{pattern} in {path}" if path not in ("", ".") else pattern
 
 
@@ -24,8 +24,12 @@ async def glob(ctx: api.ToolContext, pattern: str, path: str = "") -> api.ToolRe
     if folder is None or folder.kind == "file":
         raise api.ToolError(f"Folder not found: {path}.")
     base = "" if folder.path == "." else folder.path + "/"
+    relative = api.relative_path_pattern(pattern, ctx.env.resolve(path))
+    hint = api.other_folder_hint(pattern, path, "pattern")
+    if relative is None:
+        raise api.ToolError(f"{pattern} is outside {path if base else 'the workspace'}.", hint=hint)
     try:
-        matches = api.compile_path_pattern(pattern)
+        matches = api.compile_path_pattern(relative)
     except ValueError as error:
         raise api.ToolError(str(error)) from error
     deadline = time.monotonic() + MAX_SECONDS
@@ -42,7 +46,8 @@ async def glob(ctx: api.ToolContext, pattern: str, path: str = "") -> api.ToolRe
         lines.append(f"[{api.format_number(len(paths) - MAX_RESULTS)} more; use a narrower pattern]")
     if timed_out:
         lines.append(f"[stopped after {api.format_time_limit(MAX_SECONDS)}: some folders were not searched]")
-    text = "\n".join(lines) or f"No file matches {pattern}."
+    is_elsewhere = relative.startswith("/") and relative == pattern.strip()
+    text = "\n".join(lines) or f"No file matches {pattern}.{f' {hint}' if is_elsewhere else ''}"
     return api.text_result(
         text,
         summary=api.format_count(len(paths), "file"),

@@ -3,6 +3,7 @@
 Invariant: at most `MAX_LINES` lines of the file are compared, each cut at `MAX_WIDTH` characters.
 """
 
+import heapq
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -13,6 +14,10 @@ from tui_agent.plugin_api import format_count
 MAX_LINES = 20_000
 MAX_WIDTH = 300
 FUZZY_LIMIT = 2_000
+MAX_PART_COMPARISONS = 40
+"""Maximum number of lines that are searched for a part similar to old_text."""
+MAX_GROUPS = 64
+"""Maximum number of groups of three characters of old_text by which these lines are chosen."""
 MIN_SIMILARITY = 0.6
 SHOWN_LINES = 12
 _NUMBERED = re.compile(r"^\s*\d+(\t|: |\|)")
@@ -27,9 +32,9 @@ _NORMALISATIONS: tuple[tuple[Callable[[str], str], str], ...] = (
     (lambda line: line.translate(_LOOKALIKES).strip(), "they differ in quotes, dashes or special spaces."),
     (lambda line: line.strip().casefold(), "they differ in letter case."),
 )
-"""Pairs of a function that normalises a line, and a sentence about the difference that the function removes.
+"""Pairs of a function that normalises a line, and a sentence about the difference that this normalisation removes.
 
-If the sentence is empty, `_describe_indentation` finds the difference.
+The sentence is empty if the indentation can differ too: `_describe_indentation` then writes the sentence.
 """
 
 
@@ -46,7 +51,8 @@ def explain_mismatch(text: str, wanted: str) -> str:
         return "The file has nothing similar. Read it again."
     piece = lines[start : start + min(len(old), SHOWN_LINES)]
     shown = "\n".join(f"{start + 1 + index}\t{line[:MAX_WIDTH]}" for index, line in enumerate(piece))
-    return f"Lines {start + 1}-{start + len(old)} are the most similar: {reason or _first_difference(lines, old, start)}\n{shown}"
+    place = f"Line {start + 1} is" if len(old) == 1 else f"Lines {start + 1}-{start + len(old)} are"
+    return f"{place} the most similar: {reason or _first_difference(lines, old, start)}\n{shown}"
 
 
 def _find_nearest(lines: list[str], old: list[str]) -> tuple[int | None, str]:
@@ -90,11 +96,7 @@ def _count_blanks(text: str) -> str:
 
 
 def _find_similar(lines: list[str], old: list[str]) -> int | None:
-    """Return the index of the lines that are most similar to the block `old`, or None if nothing is similar.
-
-    A line of `old` that the file contains at the right place gives one point per character. The longest line of `old`
-    gives fewer points if the file's line is only similar.
-    """
+    """Return the index in `lines` where the block most similar to `old` starts, or None if nothing is similar."""
     rows = [(row, line.strip()[:MAX_WIDTH]) for row, line in enumerate(old[:SHOWN_LINES])]
     wanted = max((line for _, line in rows), key=len)
     matcher = SequenceMatcher(None, "", wanted)
@@ -112,7 +114,40 @@ def _find_similar(lines: list[str], old: list[str]) -> int | None:
                     similarity = matcher.ratio()
                     scores[index - row] += len(part) * similarity if similarity > MIN_SIMILARITY else 0
     start, score = max(scores.items(), key=lambda item: item[1], default=(0, 0.0))
-    return max(start, 0) if score > MIN_SIMILARITY * len(wanted) else None
+    if score > MIN_SIMILARITY * len(wanted):
+        return max(start, 0)
+    similar = _find_similar_part(lines, wanted)
+    return None if similar is None else max(similar - next(row for row, line in rows if line is wanted), 0)
+
+
+def _find_similar_part(lines: list[str], part: str) -> int | None:
+    """Return the index of the line with the text most similar to `part`, or None if nothing is similar.
+
+    Only the lines that share the most groups of three characters with `part` are compared.
+    """
+    pieces = [line.strip()[:MAX_WIDTH] for line in lines]
+    stride = 1 + len(part) // MAX_GROUPS
+    groups = {part[index : index + 3] for index in range(0, len(part) - 2, stride)}
+    shared_counts = [sum(map(piece.__contains__, groups)) for piece in pieces]
+    nearest = heapq.nlargest(MAX_PART_COMPARISONS, range(len(lines)), key=shared_counts.__getitem__)
+    matcher = SequenceMatcher(None, "", part, autojunk=False)
+    similarities = {
+        index: _part_similarity(matcher, len(part), pieces[index])
+        for index in nearest
+        if shared_counts[index]
+    }
+    best = max(similarities, key=similarities.__getitem__, default=None)
+    return None if best is None or similarities[best] < MIN_SIMILARITY else best
+
+
+def _part_similarity(matcher: SequenceMatcher[str], length: int, line: str) -> float:
+    """Return the similarity of the matcher's second text, of `length` characters, and the part of `line` that is as long
+    and fits it best."""
+    matcher.set_seq1(line)
+    match = matcher.find_longest_match()
+    start = max(match.a - match.b, 0)
+    matcher.set_seq1(line[start : start + length])
+    return matcher.ratio()
 
 
 def _first_difference(lines: list[str], old: list[str], start: int) -> str:

@@ -15,7 +15,6 @@ from .binary import describe_binary
 MAX_LINES = 2000
 MAX_CHARS = 50_000
 MAX_ARTIFACT_CHARS = 16_000
-MAX_LINE_CHARS = 2000
 MAX_IMAGE_BYTES = 5_000_000
 
 
@@ -28,7 +27,10 @@ class ReadFileArgs(api.FrozenModel):
 
 
 class ReadFile(api.BaseTool):
-    """Tool that reads lines of a text file or an artifact, or an image. It records a file's digest for edit_file."""
+    """Tool that reads lines of a text file or an artifact, or an image.
+
+    It records the digest of the file, so that edit_file and write_file know which content the model has read.
+    """
 
     def __init__(self) -> None:
         self.spec = api.load_spec("read_file", __file__, ReadFileArgs, verb="read", parallel_safe=True)
@@ -41,13 +43,13 @@ class ReadFile(api.BaseTool):
         return f"{args.path}:{args.offset}{last}"
 
     def effects(self, args: ReadFileArgs) -> tuple[api.Effect, ...]:
-        """Return the call's effect: it reads the file. Reading an artifact only affects the session."""
+        """Return the call's only effect: reading the file or, if the path names an artifact, an effect on the session."""
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path),)
 
     async def run(self, args: ReadFileArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the requested lines within the limits of this module, or the image."""
+        """Return the requested lines, up to the maximum size of a result, or the image."""
         if api.is_artifact(args.path):
             rows = await api.read_artifact(args.path, ctx)
             return await asyncio.to_thread(_artifact_result, rows, args, ctx)
@@ -114,7 +116,12 @@ async def _image_result(content: api.FileContent, ctx: api.ToolContext) -> api.T
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The lines from `first` to `last` (of `total`) as text for the model. `clipped` counts the lines that were cut."""
+    """Numbered lines of a file, as text for the model.
+
+    `first`, `last`: numbers of the first and the last line.
+    `total`: number of lines in the file.
+    `clipped`: number of lines that were cut because they are too long.
+    """
 
     body: str
     first: int
@@ -142,10 +149,7 @@ def _text_result(content: api.FileContent, args: ReadFileArgs, ctx: api.ToolCont
     lines = decoded.display_text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    notes = [f"[{decoded.note}]"] if decoded.note else []
-    if "\r\n" in decoded.text:
-        notes.append("[lines end with CRLF]")
-    page = _build_page(content.path, lines, args, MAX_CHARS, notes)
+    page = _build_page(content.path, lines, args, MAX_CHARS, api.notes_on_text(decoded))
     whole = page.first == 1 and page.last == page.total and not page.clipped
     event = _read_event(content, ctx, page.first, max(page.last, page.first), whole=whole)
     return page.build_result(ctx, {"path": content.path}, event)
@@ -161,7 +165,7 @@ def _artifact_result(rows: list[str], args: ReadFileArgs, ctx: api.ToolContext) 
 def _build_page(
     path: str, lines: list[str], args: ReadFileArgs, room: int, notes: Sequence[str] = ()
 ) -> _Page:
-    """Number the requested lines, as many as `room` characters allow, and add notes.
+    """Number the requested lines, up to `room` characters, and add notes.
 
     Raises `ToolError` if the first line is past the end of the file.
     """
@@ -170,35 +174,15 @@ def _build_page(
         raise api.ToolError(
             f"{path} has only {api.format_count(total, 'line')}; offset {args.offset} is past its end."
         )
-    shown, clipped = _number_lines(
-        lines, args.offset, min(args.limit, MAX_LINES, total - args.offset + 1), room
-    )
+    requested = lines[args.offset - 1 :][: min(args.limit, MAX_LINES)]
+    shown, clipped = api.number_lines(requested, args.offset, room)
     last = args.offset + len(shown) - 1
-    notes = [*notes]
-    if clipped:
-        notes.append(f"[{api.format_count(clipped, 'long line')} cut at {MAX_LINE_CHARS} characters]")
+    notes = [*notes, *api.notes_on_cut_lines(clipped)]
     if last < total:
         notes.append(f"[lines {args.offset}-{last} of {total}; read on with offset={last + 1}]")
     elif total == 0:
         notes.append("[the file is empty]")
     return _Page("\n".join([*shown, *notes]), args.offset, last, total, clipped)
-
-
-def _number_lines(lines: list[str], first: int, count: int, room: int) -> tuple[list[str], int]:
-    """Return up to `count` numbered lines that fit into `room` characters, and the number of lines that were cut."""
-    width = len(str(first + count - 1))
-    numbered: list[str] = []
-    clipped = 0
-    for number in range(first, first + count):
-        line = lines[number - 1].removesuffix("\r")
-        if len(line) > MAX_LINE_CHARS:
-            line = f"{line[:MAX_LINE_CHARS]}… (+{len(line) - MAX_LINE_CHARS} characters)"
-            clipped += 1
-        room -= len(line) + width + 2
-        if room < 0 and numbered:
-            break
-        numbered.append(f"{number:>{width}}\t{line}")
-    return numbered, clipped
 
 
 def _read_event(

@@ -31,7 +31,7 @@ class ResolvedWrite(WriteFileArgs):
 
 
 class WriteFile(api.BaseTool):
-    """Tool that creates a file. It replaces an existing file only with `overwrite`, and only if that file was read."""
+    """Tool that creates a file. With `overwrite`, it replaces an existing file that the session has read."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("write_file", __file__, WriteFileArgs, verb="write")
@@ -54,7 +54,8 @@ class WriteFile(api.BaseTool):
     async def predict_failure(
         self, args: WriteFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` if the call replaces a file that was not read, or that changed after it was read."""
+        """Raise a `ToolError` if the call would replace a file that the session has not read, or that changed after the
+        session read it."""
         before = await read_existing(args.path, env) if args.overwrite else None
         if before is not None:
             api.require_current_read(before, state)

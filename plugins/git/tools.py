@@ -1,8 +1,7 @@
 """The tools of git.
 
-Each tool declares the exact commands that it runs, so that the policy judges them like any other command.
-
-Invariant: no argument becomes an option of git. A tool runs exactly the commands of its effects.
+Invariant: a tool runs exactly the git commands that its call declared as effects, and no argument becomes an option of
+git.
 """
 
 from collections.abc import Callable
@@ -28,13 +27,14 @@ MAX_CHARS = 12_000
 """Maximum length of a result for the model; the complete output is stored."""
 MAX_STORED_BYTES = 20_000_000
 DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--no-color")
-"""Git options for showing a change. They keep git from running other programs."""
+"""Git options for showing a change without running other programs."""
 
 Command: TypeAlias = tuple[str, ...]
 
 
 def _safe_path(path: str) -> str:
-    """Return the path in a form that git cannot mistake for an option. `git blame` reads options even after `--`."""
+    """Return the path in a form that git cannot mistake for an option."""
+    # `git blame` reads options even after `--`.
     return f"./{path}" if path.startswith("-") else path
 
 
@@ -70,7 +70,7 @@ def blame_commands(path: str, first_line: int, last_line: int, revision: str) ->
 
 
 def commit_commands(message: str, paths: list[str]) -> list[Command]:
-    """Return the commands that commit the named files. If there are no names, the staged changes are committed."""
+    """Return the commands that commit the named files, or the staged changes if there are no names."""
     commit: Command = ("git", "commit", "-m", message)
     if not paths:
         return [commit]
@@ -86,7 +86,8 @@ def _run_effects(commands: Callable[..., list[Command]], /, **arguments: object)
 
 
 def _row(subcommand: str, /, **arguments: object) -> str:
-    """Return the text of a call's row on screen. It has the git subcommand and all arguments that are texts."""
+    """Return the line that shows a call on the screen: the git subcommand, and all arguments that are non-empty
+    strings."""
     words = [value for value in arguments.values() if value and isinstance(value, str)]
     return " ".join((subcommand, *words))
 

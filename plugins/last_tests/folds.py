@@ -6,6 +6,9 @@ from tui_agent.plugin_api import DisplayBlock, Envelope, TableBlock, TestFinishe
 
 MOST = 20
 """Number of test runs that are shown."""
+RARE_RESULTS = ("errors", "skipped", "xfailed", "xpassed")
+"""Fields of `TestFinished` that count rare results. The table has a column for such a result only if a shown test run
+has one."""
 
 
 class TestRuns:
@@ -32,11 +35,30 @@ def _count(number: int) -> str:
 
 @pane(TestRuns)
 def tests(runs: tuple[TestFinished, ...]) -> Iterator[str | DisplayBlock]:
-    """Draw a table of the runs, and below it the names of the tests that failed in the newest run."""
+    """Draw a table of the runs, followed by the tests that failed in the newest run. If no test failed, draw the reason
+    why the newest run failed, if it did.
+
+    A result in `RARE_RESULTS` gets a column only if it occurs in one of the runs.
+    """
     if not runs:
         yield "No tests have run yet."
         return
-    rows = tuple((_count(run.passed), _count(run.failed), run.command) for run in runs)
-    yield TableBlock(columns=("passed", "failed", "command"), rows=rows, align="rrl")
-    if runs[0].failures:
-        yield "\n".join(("Failed in the newest run:", *runs[0].failures))
+    shown = [kind for kind in RARE_RESULTS if any(getattr(run, kind) > 0 for run in runs)]
+    rows = tuple(
+        (
+            _count(run.passed),
+            _count(run.failed - run.errors),
+            *(_count(getattr(run, kind)) for kind in shown),
+            run.command,
+        )
+        for run in runs
+    )
+    align = "r" * (2 + len(shown)) + "l"
+    yield TableBlock(columns=("passed", "failed", *shown, "command"), rows=rows, align=align)
+    newest = runs[0]
+    if newest.failures:
+        counts = (newest.failed - newest.errors, "Failed"), (newest.errors, "Errors")
+        title = " and ".join(word for count, word in counts if count > 0) or "Failed"
+        yield "\n".join((f"{title.capitalize()} in the newest run:", *newest.failures))
+    elif newest.fault:
+        yield f"The newest run failed: {newest.fault}"

@@ -14,7 +14,7 @@ _SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 
 
 def describe_diagnostics(path: str, items: Sequence[Any] | None) -> api.ToolResult:
-    """Return a file's diagnostics as a tool result, errors first. `items` is None if the server sent none in time."""
+    """Return a file's diagnostics as a tool result, errors first; `items` is None if none came in time."""
     if items is None:
         return api.text_result(
             f"The language server sent no diagnostics of {path} in time.", summary="none yet"
@@ -47,7 +47,7 @@ async def describe_places(
 ) -> api.ToolResult:
     """Return the locations in a server's answer as a tool result.
 
-    The result includes the text of the lines that the call is allowed to read.
+    The text of each line is included if the call is allowed to read the file.
     """
     places = sorted({_place(item, ctx.env.root) for item in _as_list(answer)})
     texts: dict[str, list[str]] = {}

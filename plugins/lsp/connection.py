@@ -1,7 +1,6 @@
 """The messages to and from one language server, over its pipes.
 
-Invariant: whatever a server writes, memory use stays bounded, and a message that is not valid ends the connection
-with a reason. A cancelled request never leaves a message half written.
+Invariant: whatever a server writes, memory use stays bounded. An invalid message ends the connection with a reason.
 """
 
 import json
@@ -16,12 +15,12 @@ import tui_agent.plugin_api as api
 MAX_MESSAGE_BYTES = 16_000_000
 MAX_HEADER_BYTES = 4_000
 MAX_QUEUED = 1_000
-"""Maximum number of messages that wait for a server to read its input; with more, the connection is closed."""
+"""Maximum number of messages that a server has not read yet. If there are more, the connection is closed."""
 _ERROR_TAIL_BYTES = 2_000
 
 
 class ServerGone(Exception):
-    """Raised if the server ended, or the connection to it was closed. The message gives the reason."""
+    """Raised if the server ended, or the connection to it was closed; the message gives the reason."""
 
 
 class ServerRefused(Exception):
@@ -37,7 +36,7 @@ class _PendingRequest:
 class Connection:
     """The requests and notifications of one server.
 
-    `on_notification` is called with each notification of the server.
+    `on_notification`: called with each notification of the server.
     """
 
     def __init__(
@@ -146,9 +145,7 @@ class Connection:
         self.give_up(f"it ended: {clean(lines[-1])}" if lines else "it ended")
 
     def _take_header(self, buffer: bytearray) -> int:
-        """Remove the header of a message from the buffer. Return the message's length, or -1 if the header is
-        incomplete.
-        """
+        """Remove a message's header from the buffer; return the message's length, or -1 if the header is incomplete."""
         end = buffer.find(b"\r\n\r\n", 0, MAX_HEADER_BYTES)
         if end < 0:
             if len(buffer) >= MAX_HEADER_BYTES:

@@ -18,7 +18,7 @@ _WORD = re.compile(r"\w")
 class FileEdit(api.FrozenModel):
     """The new content of a file, and the digest of the content that it replaces.
 
-    `places` is the number of replaced places.
+    `places`: number of replaced places.
     """
 
     path: str
@@ -28,9 +28,9 @@ class FileEdit(api.FrozenModel):
 
 
 def path_of(uri: object, root: str) -> str:
-    """Return the path of a file's URI. A path inside the workspace is made relative to the workspace.
+    """Convert the URI of a file to a path. The path is relative to the workspace if the file is in the workspace.
 
-    Raises `ToolError` for any other URI.
+    Raises `ToolError` if `uri` is not the URI of a file.
     """
     parts = urlsplit(str(uri))
     if parts.scheme != "file" or parts.netloc:
@@ -40,7 +40,8 @@ def path_of(uri: object, root: str) -> str:
 
 
 def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
-    """Return a symbol's position as the protocol defines positions. `line` counts from 1; 0 means any line.
+    """Return the position of `symbol` in `text`, in the form that language servers expect. `line` counts from 1; 0
+    means any line.
 
     Raises `ToolError` if the symbol is not found.
     """

@@ -1,7 +1,7 @@
 """language_server: sends questions about a file to its language server, and renames symbols with its help.
 
-Invariant: a server only reads. This module writes the files of a rename like any other edit, after the approval has
-shown the changes. A server that fails is started again once.
+Invariant: a server only reads; this module writes the files of a rename after the approval of the changes. A server
+that fails is started again once.
 """
 
 import asyncio
@@ -51,10 +51,7 @@ class ReadyArgs(LanguageServerArgs):
 
 
 class LanguageServerTool(api.BaseTool):
-    """Tool that queries language servers.
-
-    The first question starts a server. One server keeps running for each command.
-    """
+    """Tool that queries language servers. Each server is started by the first question that needs it."""
 
     def __init__(self, settings: LspSettings) -> None:
         self._settings = settings
@@ -68,7 +65,7 @@ class LanguageServerTool(api.BaseTool):
         self._changes: dict[str, int] = {}
 
     def note_change(self, event: api.Envelope) -> None:
-        """Remember that a file changed, to report it to the servers before their next question."""
+        """Remember that a file changed, so that the servers are told before their next question."""
         payload = event.payload
         if isinstance(payload, api.FileChanged) and self._servers and len(self._changes) < MAX_CHANGES:
             gone, new = payload.after is None, payload.before is None
@@ -103,7 +100,7 @@ class LanguageServerTool(api.BaseTool):
         return (reads, api.RunEffect(argv=args.command))
 
     async def preview(self, args: ReadyArgs, env: api.Environment) -> api.Preview:
-        """Return the diffs of a rename as the preview. For any other action, return the server's command."""
+        """Return the diffs of a rename, or the server's command, as the preview."""
         if args.action != "rename":
             command = shlex.join(args.command)
             shown = (api.TextBlock(text=command),)
@@ -213,7 +210,7 @@ class LanguageServerTool(api.BaseTool):
             left = sorted({path_of(place["uri"], env.root) for place in references or ()} - by_file.keys())
             if left:
                 raise api.ToolError(
-                    f"The language server would not rename the symbol in {', '.join(left[:5])}."
+                    f"The rename by the language server would leave the old name in {', '.join(left[:5])}."
                 )
             contents = {path: await env.read(path) for path in by_file}
             return tuple(apply_edits(contents[path], edits) for path, edits in by_file.items())
@@ -221,7 +218,8 @@ class LanguageServerTool(api.BaseTool):
 
 @contextmanager
 def _reject_malformed_answers(name: str) -> Iterator[None]:
-    """Raise a `ToolError` if the block fails because the server's answer violates the protocol."""
+    """Raise a `ToolError` if the code in the `with` block fails because the answer of the server `name` violates the
+    protocol."""
     try:
         yield
     except _MALFORMED as error:
@@ -242,7 +240,7 @@ async def _diff(edit: FileEdit, before: api.FileContent) -> api.DiffBlock:
 
 
 async def _write_edits(args: ReadyArgs, ctx: api.ToolContext) -> api.ToolResult:
-    """Write all files of a rename. If one of them has changed since the rename was computed, write none."""
+    """Write all files of a rename. If one of the files has changed since the edits were computed, write none."""
     blocks: list[api.DisplayBlock] = []
     for edit in args.edits:
         block = await _diff(edit, await _read_base(edit, ctx.env))

@@ -1,6 +1,6 @@
 """One running language server: its open document, its diagnostics, and the questions to it.
 
-Invariant: the server gets a file's current content before each question about it, and never changes a file itself.
+Invariant: the server gets a file's current content before each question, and never changes a file itself.
 """
 
 import shutil
@@ -23,7 +23,7 @@ END_LIMIT_S = 1.0
 DIAGNOSTICS_LIMIT_S = 15.0
 """Maximum seconds to wait for a server's diagnostics of a file."""
 QUIET_S = 0.8
-"""Servers send diagnostics in parts. The diagnostics are complete if none have arrived for this time, in seconds."""
+"""Seconds without new diagnostics after which a file's diagnostics are complete. They arrive in parts."""
 MAX_FILES = 500
 """Maximum number of files with stored diagnostics."""
 _CAPABILITIES = {
@@ -47,7 +47,7 @@ _CAPABILITIES = {
 
 @dataclass(slots=True)
 class _Diagnostics:
-    """The newest diagnostics of a file; `count` is how often the server has sent them."""
+    """The newest diagnostics of a file; `count` is how often the server has sent diagnostics."""
 
     items: Sequence[Any] = ()
     version: int | None = None
@@ -56,7 +56,7 @@ class _Diagnostics:
 
 
 class LanguageServer:
-    """A language server and its state. `root` is the workspace's absolute path."""
+    """A language server and its state; `root` is the workspace's absolute path."""
 
     def __init__(self, process: api.PipedProcess, root: str) -> None:
         self._root = root
@@ -70,7 +70,8 @@ class LanguageServer:
         }
         self.connection = Connection(process, self._handle_notification, answers)
         self._open_uri = ""
-        """The URI of the open file. The server uses the content that was sent, and reads all other files from disk."""
+        """The URI of the open file. For this file, the server uses the content that was sent; it reads all other files
+        from disk."""
         self._digest = ""
         self._suffixes: set[str] = set()
         """Suffixes of the files that this server was asked about."""
@@ -85,7 +86,7 @@ class LanguageServer:
         return bool(self._loading)
 
     def uri(self, path: str) -> str:
-        """Return the URI of a file. `path` is absolute or relative to the workspace."""
+        """Return the URI of a file, whose `path` is absolute or relative to the workspace."""
         return Path(self._root, path).as_uri()
 
     def _folders(self) -> list[dict[str, str]]:
@@ -110,10 +111,10 @@ class LanguageServer:
         self.connection.notify("initialized", {})
 
     async def settle(self, content: api.FileContent) -> None:
-        """Wait until a new server has read the project.
+        """Wait until a newly started server has read the project, and so knows all references to a symbol.
 
-        Until then, the server knows only some of the references to a symbol. Diagnostics of an open file show that the
-        server has read the project. Raises `ServerGone` if the server ends.
+        The project counts as read when the server has sent diagnostics for the file `content`, or the time limit for
+        diagnostics is over. Raises `ServerGone` if the server ends.
         """
         if not self._is_settled:
             await self.diagnose(content)
@@ -127,9 +128,9 @@ class LanguageServer:
             await self.connection.finish()
 
     def open_document(self, content: api.FileContent, *, again: bool = False) -> int:
-        """Send the server the current content of a file. Return the document's version.
+        """Send the server the current content of a file, and return the document's version.
 
-        With `again`, send the content even if it has not changed, so that the server checks the file again.
+        With `again`, send it even if it has not changed, so that the server checks the file again.
         """
         uri = self.uri(content.path)
         self._suffixes.add(PurePosixPath(content.path).suffix)
@@ -159,7 +160,7 @@ class LanguageServer:
     def note_changes(self, changes: Mapping[str, int], contents: Iterable[api.FileContent]) -> None:
         """Report to the server which files were created (1), changed (2) or deleted (3).
 
-        Also send the given contents, because some servers never reread a file that was open before.
+        Some servers never reread a file that was open before, so the given contents are sent too.
         """
         self.close_document()
         events = [{"uri": self.uri(path), "type": kind} for path, kind in changes.items()]
@@ -180,7 +181,7 @@ class LanguageServer:
         )
 
     async def diagnose(self, content: api.FileContent) -> Sequence[Any] | None:
-        """Return the diagnostics of a file, or None if the server sent none in time.
+        """Return the diagnostics of a file, or None if the server sent no diagnostics in time.
 
         Raises `ServerGone` if the server ends.
         """
@@ -226,7 +227,8 @@ class LanguageServer:
 
 @asynccontextmanager
 async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIterator[LanguageServer]:
-    """Yield the server of a started process, ready for questions. The server is ended when the `with` block ends.
+    """Yield the language server `name` that runs in `process`, ready for questions. The server ends with the `with`
+    block.
 
     Raises `ToolError` if the server does not get ready.
     """
@@ -251,7 +253,11 @@ async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIt
 
 
 def explain_missing_file(name: str, problem: str) -> str:
-    """Return a hint for a server in /tmp that does not find its files. The sandbox has its own /tmp. Blocking."""
+    """Return a hint if the server `name` did not find a file because it is installed in /tmp; otherwise an empty
+    string.
+
+    The sandbox replaces /tmp with a folder of its own. `problem`: the error of the server. Blocking.
+    """
     program = shutil.which(name)
     if (
         program is None
@@ -263,7 +269,7 @@ def explain_missing_file(name: str, problem: str) -> str:
 
 
 async def _initialize(server: LanguageServer) -> str:
-    """Make the server ready for questions. If that fails, return the reason; otherwise return an empty string."""
+    """Make the server ready for questions; return why that failed, or an empty string."""
     try:
         with anyio.fail_after(START_LIMIT_S):
             await server.initialize()

@@ -19,13 +19,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "rs": ("rust-analyzer",),
     **dict.fromkeys(("c", "h", "cc", "cpp", "cxx", "hpp"), CLANGD),
 }
-"""Maps a file suffix to the commands to try. The first command that is installed is used."""
+"""Maps a file suffix to the commands to try. The first installed one is used."""
 LANGUAGES = {
     "py": "python", "pyi": "python", "ts": "typescript", "mts": "typescript", "cts": "typescript",
     "tsx": "typescriptreact", "js": "javascript", "mjs": "javascript", "cjs": "javascript",
     "jsx": "javascriptreact", "rs": "rust", "h": "c", "cc": "cpp", "cxx": "cpp", "hpp": "cpp",
 }  # fmt: skip
-"""Maps a file suffix to the protocol's name of the language. Suffixes that are equal to the name are left out."""
+"""Maps a file suffix to the protocol's name of the language. A suffix that is missing here is itself the name."""
 
 
 class LspSettings(api.FrozenModel):
@@ -44,7 +44,10 @@ def language_of(path: str) -> str:
 
 
 def find_command(path: str, settings: LspSettings) -> tuple[str, ...]:
-    """Return the command of the language server for a file. Raises `ToolError` if there is none. Blocking."""
+    """Return the command of the language server for a file. Blocking.
+
+    Raises `ToolError` if no server for this kind of file is known or installed.
+    """
     suffix = _suffix(path)
     configured = settings.commands.get(suffix)
     known = COMMANDS.get(suffix, ()) if configured is None else (configured,)

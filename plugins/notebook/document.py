@@ -7,8 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import tui_agent.plugin_api as api
 
@@ -16,14 +15,13 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _INDENT = re.compile(r"\{\r?\n([ \t]+)")
 _DECODE = json.JSONDecoder().raw_decode
 _CELL_DEPTH = 2
-"""The number of brackets around a cell in the file."""
+"""Number of open brackets at the place where a cell begins in the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell, and the position of its JSON in the file."""
+class Cell(NamedTuple):
+    """A cell, its number in the notebook from 0 on, and the position of its JSON in the file."""
 
-    index: int
+    number: int
     value: dict[str, Any]
     start: int
     end: int
@@ -44,9 +42,9 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """The cell's index, followed by the cell's id, if any."""
+        """The cell's number, followed by the cell's id, if any."""
         name = self.value.get("id")
-        return f"[{self.index}]" + (f" #{name}" if isinstance(name, str) else "")
+        return f"[{self.number}]" + (f" #{name}" if isinstance(name, str) else "")
 
 
 class Notebook:
@@ -89,17 +87,17 @@ class Notebook:
         return "python"
 
     def find(self, name: str) -> Cell:
-        """Return the cell with this id or index. Raises `ToolError` if there is none."""
+        """Return the cell whose id or index is `name`. Raises `ToolError` if no cell has it."""
         for cell in self.cells:
             if name and cell.value.get("id") == name:
                 return cell
         if name.isdecimal() and int(name) < len(self.cells):
             return self.cells[int(name)]
         count = api.format_count(len(self.cells), "cell")
-        raise api.ToolError(f"There is no cell {name!r} in {self.path}; it has {count}, from 0.")
+        raise api.ToolError(f"{self.path} has no cell {name!r}. It has {count}, numbered from 0.")
 
     def with_source(self, cell: Cell, source: str, kind: str) -> bytes:
-        """Return the file's bytes with a new source for a cell. The cell's outputs are removed."""
+        """Return the file's bytes with a new source for a cell, without the cell's outputs."""
         if kind != cell.kind:
             name = cell.value.get("id")
             new = self._new_cell(source, kind, name if isinstance(name, str) else "")
@@ -110,11 +108,11 @@ class Notebook:
         return self._with_fields(cell, fields)
 
     def with_outputs(self, cell: Cell, outputs: Sequence[dict[str, Any]], count: int | None) -> bytes:
-        """Return the file's bytes with new outputs of a cell. `count` is the cell's execution count (`In [3]`)."""
+        """Return the file's bytes with new outputs of a cell, and `count` as its execution count (`In [3]`)."""
         return self._with_fields(cell, {"outputs": list(outputs), "execution_count": count})
 
     def with_new_cell(self, source: str, kind: str, before: Cell | None) -> bytes:
-        """Return the file's bytes with a new cell. It is inserted before the cell `before`, or at the end."""
+        """Return the file's bytes with a new cell before the cell `before`, or at the end."""
         name = _new_id(source, {str(cell.value.get("id")) for cell in self.cells}) if self._has_ids else ""
         text = self._render(self._new_cell(source, kind, name), _CELL_DEPTH)
         start, end = self._list
@@ -131,9 +129,9 @@ class Notebook:
         """Return the file's bytes without a cell."""
         if len(self.cells) == 1:
             return self._splice([(*self._list, "[]")])
-        if cell.index + 1 < len(self.cells):
-            return self._splice([(cell.start, self.cells[cell.index + 1].start, "")])
-        return self._splice([(self.cells[cell.index - 1].end, cell.end, "")])
+        if cell.number + 1 < len(self.cells):
+            return self._splice([(cell.start, self.cells[cell.number + 1].start, "")])
+        return self._splice([(self.cells[cell.number - 1].end, cell.end, "")])
 
     def _with_fields(self, cell: Cell, fields: dict[str, Any]) -> bytes:
         places = {key: (start, end) for key, start, end, _ in _members(self._text, cell.start)}
@@ -176,7 +174,7 @@ class Notebook:
 
 
 def join_lines(value: object) -> str:
-    """Return a text as one string; the file format stores it as a string or as a list of lines."""
+    """Return a text of the notebook file as one string, even if the file stores it as a list of lines."""
     return "".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -185,7 +183,11 @@ def _as_lines(source: str) -> list[str]:
 
 
 def _new_id(source: str, taken: set[str]) -> str:
-    """Return an id for a new cell, computed from its source so that the approval and the change get the same id."""
+    """Return an id for a new cell.
+
+    The id depends only on `source` and `taken`, so the change has the same id in the preview that the user approves and
+    in the file.
+    """
     name = source
     while True:
         name = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]

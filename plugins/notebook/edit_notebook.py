@@ -2,8 +2,7 @@
 
 import asyncio
 import hashlib
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import tui_agent.plugin_api as api
 
@@ -20,9 +19,8 @@ class EditNotebookArgs(api.FrozenModel, coerce_numbers_to_str=True):
     cell_type: Literal["code", "markdown", ""] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A change of a notebook that is not written yet. `block` shows the change of the cell's source."""
+class _Change(NamedTuple):
+    """A change of a notebook that is not written yet; `block` shows the change of the cell's source."""
 
     content: api.FileContent
     data: bytes
@@ -31,7 +29,7 @@ class _Change:
 
 
 class EditNotebook(api.BaseTool):
-    """Tool that changes one cell. All other bytes of the file stay the same."""
+    """Tool that changes one cell and keeps all other bytes of the file."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("edit_notebook", __file__, EditNotebookArgs, verb="edit")
@@ -79,11 +77,11 @@ def _change(args: EditNotebookArgs, content: api.FileContent) -> _Change:
     if args.action == "insert":
         previous = notebook.find(args.cell) if args.cell else None
         data = notebook.with_new_cell(args.source, args.cell_type or "code", previous)
-        index = len(notebook.cells) if previous is None else previous.index
+        index = len(notebook.cells) if previous is None else previous.number
         message = f"Inserted cell {index}."
     else:
         cell = notebook.find(args.cell)
-        before, index = cell.source, cell.index
+        before, index = cell.source, cell.number
         if args.action == "replace":
             data = notebook.with_source(cell, args.source, args.cell_type or cell.kind)
             message = (

@@ -1,12 +1,11 @@
-"""A Jupyter kernel as the plugin sees it: sends orders to `kernel_runner`, and collects the outputs.
+"""Client of a Jupyter kernel: sends orders to the program `kernel_runner`, and collects the outputs.
 
-Invariant: whatever the kernel does, memory use stays bounded, and its end is reported as a sentence.
+Invariant: whatever the kernel does, memory use stays bounded, and if the kernel ends, a sentence gives the reason.
 """
 
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -23,21 +22,21 @@ _ERROR_TAIL_BYTES = 4_000
 
 
 class KernelGone(Exception):
-    """Raised if the kernel ended, or had to be ended. The message gives the reason."""
+    """Raised if the kernel ended, or had to be ended; the message gives the reason."""
 
 
-@dataclass(slots=True)
 class CellRun:
-    """A run of a cell, with its outputs so far. `status` says how the run ended; empty while it runs."""
+    """A run of a cell, with its outputs so far; `status` is empty until it ends."""
 
-    on_text: Callable[[str], None]
-    outputs: list[dict[str, Any]] = field(default_factory=list)
-    status: str = ""
-    count: int | None = None
-    ended: anyio.Event = field(default_factory=anyio.Event)
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self.on_text = on_text
+        self.outputs: list[dict[str, Any]] = []
+        self.status = ""
+        self.count: int | None = None
+        self.ended = anyio.Event()
 
     def add(self, output: dict[str, Any]) -> None:
-        """Add an output; text of the same stream is appended to the previous output."""
+        """Add an output, joined to the previous one if both are text of the same stream."""
         last = self.outputs[-1] if self.outputs else {}
         if output.get("output_type") == "stream" == last.get("output_type") and output.get(
             "name"
@@ -62,9 +61,9 @@ class Kernel:
         """True until the first cell has run."""
 
     async def run(self, code: str, on_text: Callable[[str], None]) -> CellRun:
-        """Run a cell to its end; `on_text` is called with the cell's output as the output arrives. Raises `KernelGone`.
+        """Run a cell to its end; `on_text` is called with output as it arrives. Raises `KernelGone`.
 
-        If this call is cancelled, the cell is interrupted, and the next run waits for the cell's end.
+        If the call is cancelled, the cell is interrupted. The next `run` waits until the interrupted cell has ended.
         """
         if self._run is not None:
             with anyio.move_on_after(STOP_LIMIT_S):
@@ -147,7 +146,7 @@ class Kernel:
 
 @asynccontextmanager
 async def run_kernel(process: api.PipedProcess) -> AsyncIterator[Kernel]:
-    """Yield the kernel of a started process, ready for orders. Raises `ToolError` if the kernel does not get ready."""
+    """Yield the kernel that runs in `process`, ready for orders. Raises `ToolError` if the kernel does not get ready."""
     kernel, problem = Kernel(process), ""
     async with anyio.create_task_group() as group:
         group.start_soon(kernel.read_messages)

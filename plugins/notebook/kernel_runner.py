@@ -1,8 +1,10 @@
-"""Program that runs one Jupyter kernel. It reads orders and writes outputs as JSON, one object per line.
+"""Program that runs one Jupyter kernel, in the sandbox or wherever else the session runs commands.
 
-The program runs where commands run, so that the kernel and the connection to it are inside the sandbox. Orders are
-`{"run": code}` and `{"interrupt": true}`. It writes `{"ready": true}`, then for each run `{"output": …}` (an output
-as in a notebook file) and `{"done": status, "count": number}`. After an error, `{"fault": text}` is the last line.
+Messages are JSON objects, one per line:
+- orders: `{"run": code}`, `{"interrupt": true}`
+- first output: `{"ready": true}`
+- output of a run: any number of `{"output": …}` (as in a notebook file), then `{"done": status, "count": number}`
+- last line after an error: `{"fault": text}`
 
 Invariant: the kernel ends when this program's input ends.
 """
@@ -19,7 +21,7 @@ from typing import Any
 import anyio
 
 MAX_OUTPUT_CHARS = 2_000_000
-"""Maximum characters of the outputs of one run. Further characters are counted and dropped."""
+"""Maximum characters of the outputs of one run; further characters are counted and dropped."""
 START_LIMIT_S = 60.0
 _POLL_S = 0.5
 
@@ -96,7 +98,7 @@ class Runner:
 
 
 async def read_orders(manager: Any, queue: "asyncio.Queue[str | None]") -> None:
-    """Read orders until the input ends. An order to interrupt is carried out at once, even while a cell runs."""
+    """Read orders until the input ends; an interrupt is carried out at once, even while a cell runs."""
     loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=1 << 26)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
@@ -109,7 +111,7 @@ async def read_orders(manager: Any, queue: "asyncio.Queue[str | None]") -> None:
 
 
 async def serve(python: str, folder: str) -> None:
-    """Start a kernel with an interpreter, and carry out orders until the input ends. `folder` is for its sockets."""
+    """Start a kernel, with sockets in `folder`, and carry out orders until the input ends."""
     from jupyter_client.kernelspec import KernelSpec  # noqa: PLC0415 - slow, and may be missing
     from jupyter_client.manager import AsyncKernelManager  # noqa: PLC0415
 

@@ -2,8 +2,7 @@
 
 import base64
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import tui_agent.plugin_api as api
 
@@ -14,8 +13,7 @@ MAX_IMAGE_BYTES = 5_000_000
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(NamedTuple):
     """An image in an output."""
 
     data: bytes
@@ -23,7 +21,7 @@ class Image:
 
 
 def output_text(output: dict[str, Any]) -> str:
-    """Return an output as text. For an image, this is a note of the image's type and size."""
+    """Return an output as text. Images are replaced by their type and size."""
     match output.get("output_type"):
         case "stream":
             return api.strip_control_sequences(join_lines(output.get("text", "")))
@@ -48,7 +46,7 @@ def output_text(output: dict[str, Any]) -> str:
 
 
 def output_images(outputs: Iterable[dict[str, Any]]) -> list[Image]:
-    """Return the images of these outputs. Images that models cannot read are left out."""
+    """Return the images of these outputs that models can read."""
     images = []
     for output in outputs:
         value = output.get("data")
@@ -66,7 +64,8 @@ def output_images(outputs: Iterable[dict[str, Any]]) -> list[Image]:
 def image_parts(
     images: Iterable[Image], ctx: api.ToolContext
 ) -> tuple[list[api.ImageContent], list[api.ImageBlock]]:
-    """Store at most `MAX_IMAGES` images; return them as content for the model and as blocks for the user.
+    """Store at most `MAX_IMAGES` images; return them in two forms: as content for the model, and as blocks for the
+    user.
 
     Blocking.
     """

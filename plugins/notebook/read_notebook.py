@@ -24,7 +24,7 @@ class ReadNotebookArgs(api.FrozenModel, coerce_numbers_to_str=True):
 
 
 class ReadNotebook(api.BaseTool):
-    """Tool that shows the cells of a notebook. It records the file's digest for edit_notebook."""
+    """Tool that shows the cells of a notebook, and records the file's digest for edit_notebook."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec(
@@ -51,7 +51,7 @@ def _show(content: api.FileContent, args: ReadNotebookArgs, ctx: api.ToolContext
     blocks: list[api.ImageBlock] = []
     if args.cell:
         cell = notebook.find(args.cell)
-        text, summary = _describe(cell, MAX_CELL_CHARS, MAX_CELL_CHARS), f"cell {cell.index} of {count}"
+        text, summary = _describe(cell, MAX_CELL_CHARS, MAX_CELL_CHARS), f"cell {cell.number} of {count}"
         images, blocks = image_parts(output_images(cell.outputs), ctx)
     else:
         rows, left = [f"{notebook.path}: {count}, {notebook.language}"], MAX_LIST_CHARS
@@ -59,7 +59,7 @@ def _show(content: api.FileContent, args: ReadNotebookArgs, ctx: api.ToolContext
             row = _describe(cell, MAX_SOURCE_CHARS, MAX_OUTPUT_CHARS)
             left -= len(row)
             if left < 0 and len(rows) > 1:
-                rows.append(f"[read on with first={cell.index}]")
+                rows.append(f"[read on with first={cell.number}]")
                 break
             rows.append(row)
         text, summary = "\n\n".join(rows), count

@@ -29,7 +29,8 @@ class NotebookSettings(api.FrozenModel):
     """The settings of the plugin."""
 
     python: str = Field(
-        "", description="The Python that runs the kernels; it needs ipykernel. Empty: tui-agent's own."
+        "",
+        description="The Python program that runs the kernels; it needs ipykernel. If empty, tui-agent's own Python.",
     )
 
 
@@ -53,10 +54,8 @@ class ReadyCell(RunCellArgs):
 
 
 class RunCell(api.BaseTool):
-    """Tool that runs Python cells.
-
-    Each notebook has its own kernel; all code without a notebook shares another kernel.
-    """
+    """Tool that runs Python cells. Each notebook has its own kernel; one more kernel runs all code that belongs to no
+    notebook."""
 
     def __init__(self, settings: NotebookSettings) -> None:
         self._python = settings.python or sys.executable
@@ -67,7 +66,7 @@ class RunCell(api.BaseTool):
         )
 
     def target(self, args: RunCellArgs) -> str:
-        """Return the notebook with the cell, or the first line of the code."""
+        """Return the notebook's path with the cell or, if the call has code of its own, the first line of the code."""
         return f"{args.path} [{args.cell}]" if args.cell else args.code.strip().partition("\n")[0]
 
     async def settle_arguments(self, args: RunCellArgs, env: api.Environment) -> ReadyCell:
@@ -96,12 +95,12 @@ class RunCell(api.BaseTool):
         return (api.RunEffect(argv=("python3", "-c", args.code), cwd=_folder(args)), *writes)
 
     async def preview(self, args: ReadyCell, env: api.Environment) -> api.Preview:
-        """Return a note on the kernel, because the approval shows the code as a command."""
+        """Return a note on the kernel. The approval itself shows the code as a command."""
         note = "The code runs in a kernel, which keeps its variables until the session ends."
         return api.Preview((api.TextBlock(text=note),), content=f"{args.digest} {args.code}")
 
     async def run(self, args: ReadyCell, ctx: api.ToolContext) -> api.ToolResult:
-        """Run the cell, and interrupt it after the time limit. An exception in the cell is a failure."""
+        """Run the cell, and interrupt it after the time limit; an exception in the cell is a failure."""
         assert ctx.programs is not None
         name = f"kernel of {args.path}" if args.path else "kernel"
         if args.restart:
@@ -142,7 +141,7 @@ def _folder(args: RunCellArgs) -> str:
 
 
 async def _save_outputs(args: ReadyCell, run: CellRun, ctx: api.ToolContext) -> str:
-    """Write the outputs of a notebook's cell. Return a note for the model if that is not possible."""
+    """Write the outputs of a notebook's cell; return a note for the model if that is not possible."""
     content = await ctx.env.read(args.path)
     if content.digest != args.digest:
         return "\n[the notebook changed meanwhile, so the outputs were not saved]"

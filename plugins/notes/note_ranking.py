@@ -1,6 +1,6 @@
 """Search of a notes folder: ranks the notes' paragraphs by the words of a query.
 
-Invariant: a search reads a limited number of notes and bytes, and reports how many notes it did not read.
+Invariant: a search reads a limited number of notes and bytes.
 """
 
 import math
@@ -13,11 +13,13 @@ import tui_agent.plugin_api as api
 
 MAX_NOTES = 10_000
 MAX_BYTES = 16_000_000
-"""Limits of one search: the number of notes, and the number of bytes in total. The newest notes are searched first."""
+"""Maximum total size, in bytes, of the notes that one search reads. It reads the newest notes first, and at most
+`MAX_NOTES` of them."""
 SNIPPET_LINES = 8
 SNIPPET_CHARS = 600
 MIN_PREFIX_CHARS = 4
-"""Minimum length of a word that matches longer words, in letters. For example, `config` matches `configuration`."""
+"""A word with at least this many letters also matches longer words that begin with it, as `config` matches
+`configuration`."""
 PREFIX_WEIGHT = 0.4
 """Weight of a match by the beginning of a word; an exact match has the weight 1."""
 _K1, _B = 1.2, 0.75
@@ -25,7 +27,11 @@ _K1, _B = 1.2, 0.75
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A matching piece of a note. `line` is the number of its first line; `title` is the note's title and heading."""
+    """A piece of a note that matches the query.
+
+    `line`: number of the piece's first line.
+    `title`: the note's title, and the heading above the piece.
+    """
 
     file: str
     line: int
@@ -38,12 +44,13 @@ class Snippet:
 class SearchResult:
     """The result of a search in the notes: snippets, the best first.
 
-    `notes` is the number of all notes; `skipped` is the number of notes not searched.
+    `notes`: number of all notes.
+    `skipped`: number of notes not searched.
     """
 
     snippets: tuple[Snippet, ...]
     words: tuple[str, ...]
-    """The words of the query, normalised for the comparison."""
+    """The words of the query, normalised like the words of the notes."""
     notes: int
     skipped: int = 0
     truncated: tuple[str, ...] = ()
@@ -53,9 +60,9 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
-    """A paragraph of a note. The paragraph or its heading contains a word of the query.
+    """A paragraph of a note that contains a word of the query, in its text or in its heading.
 
-    `counts` has the weighted number of matches of each word.
+    `counts`: maps each word of the query to its weighted number of matches.
     """
 
     file: str
@@ -84,7 +91,8 @@ class _QueryWords:
         self._weights: dict[str, tuple[tuple[str, float], ...]] = {}
 
     def counts(self, text: str) -> dict[str, float]:
-        """Return the sum of the match weights for each query word that occurs in a text."""
+        """Return a mapping from each query word in `text` to the sum of the weights of the places where the word
+        matches."""
         lowered = text.lower()
         # Most paragraphs contain no query word, and a substring check is much faster than splitting the text.
         if not any(seed in lowered for seed in self._seeds):
@@ -119,9 +127,10 @@ class _QueryWords:
 
 
 def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_NOTES) -> SearchResult:
-    """Return up to `max_results` paragraphs of the notes in `folder`. They match the query best, by their BM25 score.
+    """Return the paragraphs of the notes in `folder` that match the query best by their BM25 score, at most
+    `max_results`.
 
-    The words of the note's title, of the heading and of the file name are searched as part of each paragraph.
+    The words of the note's title, heading and file name count as words of each paragraph.
     """
     places, query_words, scan = api.list_note_locations(folder), _QueryWords(query), _Scan()
     searched = 0
@@ -189,7 +198,8 @@ def _score(scan: _Scan, words: Sequence[str]) -> Iterator[tuple[float, _Paragrap
 def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
     """Yield (number of the first line, heading, lines) for each paragraph of a note.
 
-    Paragraphs are split at `SNIPPET_LINES` lines. If a note has only headings, yield its last heading.
+    A paragraph with more than `SNIPPET_LINES` lines is split. If the note has only headings, the last heading is
+    yielded as a paragraph.
     """
     paragraph: list[str] = []
     heading, paragraph_heading, heading_line, only_headings = "", "", 1, True
@@ -209,14 +219,11 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def _shares_prefix(word: str, term: str) -> bool:
-    """Return True if the longer word begins with the shorter word.
-
-    The shorter word must have at least `MIN_PREFIX_CHARS` letters.
-    """
+    """Return True if one word begins with the other one. The shorter word needs `MIN_PREFIX_CHARS` letters."""
     short, long = sorted((word, term), key=len)
     return len(short) >= MIN_PREFIX_CHARS and long.startswith(short)
 
 
 def _without_e(word: str) -> str:
-    """Replace ae, oe, ue by a, o, u, so that `groesse` equals `Größe` without accents."""
+    """Replace ae, oe, ue by a, o, u, so that `groesse` is equal to `Größe` after its accents were removed."""
     return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")

@@ -19,7 +19,7 @@ class WriteNoteArgs(api.FrozenModel):
 
 
 class WriteNote(api.BaseTool):
-    """Tool that writes one note. The policy treats it as a write outside the workspace."""
+    """Tool that writes one note. The policy treats the call as a write outside the workspace."""
 
     def __init__(self, folder: Path) -> None:
         self.spec = api.load_spec("write_note", __file__, WriteNoteArgs, verb="note", needs={"ask"})
@@ -82,10 +82,7 @@ def note_path(folder: Path, title: str) -> Path:
 
 
 def _title_hash(text: str) -> int:
-    """Return a number that is always the same for a title.
-
-    It is the file's name if the title has no ASCII letter or digit.
-    """
+    """Return a fixed number for a title, to name a file if the title has no ASCII letter or digit."""
     number = 0
     for char in text:
         number = (number * 131 + ord(char)) % (1 << 32)

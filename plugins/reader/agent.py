@@ -11,7 +11,7 @@ class Reader:
     name = "reader"
 
     async def step(self, state: api.SessionStateView, ask: api.AskModel) -> api.Action:
-        """Ask the model and return the tool calls in its reply; end the turn if there are none."""
+        """Ask the model and return the tool calls in its reply, or end the turn if it has none."""
         reply = await ask(api.ModelQuery(tools=READING_TOOLS))
         calls = [part for part in reply.parts if isinstance(part, api.ToolCallPart)]
         if calls:

@@ -8,10 +8,7 @@ import tui_agent.plugin_api as api
 
 MAX_TOKENS = 8000
 UNSENT: api.JsonMap = {"unsent": True}
-"""Marks an argument that is not offered to models. A call can still pass such an argument.
-
-An offered argument would cost bytes in every request.
-"""
+"""Marks an argument that a call can pass, but that is not offered to models, to save bytes."""
 
 
 def _effects(**arguments: object) -> tuple[api.Effect, ...]:

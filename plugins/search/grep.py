@@ -1,7 +1,6 @@
 """grep: finds the lines of files, or of an artifact, that match a regular expression.
 
-Invariant: ripgrep and the Python search return only line numbers. The lines are read through the environment, which
-allows only files of the workspace and files approved for this call.
+Invariant: lines are read through the environment, which allows only files of the workspace and approved files.
 """
 
 import re
@@ -20,9 +19,7 @@ MAX_LINE = 300
 MAX_CHARS = 40_000
 MAX_PATTERN = 1000
 MAX_SINGLE_FILE_BYTES = 20_000_000
-"""Maximum size in bytes of a single file given as `path`. Files in a folder have a smaller limit
-(`query.MAX_FILE_BYTES`).
-"""
+"""Maximum size of a file that is given as `path`, in bytes; for files of a folder, see `query.MAX_FILE_BYTES`."""
 
 
 class GrepArgs(api.FrozenModel):
@@ -38,7 +35,12 @@ class GrepArgs(api.FrozenModel):
 
 @dataclass
 class RenderedHits:
-    """The search result as lines of text. Counts the matching lines, the files and the characters."""
+    """The search result as lines of text, and its totals.
+
+    `hits`: number of matching lines.
+    `files`: number of files with matching lines.
+    `chars`: number of characters in `lines`.
+    """
 
     lines: list[str] = field(default_factory=list)
     hits: int = 0
@@ -71,13 +73,14 @@ class Grep(api.BaseTool):
         return f"{args.pattern} in {where}" if where else args.pattern
 
     def effects(self, args: GrepArgs) -> tuple[api.Effect, ...]:
-        """Return the call's effect: it reads everything below the path. Reading an artifact only affects the session."""
+        """Return the call's only effect: reading everything below the path or, if the path names an artifact, an effect
+        on the session."""
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path or ".", recursive=True),)
 
     async def run(self, args: GrepArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the matching lines with their numbers, grouped by file. The files are in the order of their paths."""
+        """Return the matching lines with their numbers, grouped by file, in the order of the paths."""
         if not args.pattern or len(args.pattern) > MAX_PATTERN:
             raise api.ToolError("The pattern is empty." if not args.pattern else "The pattern is too long.")
         if api.is_artifact(args.path):
@@ -88,6 +91,8 @@ class Grep(api.BaseTool):
             _check_patterns(args.pattern, args.glob)
             result = await python_search.search(query, ctx.env, ctx.may_read)
         shown = await _render(result, args, ctx.env)
+        if not shown.lines and query.glob.startswith("/") and query.glob == args.glob.strip():
+            result.notes.append(api.other_folder_hint(args.glob, args.path, "glob"))
         return _build_result(shown, result, args, ctx)
 
 
@@ -130,7 +135,13 @@ async def _build_query(args: GrepArgs, env: api.Environment) -> Query:
             f"{args.path} is too large: {api.format_bytes(info.size)}, the limit is {api.format_bytes(MAX_SINGLE_FILE_BYTES)}.",
             hint="Use a command to search it.",
         )
-    return Query(args.pattern, path, info.kind == "file", args.glob, args.ignore_case, args.max_results)
+    glob = api.relative_path_pattern(args.glob, root)
+    if glob is None:
+        raise api.ToolError(
+            f"{args.glob} is outside {path or 'the workspace'}.",
+            hint=api.other_folder_hint(args.glob, args.path, "glob"),
+        )
+    return Query(args.pattern, path, info.kind == "file", glob, args.ignore_case, args.max_results)
 
 
 async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) -> RenderedHits:
@@ -145,9 +156,10 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
 
 
 async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
-    """Read a file. Return (sorted line numbers, all lines). Numbers past the end of the file are left out.
+    """Read a file. Return two lists: those of the line numbers `numbers` that exist in the file, sorted, and all lines
+    of the file.
 
-    Both are empty if the file is unreadable.
+    Both lists are empty if the file is unreadable.
     """
     try:
         content = await env.read(path)

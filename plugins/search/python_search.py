@@ -35,9 +35,9 @@ class WorkerEnded(Exception):
 
 
 class Worker:
-    """A process that matches texts against a pattern. The first `scan` starts the process.
+    """A process that matches texts against a pattern, started by the first `scan`.
 
-    `close` can be called from another thread while `scan` runs; `scan` then raises `WorkerEnded`.
+    If another thread calls `close` while `scan` runs, `scan` raises `WorkerEnded`.
     """
 
     def __init__(self, pattern: str, ignore_case: bool, limit: int) -> None:
@@ -46,7 +46,8 @@ class Worker:
         self._closed = False
 
     def scan(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the numbers of the matching lines of each text, at most `limit` for each. Raises `WorkerEnded`."""
+        """Return the numbers of the matching lines of each text, at most as many for one text as the `limit` given to
+        `Worker`. Raises `WorkerEnded`."""
         process = self._process or self._start()
         assert process.stdin is not None and process.stdout is not None
         results: list[list[int]] = []
@@ -93,7 +94,7 @@ class Worker:
 async def search(
     query: Query, env: Environment, may_read: Callable[[str], bool], seconds: float = MAX_SEARCH_S
 ) -> SearchResult:
-    """Return the line numbers of the matches. Skip files that `may_read` rejects, and stop after `seconds`."""
+    """Return the line numbers of the matches in files that `may_read` accepts; stop after `seconds`."""
     result = SearchResult("own")
     deadline = time.monotonic() + seconds
     worker = Worker(query.pattern, query.ignore_case, query.max_results + 1)
@@ -112,7 +113,7 @@ async def search(
 
 
 def _glob_filter(glob: str) -> Callable[[str], bool]:
-    """Return a predicate for paths that match `glob`; a leading `!` inverts it. An empty glob matches every path."""
+    """Return a predicate for paths that match `glob`. A leading `!` inverts it; an empty glob matches all."""
     if not glob.strip("!"):
         return lambda path: True
     matches = compile_path_pattern(glob.removeprefix("!"))

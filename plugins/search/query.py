@@ -13,8 +13,9 @@ _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 class Query:
     """A text search in one file or folder, or in an artifact.
 
-    `path` is relative to the workspace. A path outside the workspace is absolute. An empty path means the whole
-    workspace. `single` is True if `path` is a file or an artifact. `text` is the text of the artifact.
+    `path`: absolute if outside the workspace, otherwise relative; empty for the whole workspace.
+    `single`: True if `path` is a file or an artifact.
+    `text`: the text of the artifact.
     """
 
     pattern: str
@@ -28,9 +29,9 @@ class Query:
 
 @dataclass
 class SearchResult:
-    """The result of a text search. `lines` maps each path to the numbers of the matching lines.
+    """The result of a text search; `lines` maps each path to the numbers of the matching lines.
 
-    If `incomplete` is set, the search stopped early, for the reasons in `notes`.
+    If `incomplete`, the search stopped early, for the reasons in `notes`.
     """
 
     engine: str

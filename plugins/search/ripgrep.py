@@ -1,4 +1,4 @@
-"""Search with ripgrep. Only line numbers are used; `grep` reads the lines itself."""
+"""Search with ripgrep, for line numbers only; `grep` reads the lines itself."""
 
 import re
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def build_arguments(query: Query) -> tuple[str, ...]:
 
 
 async def search(query: Query, env: Environment, may_read: Callable[[str], bool]) -> SearchResult | None:
-    """Search with ripgrep. Skip matches in files that `may_read` rejects.
+    """Search with ripgrep in files that `may_read` accepts.
 
     Return None if ripgrep is not installed or rejects the query.
     """

@@ -13,10 +13,13 @@ MAX_FAILURES = 50
 
 @dataclass(frozen=True, slots=True)
 class TestCounts:
-    """Numbers of passed, failed and skipped tests in a test run, -1 if unknown.
+    """Numbers of tests in a test run by their result, -1 if unknown.
 
-    `failed` includes errors; `failures` has the names of failed tests. `uncollected` are the names of files with tests
-    that could not be loaded. Each of these files counts as failed.
+    `failed`: includes `errors`.
+    `failures`: names of failed tests and errors.
+    `uncollected`: test files that could not be loaded. Each file counts as an error.
+    `xfailed`: tests that failed as expected.
+    `xpassed`: tests that passed unexpectedly.
     """
 
     passed: int = -1
@@ -24,19 +27,25 @@ class TestCounts:
     skipped: int = -1
     failures: tuple[str, ...] = ()
     uncollected: tuple[str, ...] = ()
+    errors: int = 0
+    xfailed: int = 0
+    xpassed: int = 0
 
     @property
     def is_known(self) -> bool:
         return self.passed >= 0 or self.failed >= 0
 
     def format_counts(self) -> str:
-        """Format the counts above zero, e.g. `1 file could not be collected, 1 failed, 31 passed, 2 skipped`."""
+        """Format the counts above zero, such as `1 file could not be collected, 1 failed, 31 passed, 2 skipped`."""
         uncollected = len(self.uncollected)
         counts = (
             (uncollected, f"{'file' if uncollected == 1 else 'files'} could not be collected"),
-            (self.failed - uncollected, "failed"),
+            (self.errors - uncollected, "error" if self.errors - uncollected == 1 else "errors"),
+            (self.failed - self.errors, "failed"),
             (self.passed, "passed"),
             (self.skipped, "skipped"),
+            (self.xfailed, "xfailed"),
+            (self.xpassed, "xpassed"),
         )
         return ", ".join(f"{count} {words}" for count, words in counts if count > 0) or "no tests"
 
@@ -61,14 +70,18 @@ def _pytest(output: str) -> TestCounts:
         counts = _count_words(words, plain) if timed else Counter[str]()
         if counts:
             names = re.findall(r"^(FAILED|ERROR) (\S+?)(?: - .*)?$", output, re.MULTILINE)
+            errors = counts["error"] + counts["errors"]
             return TestCounts(
-                counts["passed"] + counts["xpassed"],
-                counts["failed"] + counts["error"] + counts["errors"],
-                counts["skipped"] + counts["xfailed"],
+                counts["passed"],
+                counts["failed"] + errors,
+                counts["skipped"],
                 _limit_names([name for _, name in names]),
                 _limit_names([name for word, name in names if word == "ERROR" and "::" not in name]),
+                errors,
+                counts["xfailed"],
+                counts["xpassed"],
             )
-        if plain.startswith("no tests ran"):
+        if plain.startswith(("no tests ran", "ERROR: usage:")) and "INTERNALERROR>" not in output:
             return TestCounts(0, 0, 0)
     return TestCounts()
 
@@ -78,11 +91,12 @@ def _unittest(output: str) -> TestCounts:
     if ran is None:
         return TestCounts()
     ending = re.findall(r"^(?:OK|FAILED|NO TESTS RAN)\b.*$", output, re.MULTILINE)
-    numbers = dict(
-        re.findall(r"(failures|errors|skipped|expected failures)=(\d+)", ending[-1] if ending else "")
+    named_counts = re.findall(
+        r"(expected failures|unexpected successes|failures|errors|skipped)=(\d+)", "".join(ending[-1:])
     )
-    failed = int(numbers.get("failures", 0)) + int(numbers.get("errors", 0))
-    skipped = int(numbers.get("skipped", 0))
+    counts = Counter({name: int(count) for name, count in named_counts})
+    failed, skipped = counts["failures"] + counts["errors"], counts["skipped"]
+    xfailed, xpassed = counts["expected failures"], counts["unexpected successes"]
     names, uncollected = list[str](), list[str]()
     for name, inner in re.findall(r"^(?:FAIL|ERROR): (\S+)(?: \(([\w.]+)\))?", output, re.MULTILINE):
         if inner.startswith("unittest.loader._FailedTest"):
@@ -91,7 +105,14 @@ def _unittest(output: str) -> TestCounts:
         is_full = not inner or inner.endswith(f".{name}")
         names.append(name if name in uncollected else (inner or name) if is_full else f"{inner}.{name}")
     return TestCounts(
-        max(ran - failed - skipped, 0), failed, skipped, _limit_names(names), _limit_names(uncollected)
+        max(ran - failed - skipped - xfailed - xpassed, 0),
+        failed,
+        skipped,
+        _limit_names(names),
+        _limit_names(uncollected),
+        counts["errors"],
+        xfailed,
+        xpassed,
     )
 
 
@@ -130,25 +151,49 @@ def _npm(output: str) -> TestCounts:
 
 
 def _jest(output: str) -> TestCounts:
-    return _summary_line(r"^Tests: +(.*\d total.*)$", r"^ +● (.+)$", output)
+    names, uncollected, path = list[str](), list[str](), ""
+    for file, name in re.findall(
+        r"^(?:FAIL +(.+?)(?: \([\d.]+ m?s\))?|  ● (?!Console$)(.+))$", output, re.MULTILINE
+    ):
+        path = file or path
+        if name == "Test suite failed to run":
+            uncollected.append(path)
+        if name:
+            names.append(path if name == "Test suite failed to run" else name)
+    return _read_summary(r"^Tests: +(.*\d total.*)$", output, names, uncollected)
 
 
 def _vitest(output: str) -> TestCounts:
-    return _summary_line(r"^ *Tests +(\d+ .*)\(\d+\)", r"^ *FAIL +(.+)$", output)
+    # A failed test is `a.test.js > adds`; a file that could not be loaded is `a.test.js [ a.test.js ]`.
+    titles = re.findall(r"^ FAIL  (.+)$", output, re.MULTILINE)
+    names = [
+        title if " > " in title else title.partition(" [ ")[0]
+        for title in titles
+        if " > " in title or title.endswith(" ]")
+    ]
+    uncollected = [name for name in names if " > " not in name]
+    return _read_summary(r"^ *Tests +(no tests$|\d+ .*\(\d+\))", output, names, uncollected)
 
 
-def _summary_line(pattern: str, failure: str, output: str) -> TestCounts:
+def _read_summary(pattern: str, output: str, names: list[str], uncollected: list[str]) -> TestCounts:
     """Read counts such as `1 failed, 2 passed` from the last line of the output that matches `pattern`.
 
-    `failure` is the pattern of a line with the name of a failed test.
+    - `names`: names of failed tests, and the paths in `uncollected`.
+    - `uncollected`: paths of test files that could not be loaded. The counts in the output do not include them.
     """
     lines = re.findall(pattern, output, re.MULTILINE)
     if not lines:
         return TestCounts()
     counts = _count_words("passed|failed|skipped|todo", lines[-1])
-    names = re.findall(failure, output, re.MULTILINE)
-    skipped = counts["skipped"] + counts["todo"]
-    return TestCounts(counts["passed"], counts["failed"], skipped, _limit_names(names))
+    paths = _limit_names(uncollected)
+    return TestCounts(
+        counts["passed"],
+        counts["failed"] + len(paths),
+        counts["skipped"] + counts["todo"],
+        _limit_names(names),
+        paths,
+        len(paths),
+    )
 
 
 def _node(output: str) -> TestCounts:
@@ -159,23 +204,69 @@ def _node(output: str) -> TestCounts:
     skipped = (_last_number(r"^(?:#|ℹ) skipped (\d+)", output) or 0) + (
         _last_number(r"^(?:#|ℹ) todo (\d+)", output) or 0
     )
-    names = re.findall(r"^ *(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$", output, re.MULTILINE)
-    return TestCounts(
-        passed, failed, skipped, _limit_names([name for name in names if name != "failing tests:"])
-    )
+    return TestCounts(passed, failed, skipped, _limit_names(_node_failures(output)))
+
+
+_NODE_LINE = re.compile(
+    r"^( *+)(# Subtest:|▶|✖|not ok \d++(?: -)?) (.+?)( \([\d.]++ms\))?( # (?:TODO|SKIP)\b.*)?$", re.MULTILINE
+)
+"""Matches a line at which a test or a suite starts or ends, with its indentation, mark, name, time and directive."""
+
+
+@dataclass(slots=True)
+class _OpenTest:
+    indent: int
+    name: str
+    has_failure: bool = False
+
+
+def _node_failures(output: str) -> list[str]:
+    """Return the names of failed tests in the output of Node's test runner, each preceded by the names of its suites.
+
+    A suite is left out if a test in it failed: its failure is the same.
+    """
+    names, open_tests = list[str](), list[_OpenTest]()
+    for line in _NODE_LINE.finditer(output.partition("\n✖ failing tests:\n")[0]):
+        indent, (mark, name, time, directive) = len(line[1]), line.group(2, 3, 4, 5)
+        while open_tests and open_tests[-1].indent > indent:
+            open_tests.pop()
+        test = open_tests.pop() if open_tests and open_tests[-1].indent == indent else None
+        if mark == "# Subtest:" or (mark == "▶" and not time):
+            open_tests.append(_OpenTest(indent, name))
+        elif mark != "▶" and not directive and not (test and test.name == name and test.has_failure):
+            names.append(" ".join([*(outer.name for outer in open_tests), name]))
+            for outer in open_tests:
+                outer.has_failure = True
+    return names
 
 
 def _mocha(output: str) -> TestCounts:
     passed = _last_number(r"^ *(\d+) passing\b", output)
     if passed is None:
         return TestCounts()
-    names = re.findall(r"^ +\d+\) (.+?):?$", output, re.MULTILINE)
-    return TestCounts(
-        passed,
-        _last_number(r"^ *(\d+) failing\b", output) or 0,
-        _last_number(r"^ *(\d+) pending\b", output) or 0,
-        _limit_names(names),
-    )
+    failed = _last_number(r"^ *(\d+) failing\b", output) or 0
+    skipped = _last_number(r"^ *(\d+) pending\b", output) or 0
+    return TestCounts(passed, failed, skipped, _limit_names(_mocha_failures(output) if failed else []))
+
+
+def _mocha_failures(output: str) -> list[str]:
+    """Return the names of failed tests from the list below `2 failing`, each preceded by the names of its suites.
+
+    A name takes several lines there: the outermost suite after the failure's number, the others below it, each
+    indented by two more spaces than the one before, and a colon at the end.
+    """
+    names, indent = list[str](), 0
+    for line in re.split(r"^ *\d+ failing$", output, flags=re.MULTILINE)[-1].split("\n"):
+        text = line.lstrip()
+        if line.startswith(f"  {len(names) + 1}) "):
+            names.append(text.partition(" ")[2])
+            indent = 7
+        elif indent and text and len(line) - len(text) == indent:
+            names[-1] += f" {text}"
+            indent += 2
+        else:
+            indent = 0
+    return [name.removesuffix(":") for name in names]
 
 
 _READERS: dict[str, Callable[[str], TestCounts]] = {
@@ -190,7 +281,7 @@ _READERS: dict[str, Callable[[str], TestCounts]] = {
 def _count_words(words: str, text: str) -> Counter[str]:
     """Return the number before each word in a text such as `1 failed, 2 passed`.
 
-    `words` is a regular expression of alternatives, e.g. `passed|failed`.
+    `words`: regular expression of alternatives, such as `passed|failed`.
     """
     return Counter({word: int(count) for count, word in re.findall(rf"(?<!\d)(\d++) ({words})\b", text)})
 

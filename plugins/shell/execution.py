@@ -12,15 +12,17 @@ from .frameworks import TestCommand
 from .output import DecodedOutput, LiveOutput, decode_output
 
 MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
-"""Maximum stored bytes of a program's output, and how many of them come from its end. The middle is dropped."""
+"""Maximum number of bytes that are stored of a program's output, and how many of these are reserved for its end. If the
+output is longer, its middle is dropped."""
 MIN_TIMEOUT_S = 1.0
+MAX_FAULT_CHARS = 300
 
 
 async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, DecodedOutput]:
-    """Run a program until it ends or reaches a time limit. Return its result and its decoded output.
+    """Run a program until it ends or reaches a time limit; return its result and its decoded output.
 
-    Cancelling stops the program. Raises `ToolError` if the program or folder is not found, and `EnvironmentFault` if
-    the program cannot be started.
+    If cancelled, the program is stopped. Raises `ToolError` if the program or folder is not found, and
+    `EnvironmentFault` if the program cannot be started.
     """
     live = LiveOutput(ctx.progress)
     limited = replace(_limit_time(spec, ctx), max_output=MAX_KEPT_BYTES, tail_bytes=KEPT_TAIL_BYTES)
@@ -58,7 +60,7 @@ def sandbox_note(result: ExecResult) -> str:
 
 
 def describe_end(result: ExecResult) -> str:
-    """Return how the program ended, e.g. `exit 1`, `timed out` or `not found`."""
+    """Return how the program ended, such as `exit 1`, `timed out` or `not found`."""
     if result.outcome == "exited" and result.exit_code is not None:
         return f"exit {result.exit_code}" + (f" ({result.message})" if result.message else "")
     return {"timeout": result.message or "timed out", "not_found": "not found"}.get(
@@ -67,9 +69,9 @@ def describe_end(result: ExecResult) -> str:
 
 
 def test_event(
-    command: TestCommand, result: ExecResult, counts: TestCounts, ctx: ToolContext
+    command: TestCommand, result: ExecResult, counts: TestCounts, output: str, ctx: ToolContext
 ) -> TestFinished:
-    """Return the event that records a test run."""
+    """Return the event that records a test run with the program's output `output`."""
     return TestFinished(
         framework=command.framework,
         command=shlex.join(command.argv),
@@ -77,7 +79,24 @@ def test_event(
         passed=counts.passed,
         failed=counts.failed,
         skipped=counts.skipped,
+        errors=counts.errors,
+        xfailed=counts.xfailed,
+        xpassed=counts.xpassed,
+        fault="" if result.exit_code == 0 or counts.failed > 0 else _describe_fault(result, output),
         exit_code=result.exit_code,
         failures=counts.failures,
         call_id=ctx.call_id,
     )
+
+
+def _describe_fault(result: ExecResult, output: str) -> str:
+    """Return why a test run failed although no test failed: how the program ended, or the first line of `output` with
+    an error."""
+    if result.outcome != "exited":
+        return describe_end(result)
+    lines = [line.strip() for line in output.splitlines() if line.strip("-=_ \t")]
+    # A usage line comes before the line that names the wrong argument.
+    errors = (line for line in lines if "error:" in line.lower() and "usage:" not in line)
+    line = next(errors, lines[0] if lines else "")
+    line = line.removeprefix("ERROR: ")[:MAX_FAULT_CHARS]
+    return f"{line} [{describe_end(result)}]" if line else describe_end(result)

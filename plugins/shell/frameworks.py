@@ -70,8 +70,7 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
 
 
 async def find_test_command(env: Environment, path: str) -> TestCommand:
-    """Return the command that runs the project's tests. If `path` is not empty, the command runs only the tests in
-    `path`.
+    """Return the command that runs the project's tests, or only the tests in `path`.
 
     The project is `path` or the nearest parent folder with tests and a project file, such as `pyproject.toml`. Raises
     `ToolError` if there are no tests.
@@ -162,11 +161,7 @@ async def _python_command(
 
 
 def _start_folder(folder: str, tests: list[str]) -> str:
-    """Return the folder in which unittest searches for tests.
-
-    If all tests are in one subfolder of `folder`, that subfolder is returned. Otherwise the result is empty and means
-    `folder` itself.
-    """
+    """Return the subfolder of `folder` that contains all tests, or an empty text if there is none."""
     prefix = f"{folder}/" if folder not in ("", ".") else ""
     tops = {
         path.removeprefix(prefix).partition("/")[0] if "/" in path.removeprefix(prefix) else ""
@@ -185,8 +180,9 @@ async def _find_interpreter(env: Environment, names: dict[str, FileInfo]) -> str
 async def _find_test_files(env: Environment, path: str, *, named: bool) -> tuple[list[str], str]:
     """Return the test files below a folder, and the pattern of their names if it is unusual.
 
-    If `path` is a file, return this file. `named` is True if the model named the path. In this case, files with unusual
-    names are returned if no file has a usual name.
+    - `path`: a folder, or the only file to return.
+    - `named`: True if the model named the path. Python files with unusual names are then returned if no file has a
+      usual name.
     """
     if path.endswith(".py"):
         return [path], ""

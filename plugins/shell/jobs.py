@@ -43,7 +43,7 @@ def background_jobs(ctx: api.ToolContext) -> api.Jobs:
 
 
 def job_result(report: api.JobReport, ctx: api.ToolContext) -> api.ToolResult:
-    """Convert a job's report to a tool result. The result is a failure if the job could not start."""
+    """Convert a job's report to a tool result, a failure if the job could not start."""
     output = decode_output(report.output, 0, ctx.blobs.put_text)
     text = shorten_for_model(output)
     missed_note = (
@@ -52,8 +52,9 @@ def job_result(report: api.JobReport, ctx: api.ToolContext) -> api.ToolResult:
         else ""
     )
     body = f"{missed_note}{text}" if text else "(no new output)"
+    note = f"\n[{report.note}]" if report.note else ""
     return api.text_result(
-        f"[{report.job_id} {_describe_state(report)}]\n{body}",
+        f"[{report.job_id} {_describe_state(report)}]\n{body}{note}",
         ok=report.state != "failed",
         summary=f"{report.job_id}, {_summarise_state(report)}",
         display=(api.TerminalBlock(text=output.stored),) if text else (),
@@ -78,7 +79,7 @@ def _describe_state(report: api.JobReport) -> str:
             detail = f". {report.message}" if report.message else ""
             return f"ended by itself after {seconds}, exit {report.exit_code}{detail}"
         case "stopped":
-            return f"was stopped after {seconds}"
+            return f"was stopped after {seconds}{report.stop_reason}"
         case _:
             return f"ended after {seconds}"
 

@@ -25,7 +25,8 @@ MAX_SHOWN_LINES = 400
 LIVE_CHARS = 64_000
 LIVE_SAMPLE_CHARS = 2_000
 LIVE_LINE_CHARS = 200
-"""Number of characters shown of one very long line: few, so that the note before the line stays visible."""
+"""Maximum number of characters that are shown of the newest output if it is one very long line. A longer text would
+push the note about skipped characters off the screen."""
 LIVE_PAUSE_S = 0.5
 _SPACE = re.compile(r"\s")
 
@@ -33,8 +34,8 @@ _SPACE = re.compile(r"\s")
 class LiveOutput:
     """Decodes a program's output while it runs, and passes text for the screen to `progress`.
 
-    The first `LIVE_CHARS` characters are passed on completely. After them, the newest characters are passed on every
-    `LIVE_PAUSE_S` seconds, with a note that says how many were skipped.
+    The first `LIVE_CHARS` characters are passed on completely. After that, the newest characters are passed on every
+    `LIVE_PAUSE_S` seconds, with a note on the skipped ones.
     """
 
     def __init__(self, progress: Callable[[str], None]) -> None:
@@ -48,7 +49,7 @@ class LiveOutput:
         self._due: asyncio.TimerHandle | None = None
 
     def add(self, data: bytes) -> None:
-        """Add the next bytes of the output. Must be called on the event loop."""
+        """Add the next bytes of the output; must be called on the event loop."""
         text = self._decode.decode(data)
         if self._room and text:
             first, text = text[: self._room], text[self._room :]
@@ -80,12 +81,14 @@ class LiveOutput:
 
 
 def _sample(newest: str, waiting: int, joint: str) -> str:
-    """Return the end of `newest`, preceded by a note with the number of skipped characters. Whole lines are kept if
-    possible.
+    """Return the end of `newest`, preceded by a note on the number of skipped characters, if any.
 
-    `waiting` counts the characters since the last sample; `newest` is the end of these characters. `joint` is put
-    before the note: a line feed if the screen is in the middle of a line. A sample without a space gets a final line
-    feed. Otherwise the screen would treat the sample as an unfinished word and not show it.
+    - `newest`: the last of the characters that were printed since the previous sample.
+    - `waiting`: number of all characters that were printed since the previous sample.
+    - `joint`: text before the note: a line feed if the screen is in the middle of a line.
+
+    If the sample contains no space, a line feed is added at its end, because the screen does not show an unfinished
+    word.
     """
     skipped = waiting - len(newest)
     if not skipped:
@@ -99,9 +102,10 @@ def _sample(newest: str, waiting: int, joint: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DecodedOutput:
-    """A program's output as text: as stored, and without control sequences.
+    """A program's output as text, in two versions: `stored` is the complete text, `clean` has no control sequences.
 
-    `size` is the number of bytes that the program wrote. `dropped` is the number of these bytes that were not stored.
+    `size`: number of bytes that the program wrote.
+    `dropped`: number of these bytes that were not stored.
     """
 
     stored: LongText
@@ -115,7 +119,7 @@ def decode_output(
 ) -> DecodedOutput:
     """Decode a program's output and store it with `keep`. Blocking: call it in a thread for large output.
 
-    If `dropped` bytes are missing, a note is inserted at the byte position `cut_at`.
+    `dropped`: number of bytes that are missing at the byte position `cut_at`, where a note is inserted.
     """
     size = len(data) + dropped
     if dropped:
@@ -129,7 +133,7 @@ def decode_output(
 def shorten_for_model(
     output: DecodedOutput, head_chars: int = HEAD_CHARS, tail_chars: int = TAIL_CHARS
 ) -> str:
-    """Return the output for the model. The middle of a long output is replaced by a note."""
+    """Return the output for the model. A note replaces the middle of a long output."""
     text = output.clean.rstrip("\n")
     lines = text.count("\n") + 1
     if len(text) <= head_chars + tail_chars and lines <= MAX_SHOWN_LINES:

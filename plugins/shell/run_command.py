@@ -13,7 +13,7 @@ from .output import DecodedOutput, shorten_for_model
 
 MAX_TIMEOUT = 3600
 MAX_COMMAND = 100_000
-BACKGROUND_NOTE = "In the background, until it ends or you stop it in /jobs."
+BACKGROUND_NOTE = "The command runs in the background, until it ends or you stop it in /jobs."
 
 
 class RunCommandArgs(api.FrozenModel):
@@ -23,7 +23,9 @@ class RunCommandArgs(api.FrozenModel):
     shell: bool | None = Field(default=None, json_schema_extra={"unsent": True})
     timeout: float = Field(default=120, gt=0, le=MAX_TIMEOUT, description="seconds")
     cwd: str = ""
-    background: bool = Field(default=False, description="for a server; then read_job_output")
+    background: bool = Field(
+        default=False, description="for a command that keeps running; then read_job_output"
+    )
 
 
 class RunCommand(api.BaseTool):
@@ -88,11 +90,12 @@ def _test_events(
 ) -> tuple[api.TestFinished, ...]:
     if not command.framework or result.outcome != "exited":
         return ()
-    return (test_event(command, result, read_counts(command.framework, output.clean), ctx),)
+    counts = read_counts(command.framework, output.clean)
+    return (test_event(command, result, counts, output.clean, ctx),)
 
 
 def _parse_command(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
-    """Return (arguments, script); at least one is empty. The script is used if the command needs a shell."""
+    """Return (arguments, ""), or ((), script) if the command needs a shell."""
     command = args.command.strip()
     if not command:
         return (), ""

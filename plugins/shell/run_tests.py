@@ -25,10 +25,7 @@ MAX_COMPLETE_CHARS = 2_500
 CRASH_HEAD_CHARS, CRASH_TAIL_CHARS = 2_000, 4_000
 _FOLDER = re.compile(r"cd\s+((?:[^\s;&|<>'\"]|'[^']*'|\"[^\"]*\")+)\s*&&\s*(?=\S)")
 _OUTPUT_END = re.compile(r"(?:2>&1|\|[ \t]*(?:tail|head)(?:[ \t]+-(?:[nc][ \t]*|-lines=|-bytes=)?\d+)?)$")
-"""Regular expression for the end of a command that only redirects or limits its output (`pytest | tail -5`).
-
-run_tests limits the output itself.
-"""
+"""Matches the end of a command that only redirects or limits the output, as in `pytest | tail -5`."""
 
 
 class RunTestsArgs(api.FrozenModel):
@@ -48,31 +45,32 @@ class ResolvedTests(RunTestsArgs):
 
 
 class RunTests(api.BaseTool):
-    """Tool that runs a test program and counts its tests. It refuses any other command."""
+    """Tool that runs a test program, and no other command, and counts its tests."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
 
     def target(self, args: RunTestsArgs) -> str:
-        """Return the command. Without a command, return the path. If both are missing, return `all tests`."""
+        """Return the command that the call names. If it names no command, return its path, or `all tests` if it also
+        names no path."""
         return args.command.strip() or args.path or "all tests"
 
     async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:
-        """Add the exact command to the arguments. If the call names no command, detect the command."""
+        """Add the exact command to the arguments. If the call names no command, it is detected."""
         command = await _resolve_command(args, env)
         return ResolvedTests(
             **args.model_dump(), argv=command.argv, framework=command.framework, folder=command.cwd
         )
 
     def effects(self, args: RunTestsArgs) -> tuple[api.Effect, ...]:
-        """Return the effect of running the command. The effect's `argv` is empty until a command is detected."""
+        """Return the effect of running the command. Before the command is detected, `argv` is empty."""
         if isinstance(args, ResolvedTests):
             return (api.RunEffect(argv=args.argv, cwd=args.folder),)
         words, folder = _split_command(args.command)
         return (api.RunEffect(argv=_with_path(words, args.path, folder) if words else (), cwd=folder),)
 
     async def preview(self, args: RunTestsArgs, env: api.Environment) -> api.Preview:
-        """Return the exact command as the preview. Its folder is shown with the effects of the call."""
+        """Return the exact command as the preview. The approval itself shows the folder."""
         command = await _settled_command(args, env)
         text = shlex.join(command.argv)
         return api.Preview(
@@ -80,7 +78,7 @@ class RunTests(api.BaseTool):
         )
 
     async def run(self, args: RunTestsArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Run the tests. The call fails if a test fails."""
+        """Run the tests; the call fails if a test fails."""
         command = await _settled_command(args, ctx.env)
         spec = api.ExecSpec(argv=command.argv, cwd=command.cwd, timeout=args.timeout)
         result, output = await run_program(spec, ctx)
@@ -121,9 +119,12 @@ def _build_result(
             "passed": counts.passed,
             "failed": counts.failed,
             "skipped": counts.skipped,
+            "errors": counts.errors,
+            "xfailed": counts.xfailed,
+            "xpassed": counts.xpassed,
             "exit_code": result.exit_code,
         },
-        events=(test_event(command, result, counts, ctx),),
+        events=(test_event(command, result, counts, output.clean, ctx),),
         full_output=output.stored,
     )
 
@@ -169,7 +170,8 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
 def _split_command(command: str) -> tuple[tuple[str, ...], str]:
     """Split a command into its words and its folder: `cd X && pytest 2>&1 | tail -5` gives `pytest` and `X`.
 
-    The words are empty if the command needs a shell for anything else.
+    The leading `cd` and the end that limits the output are removed first. If the remaining command still needs a shell,
+    there are no words.
     """
     command, folder = command.strip(), ""
     if len(command) > MAX_COMMAND:

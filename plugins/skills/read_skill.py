@@ -8,7 +8,7 @@ MAX_CHARS = 60_000
 
 
 def _effects(name: str, file: str) -> tuple[api.Effect, ...]:
-    """Return an effect on the session only, because only skills loaded into the session are read."""
+    """Return an effect on the session only, because a call can read only the session's skills."""
     return (api.InternalEffect(subject=f"the skill {name}"),)
 
 

@@ -18,7 +18,7 @@ _ENDS = {"completed": "done", "failed": "failed", "interrupted": "stopped", "bud
 
 
 class DelegationTool(api.SessionTool):
-    """Base class for tools that give a task to another agent. The policy judges each of that agent's calls."""
+    """Base class for tools that give a task to another agent. The policy judges each tool call of that agent."""
 
     subject = "subtask"
 
@@ -102,7 +102,7 @@ class DelegateReadonly(DelegationTool):
         return api.Preview((), content=args.task)
 
     async def run(self, args: DelegateReadonlyArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Run the investigator; return its findings. Evidence that does not exist is marked."""
+        """Run the investigator and return its findings. Evidence that does not exist is marked."""
         report = await _delegate(api.DelegateTask(args.task, INVESTIGATOR), ctx)
         findings = read_findings(report.summary, trusted=report.success)
         findings = findings.check(await _count_lines(findings.evidence, ctx.env))
@@ -112,7 +112,7 @@ class DelegateReadonly(DelegationTool):
 
 
 async def _count_lines(evidence: Sequence[Evidence], env: api.Environment) -> dict[str, int]:
-    """Return the number of lines of each existing file in the evidence. An unreadable file gets `sys.maxsize`."""
+    """Map each existing file that the evidence names to its number of lines, or to `sys.maxsize` if it is unreadable."""
     lengths: dict[str, int] = {}
     for path in {place.path for place in evidence}:
         with suppress(api.EnvironmentFault, ValueError):
@@ -143,7 +143,7 @@ def _build_result(
 ) -> api.ToolResult:
     """Return the tool result for an agent's report: `findings`, success, and the reason for a failure, as JSON.
 
-    Tokens, cost and calls are in `data`, but not in the text for the model.
+    Tokens, cost and calls are only in `data`, not in the text for the model.
     """
     answer: api.JsonMap = {**findings, "success": report.success}
     if not report.success:

@@ -1,6 +1,6 @@
 """Parsing of an investigator's last answer, which should be JSON but can be any text.
 
-Invariant: no answer is lost. An answer that cannot be parsed becomes the summary, with low confidence.
+Invariant: an answer that cannot be parsed becomes the summary, with low confidence.
 """
 
 import json
@@ -16,7 +16,7 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 MAX_ENTRIES = 40
 MAX_TEXT_CHARS = 400
 TRAILING_LINES = 1
-"""Number of lines past a file's end that evidence can name. Editors number the empty line after the last line feed."""
+"""Number of lines past a file's end that evidence can name, because editors number the empty last line."""
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(r"(?<![\w./:@+-])([\w.@+-][\w./@+-]*+):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
 _FILE_NAME = re.compile(r"[\w.@+-]*[\w+-]\.[A-Za-z]\w{0,7}")
@@ -30,7 +30,8 @@ _FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 class Evidence:
     """A location in a file that supports an investigator's answer.
 
-    `lines` is `10` or `10-24`, or empty for the whole file; `what` describes the content there.
+    `lines`: `10` or `10-24`, or empty for the whole file.
+    `what`: what is there.
     """
 
     path: str
@@ -51,7 +52,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """An investigator's answer: summary, evidence and open questions. `not_there` lists paths that do not exist."""
+    """An investigator's answer: summary, evidence and open questions; `not_there` lists paths that do not exist."""
 
     summary: str
     evidence: tuple[Evidence, ...] = ()
@@ -60,10 +61,10 @@ class Findings:
     not_there: tuple[str, ...] = ()
 
     def check(self, lengths: Mapping[str, int]) -> "Findings":
-        """Compare the evidence with the existing files and their numbers of lines.
+        """Return a copy in which each piece of evidence was checked against the number of lines of its file.
 
-        In the returned copy, missing files are moved to `not_there`. Evidence past the end of its file gets
-        `not_found`. Confidence is low if no valid evidence is left.
+        `lengths`: maps each existing file to its number of lines. Missing files are in `not_there`. Evidence past the
+        end of its file has `not_found`. Without valid evidence, confidence is low.
         """
         present = tuple(
             replace(place, not_found=f"not found: the file has {format_count(lengths[place.path], 'line')}")
@@ -92,9 +93,10 @@ class Findings:
 
 
 def read_findings(text: str, *, trusted: bool = True) -> Findings:
-    """Parse the JSON object in an investigator's answer. Without an object, use the locations named in its text.
+    """Parse the JSON object in an investigator's answer. If the answer has no such object, use the text and the
+    locations that it names.
 
-    `trusted` is False if the investigator failed. In this case, confidence is low.
+    `trusted`: False if the investigator failed, so that confidence is low.
     """
     candidates = (_parse_object(raw) for raw in _find_objects(text))
     findings = next((parsed for parsed in candidates if parsed is not None), None) or _parse_text(text)
@@ -187,7 +189,7 @@ def _parse_place(raw: object) -> Evidence | None:
 
 
 def _lines_text(raw: Mapping[str, object]) -> str:
-    """Return line numbers as a text such as `10-24`. In `raw`, they are a text, a list, or two separate fields."""
+    """Return line numbers as a text such as `10-24`. In `raw`, they can be a text, a list or two fields."""
     lines = raw.get("lines") or raw.get("line_range") or raw.get("line")
     if lines is None and raw.get("start_line") is not None:
         lines = [raw.get("start_line"), raw.get("end_line")]

@@ -41,11 +41,7 @@ async def write_todos(ctx: api.ToolContext, todos: tuple[Todo, ...]) -> api.Tool
 
 
 def _assign_ids(todos: Sequence[Todo], known: Sequence[api.TodoItem]) -> tuple[api.TodoItem, ...]:
-    """Give every item of the todo list an id.
-
-    An item without an id gets the id of the `known` item with the same text. If there is no such item, it gets the next
-    free number.
-    """
+    """Give every item an id: the id of the `known` item with the same text, or the next free number."""
     if len(todos) > MAX_ITEMS:
         raise api.ToolError(f"{len(todos)} items are too many; the limit is {MAX_ITEMS}.")
     taken = {todo.id for todo in todos if todo.id}
@@ -94,12 +90,8 @@ def _keep_one_in_progress(items: tuple[api.TodoItem, ...]) -> tuple[tuple[api.To
     repaired = tuple(
         item.model_copy(update={"status": "pending"}) if item in active[1:] else item for item in items
     )
-    note = f"Only one item can be in progress: “{current.content}” stays, the others are now pending."
+    note = f"Only one item can be in progress: “{current.content}” stays in progress; the others are now pending."
     return repaired, note
-
-
-DONE = frozenset({"completed", "verified"})
-_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "verified": "[x]", "abandoned": "[-]"}
 
 
 def format_items(items: Sequence[api.TodoItem]) -> str:
@@ -112,8 +104,7 @@ def format_items(items: Sequence[api.TodoItem]) -> str:
     pending = [(item, 0) for item in reversed(children.get(None, []))]
     while pending:
         item, depth = pending.pop()
-        word = " (verified)" if item.status == "verified" else ""
-        lines.append(f"{'  ' * depth}{_MARKS[item.status]} {item.content}{word}")
+        lines.append(f"{'  ' * depth}{api.format_todo_item(item)}")
         pending += [(child, depth + 1) for child in reversed(children.get(item.id, []))]
     return "\n".join(lines)
 
@@ -121,4 +112,4 @@ def format_items(items: Sequence[api.TodoItem]) -> str:
 def format_progress(items: Sequence[api.TodoItem]) -> str:
     """Format progress as `2/5 done`; abandoned items are not counted."""
     relevant = [item for item in items if item.status != "abandoned"]
-    return f"{sum(item.status in DONE for item in relevant)}/{len(relevant)} done"
+    return f"{sum(item.status in api.DONE_STATUSES for item in relevant)}/{len(relevant)} done"

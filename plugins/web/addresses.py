@@ -1,6 +1,7 @@
-"""Addresses of web pages in one plain form. So the policy judges the same host that the client connects to.
+"""Addresses of web pages in one plain form, so that the policy judges the same host that the client connects to.
 
-Invariant: `plain_address` returns its own results unchanged, and every parser finds the same host in them.
+Invariant: a plain address stays the same if `plain_address` is called with it, and every parser finds the same host in
+it.
 """
 
 import re

@@ -23,7 +23,7 @@ class BrowseUrlArgs(api.FrozenModel):
 
 
 class BrowseUrl(api.BaseTool):
-    """Tool that reads a web page. The policy judges its host; a redirect to another host is a new call."""
+    """Tool that reads a web page. The policy judges the page's host, so a redirect to another host needs a new call."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("browse_url", __file__, BrowseUrlArgs, verb="browse", parallel_safe=True)
@@ -35,14 +35,12 @@ class BrowseUrl(api.BaseTool):
         return (api.NetworkEffect(host=host_of(args.url)),)
 
     async def preview(self, args: BrowseUrlArgs, env: api.Environment) -> api.Preview:
-        """Return a preview that binds the approval to the whole address.
-
-        The approval shows the address as the call's target.
-        """
+        """Return a preview without text. Its `content` is the whole address, so that an approval is valid for this
+        address only."""
         return api.Preview((), content=args.url)
 
     async def run(self, args: BrowseUrlArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Fetch the page, and return its text marked as data."""
+        """Fetch the page, and return its text with a mark for the model: the text is data, not instructions."""
         page = await fetch_page(args.url, ctx.may_connect)
         if page.moved_to:
             message = f"The page redirects to {page.moved_to}. To read that page, call browse_url with this address."

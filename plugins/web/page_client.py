@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_BYTES = 1_000_000
-"""Maximum bytes that are read from a page. Converting a larger page to Markdown would take too long."""
+"""Maximum bytes that are read from a page, so that its conversion to Markdown is fast."""
 MAX_REDIRECTS = 5
 TIME_LIMIT_S = 30.0
 HEADERS = {
@@ -33,8 +33,9 @@ HEADERS = {
 class Page:
     """A response of a server.
 
-    `address` is the address of the response; `moved_to` is the target of a redirect to another host, and `is_cut` is True
-    if the page is longer than `body`.
+    `address`: address of the response.
+    `moved_to`: target of a redirect to another host.
+    `is_cut`: True if the page is longer than `body`.
     """
 
     address: str
@@ -101,7 +102,7 @@ async def _request(address: str, may_connect: Callable[[str], bool]) -> Page:
 
 
 async def _resolve(host: str, port: int, may_connect: Callable[[str], bool]) -> list[str]:
-    """Return the addresses of the host, with the port. Raises `ToolError` if the policy denies one of them."""
+    """Return the addresses of the host, with the port; raises `ToolError` if the policy denies one of them."""
     try:
         entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

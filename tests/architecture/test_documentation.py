@@ -19,9 +19,9 @@ from docs.generate_reference import (
     words,
 )
 from tests.architecture.source import ROOT
-from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.options import GROUPS, add_groups
 from tui_agent.cli.main import VERBS, parser_for
-from tui_agent.cli.options import GROUPS, add_groups
 from tui_agent.config.settings.settings import Config, ModelProfile
 from tui_agent.protocol.events.union import KINDS
 from tui_agent.protocol.settings import Budgets

@@ -21,15 +21,15 @@ SEQUENCES = {
     "tui_agent/tui/transcript/output.py": "the colours and links that it takes out of a program's output",
     "tui_agent/tui/terminal/keyboard.py": "asks the terminal for its keys",
     "tui_agent/folds/text/control_sequences.py": "what it takes out of a program's output",
-    "tui_agent/mcp/outside_text.py": "what it takes out of the text of a server",
-    "tui_agent/cli/output.py": "colour of its own",
+    "tui_agent/mcp/content/outside_text.py": "what it takes out of the text of a server",
+    "tui_agent/cli/console/output.py": "colour of its own",
     "tui_agent/cli/themes.py": "colour of its own",
     "tui_agent/export/export_content.py": "what it takes out of a text",
 }
 """Who may name a control sequence."""
 
 PRINTERS = {
-    "tui_agent/cli/output.py": "the door: `say`, `say_json`, `table`",
+    "tui_agent/cli/console/output.py": "the door: `say`, `say_json`, `table`",
     "tui_agent/cli/main.py": "one line about a fault, cleaned; nothing of the rest may be loaded for it",
     "tui_agent/cli/run/supervisor.py": "passes on what was printed, whole",
     "tui_agent/cli/redact.py": "a filter: its output is its input but for secrets",

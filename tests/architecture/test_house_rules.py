@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ ALLOWED_NAMES = {"tui_agent/engine_process.py"}
 
 SUPERVISORS: dict[str, str] = {
     "tui_agent/cli/main.py": "the program's last resort: one line for the user, a traceback with --debug",
-    "tui_agent/engine/turns.py": "a fault in a turn becomes error.raised; the session goes on serving",
+    "tui_agent/engine/plugins/stop.py": "raises a plugin's error again, outside the task group that would wrap it",
+    "tui_agent/engine/turns/turns.py": "a fault in a turn becomes error.raised; the session goes on serving",
     "tui_agent/folds/views.py": "a fault of one view is named in `faults` and must not stop the others",
     "tui_agent/plugin_host/error_text.py": "the text of a plugin's error is computed by the plugin; without it the name of the error stays",
     "tui_agent/plugin_host/side_by_side.py": "a broken plugin is reported as plugin.failed and the app lives",
@@ -71,6 +73,16 @@ def broad_handlers(source: Source) -> Iterator[str]:
             named = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
             if any(n is None or (isinstance(n, ast.Name) and n.id in BROAD) for n in named):
                 yield where(source, node)
+
+
+def test_no_files_import_one_another_in_a_circle() -> None:
+    """Imports inside functions and for type checkers count too."""
+    modules = {source.name.removesuffix(".py").replace("/", "."): source for source in product()}
+    imports = {
+        name: {imported for imported, _ in source.imports if imported in modules and imported != name}
+        for name, source in modules.items()
+    }
+    TopologicalSorter(imports).prepare()
 
 
 def test_only_supervisors_catch_every_exception() -> None:

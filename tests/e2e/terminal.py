@@ -14,6 +14,8 @@ from benchmarks.screen import Screen
 
 PATIENCE = 60.0
 AGAIN = 1.5
+YES = "\x1b[By"
+"""Answers yes. The arrow key leaves a message that began with a `y` typed before the question was there."""
 
 
 class Terminal:

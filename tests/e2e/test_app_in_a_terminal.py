@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Program
-from tests.e2e.terminal import Terminal
+from tests.e2e.terminal import YES, Terminal
 
 pytestmark = pytest.mark.e2e
 
@@ -100,7 +100,7 @@ def test_an_approval_shows_what_will_be_written_and_asks(start: Start, program: 
         assert "+ one" in shown
         assert "new.txt" in shown
         assert not (program.workspace / "new.txt").exists()
-        terminal.press_until("y", lambda screen: "this once" not in screen, "the approval to close")
+        terminal.press_until(YES, lambda screen: "this once" not in screen, "the approval to close")
         terminal.until_text("All settled.")
     assert (program.workspace / "new.txt").read_text() == "one\ntwo\n"
 
@@ -188,13 +188,13 @@ def test_an_error_of_the_command_line_draws_nothing(start: Start, tmp_path: Path
 
 def test_a_demo_plays_in_the_app(start: Start) -> None:
     with start("demo", "bugfix") as terminal:
-        terminal.until_text("The demo steered the agent")
+        terminal.until_text("The demo sent the agent a message")
         terminal.until_text("rm -r reports")
         while "Fixed." not in terminal.text:
             terminal.until(
                 lambda screen: "this once" in screen or "Fixed." in screen, "an approval or the end"
             )
             if "this once" in terminal.text:
-                terminal.press_until("y", lambda screen: "this once" not in screen, "the approval to close")
+                terminal.press_until(YES, lambda screen: "this once" not in screen, "the approval to close")
         assert "$" not in terminal.text.splitlines()[0]
         terminal.until_text("REPLAY")

@@ -100,7 +100,7 @@ def test_a_demo_ends_with_its_turn_taken_back_and_brought_forward_again(played: 
 def test_a_demo_leaves_nothing_behind_but_its_session(program: Program) -> None:
     done = program.run_in_process("demo", "bugfix", "--headless")
     assert done.returncode == 0, done.stderr
-    assert "status: success" in done.stdout
+    assert "status: success" in done.stderr
     listed = json.loads(program.run_in_process("sessions", "list", "--all", "--json").stdout)
     assert not Path(listed["workspace"]).exists()
 

@@ -101,6 +101,7 @@ async def work(connection: Any, editor: Editor, session: str, workspace: Path, s
     kinds = ["tool_call", "tool_call_update", "tool_call_update", "agent_message_chunk"]
     assert editor.kinds() == kinds
     await run_session_commands(connection, editor, session, workspace)
+    await choose_effort(connection, session, script)
     await connection.close_session(session_id=session)
     await connection.load_session(cwd=str(workspace), session_id=session)
     replayed = editor.kinds()
@@ -109,7 +110,7 @@ async def work(connection: Any, editor: Editor, session: str, workspace: Path, s
 
 
 async def run_session_commands(connection: Any, editor: Editor, session: str, workspace: Path) -> None:
-    """Undo and redo the file, summarise nothing, and change the effort."""
+    """Undo and redo the file, and summarise nothing."""
     for typed, said, is_there in (
         ("/undo", "Undid the last turn. /redo brings it back. 1 file removed.", False),
         ("/redo", "Redid the undone turn. 1 file restored.", True),
@@ -120,8 +121,28 @@ async def run_session_commands(connection: Any, editor: Editor, session: str, wo
         [update] = [each for each in editor.updates if each["sessionUpdate"] == "agent_message_chunk"]
         assert update["content"]["text"] == said
         assert (workspace / "new.txt").exists() is is_there
-    answer = await connection.set_config_option(config_id="effort", session_id=session, value="high")
-    assert [option.current_value for option in answer.config_options][1:] == ["high"]
+    with pytest.raises(acp.RequestError) as refused:
+        await connection.prompt(session_id=session, prompt=[acp.text_block("/redo")])
+    assert (refused.value.code, str(refused.value)) == (
+        -32602,
+        "Nothing to redo. /undo undoes the last turn.",
+    )
+
+
+async def choose_effort(connection: Any, session: str, script: Path) -> None:
+    """Choose an effort of a model that has some; a model without an effort offers none and refuses them."""
+
+    async def choose(option: str, value: str) -> list[Any]:
+        answer = await connection.set_config_option(config_id=option, session_id=session, value=value)
+        return list(answer.config_options)
+
+    _, offered = await choose("model", "openai/gpt-5")
+    assert [each.value for each in offered.options] == ["default", "none", "low", "medium", "high", "xhigh"]
+    _, chosen = await choose("effort", "high")
+    assert chosen.current_value == "high"
+    assert [each.id for each in await choose("model", f"scripted:{script}")] == ["model"]
+    with pytest.raises(acp.RequestError, match="does not accept this value"):
+        await choose("effort", "low")
 
 
 async def vanish(connection: Any, editor: Editor, session: str, agent: asyncio.subprocess.Process) -> None:

@@ -35,6 +35,21 @@ answers:
   - calls: [{edit_file: {path: series.py, old_text: "range(1, n)", new_text: "range(1, n + 1)"}}]
   - text: Done.
 """
+STUCK_TOOL = """\
+import time
+
+from tui_agent.plugin_api import tool
+
+
+@tool(internal="nothing")
+async def hang(text: str) -> str:
+    "Hang."
+    while True:
+        try:
+            time.sleep(1000)
+        except BaseException:
+            pass
+"""
 LAZY = 'answers: [{text: "It looks right to me."}]\n'
 
 
@@ -102,3 +117,31 @@ def test_a_matrix_says_what_each_profile_can_and_goes_on_where_it_stopped(progra
     assert ["all", "strong.yaml", "1/1", "100", "%", "21–100", "%", "-", "-"] in lines
     assert ["all", "lazy.yaml", "0/1", "0", "%", "0–79", "%", "-", "-"] in lines
     assert ["model", "unsolved", "-", "1"] in lines
+
+
+def test_a_cell_that_a_plugin_blocks_ends_and_the_run_goes_on(program: Program) -> None:
+    work = program.home / "evaluations"
+    suite = work / "cases"
+    suite.mkdir(parents=True)
+    plugin = work / "plugs" / "stuck.py"
+    plugin.parent.mkdir()
+    plugin.write_text(STUCK_TOOL)
+    (suite / "first.toml").write_text(CASE + "[budgets]\ntimeout_seconds = 15\n")
+    (work / "stuck.yaml").write_text("answers: [{calls: [{hang: {text: a}}]}, {text: Done.}]")
+    (work / "strong.yaml").write_text(STRONG)
+    out = work / "out"
+    profiles = f"scripted:{work / 'stuck.yaml'},scripted:{work / 'strong.yaml'}"
+    place = ("--plugin-dir", str(plugin.parent), "--policy", "bypass", "--out", str(out), "-j", "1")
+    done = call(program, "eval", "matrix", str(suite), "--model-profiles", profiles, *place)
+    assert done.returncode == 1, done.stderr
+    assert "/strong.yaml-1  passed" in done.stdout
+    fault, advice = done.stderr.splitlines()
+    assert fault.startswith(
+        "tui-agent: first/stuck.yaml-1 gave no result: The function hang of the plugin stuck "
+    )
+    assert "(stuck.py, line " in fault and "tui-agent plugins disable stuck" in fault
+    assert advice.endswith(f"Without a result: 1 cell. Run again: tui-agent eval run --resume {out}")
+    plugin.write_text(STUCK_TOOL.replace("time.sleep(1000)", "return text"))
+    again = call(program, "eval", "run", "--resume", str(out))
+    assert "2 cells, 1 done already" in again.stdout and not again.stderr
+    assert "/stuck.yaml-1  failed (model)" in again.stdout

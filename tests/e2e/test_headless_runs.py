@@ -49,9 +49,9 @@ def wait_for(process: "subprocess.Popen[str]", kind: str) -> list[dict[str, Any]
 @pytest.mark.smoke
 def test_a_plain_run_prints_the_answer_and_the_result_lines(program: Program, mock: tuple[str, ...]) -> None:
     done = program.run("run", "hello", *mock)
-    assert (done.returncode, done.stderr) == (0, "")
-    answer, status, run_id, session = done.stdout.splitlines()
-    assert (answer, status) == ("Hello from the mock.", "status: success")
+    assert (done.returncode, done.stdout) == (0, "Hello from the mock.\n")
+    status, run_id, session = done.stderr.splitlines()
+    assert status == "status: success"
     assert re.fullmatch(r"run_id: run_[0-9a-f]{12}", run_id)
     assert re.fullmatch(r"session: ses_\w{16}", session)
 
@@ -135,11 +135,35 @@ def test_a_slash_command_that_does_not_exist_is_an_error_and_a_path_is_a_message
     for words, status, written in (
         ("/nosuch z", 2, "There is no command /nosuch."),
         ("/standpu z", 2, "Did you mean /standup?"),
-        ("/compact", 2, "/compact works only in the app."),
+        ("/theme", 2, "/theme works only in the full-screen app."),
+        ("/model/x", 0, "Hello from the mock."),
         ("/etc/hosts is wrong", 0, "Hello from the mock."),
         ("/standup today", 0, "Hello from the mock."),
     ):
         done = program.run_in_process("run", words, *mock)
+        assert (done.returncode, written in done.stdout + done.stderr) == (status, True), (words, done)
+
+
+def test_a_run_carries_out_and_refuses_the_same_slash_commands_as_other_clients(
+    program: Program, mock: tuple[str, ...]
+) -> None:
+    (program.workspace / "undone.py").write_text(
+        "from tui_agent.plugin_api import SessionStateView, command\n\n"
+        "@command('/undo')\nasync def undo(text: str, state: SessionStateView) -> str:\n"
+        '    """Never run: the session has a command of this name."""\n    return "mine"\n'
+    )
+    plugin = ("--plugin-dir", str(program.workspace / "undone.py"))
+    program.run_in_process("run", "hello", *mock)
+    for words, status, written in (
+        ("/compact", 0, "There is too little to summarise yet."),
+        ("/undo", 0, "Undid the last turn. /redo brings it back."),
+        ("/redo", 0, "Redid the undone turn."),
+        ("/redo", 2, "Nothing to redo."),
+        ("/reload", 0, "No plugin has changed."),
+        ("/commands", 0, "No commands besides the app's own."),
+        ("/model", 2, "/model works only in the full-screen app."),
+    ):
+        done = program.run_in_process("run", words, "--continue", *plugin, *mock)
         assert (done.returncode, written in done.stdout + done.stderr) == (status, True), (words, done)
 
 
@@ -155,9 +179,9 @@ def test_a_prompt_may_look_like_an_option(program: Program, mock: tuple[str, ...
 
 
 def test_continue_goes_on_with_the_newest_session(program: Program, mock: tuple[str, ...]) -> None:
-    first = program.run_in_process("run", "one", *mock).stdout.splitlines()[-1]
-    again = program.run_in_process("run", "two", "--continue", *mock).stdout.splitlines()[-1]
-    other = program.run_in_process("run", "three", *mock).stdout.splitlines()[-1]
+    first = program.run_in_process("run", "one", *mock).stderr.splitlines()[-1]
+    again = program.run_in_process("run", "two", "--continue", *mock).stderr.splitlines()[-1]
+    other = program.run_in_process("run", "three", *mock).stderr.splitlines()[-1]
     assert first == again != other
     listed = events(program.run_in_process("sessions", "list", "--json").stdout)
     assert len(listed) == 2
@@ -208,25 +232,36 @@ def test_a_provider_that_refuses_the_key_is_a_models_failure(program: Program) -
     done = program.run_in_process("run", "hello", "-m", script(program.home, text))
     assert done.returncode == 5
     assert "bad key" in done.stderr
-    assert "status: model_error" in done.stdout
+    assert "status: model_error" in done.stderr
+
+
+def test_piped_text_is_part_of_the_recorded_message(program: Program) -> None:
+    chosen = script(program.home, "answers: [{text: They are red.}]\n")
+    done = program.run("run", "summarise this", "--json", "-m", chosen, stdin="Apples are red.\n")
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    [message] = [event["payload"] for event in events if event["payload"]["kind"] == "user.message"]
+    assert message["text"] == "summarise this\n\nText from standard input:\n\nApples are red.\n"
 
 
 def test_a_budget_ends_the_run_with_its_status(program: Program, mock: tuple[str, ...]) -> None:
     done = program.run_in_process("run", "go scenario-tools", "--max-parts", "4", *mock)
     assert done.returncode == 3
-    assert "status: part_limit" in done.stdout
+    assert "status: part_limit" in done.stderr
     assert "4" in done.stderr
 
 
-def test_a_denied_call_that_nothing_came_after_has_its_status(program: Program) -> None:
-    text = """
+@pytest.mark.parametrize("after", ["", ", {run_tests: {}}"], ids=["alone", "with a call not run after it"])
+def test_a_denied_call_that_nothing_came_after_has_its_status(program: Program, after: str) -> None:
+    text = f"""
 answers:
-  - calls: [{write_file: {path: new.txt, content: x}}]
+  - calls: [{{write_file: {{path: new.txt, content: x}}}}{after}]
   - text: I may not write.
 """
     done = program.run_in_process("run", "write it", "-m", script(program.home, text), "--policy", "plan")
     assert done.returncode == 4
-    assert done.stdout.startswith("I may not write.\nstatus: denied\n")
+    assert done.stdout == "I may not write.\n"
+    assert done.stderr.startswith("status: denied\n")
     assert not (program.workspace / "new.txt").exists()
 
 
@@ -311,7 +346,7 @@ def test_a_session_that_had_its_turns_ends_with_the_status_of_a_budget(
     done = program.run_in_process("run", "two", "--continue", "--max-turns", "1", *mock)
     assert done.returncode == 3
     assert "This session has reached its limit of one turn. --max-turns raises it." in done.stderr
-    assert "status: turn_limit\nrun_id: run_" in done.stdout
+    assert "status: turn_limit\nrun_id: run_" in done.stderr
     shown = events(program.run_in_process("sessions", "show", "latest", "--json").stdout)
     ends = [one["payload"]["reason"] for one in shown if one["payload"]["kind"] == "session.ended"]
     assert ends == ["finished", "turn_limit"]
@@ -322,9 +357,9 @@ def test_a_cost_limit_over_a_model_without_a_known_price_is_told(
 ) -> None:
     done = program.run_in_process("run", "hello", "--max-cost", "1", *mock)
     assert done.returncode == 0
-    assert done.stderr == (
+    assert done.stderr.splitlines()[0] == (
         "tui-agent: The price of mock is unknown, so the cost limit of $1.00 cannot be enforced. "
-        "To set the price, add input_price and output_price to its profile.\n"
+        "To set the price, add input_price and output_price to its profile."
     )
 
 
@@ -360,15 +395,40 @@ def test_a_person_at_a_terminal_sees_what_the_agent_does_and_a_pipe_only_the_ans
         "I change it.",
         "! write new.txt · denied: policy ask requires approval for every write, and no one is there to answer",
     ]
-    assert lines[4] == "" and lines[5].startswith("tui-agent: policy ask requires approval for every write")
-    assert shown.stdout.splitlines()[:2] == ["Nobody let me.", "status: denied"]
+    assert lines[4] == "" and lines[5] == "status: denied"
+    assert lines[8].startswith("tui-agent: policy ask requires approval for every write")
+    assert shown.stdout == "Nobody let me.\n"
     piped = run(capture_output=True, stdin=subprocess.DEVNULL, text=True)
-    session = piped.stdout.splitlines()[3].removeprefix("session: ")
-    assert (piped.returncode, piped.stdout.splitlines()[:2]) == (4, ["Nobody let me.", "status: denied"])
-    assert piped.stderr == (
-        "tui-agent: policy ask requires approval for every write, and no one is there to answer. To allow edits "
-        f"and commands: --policy accept-edits. To decide about calls yourself: tui-agent --session {session}\n"
+    status, _, session_line, warning = piped.stderr.splitlines()
+    session = session_line.removeprefix("session: ")
+    assert (piped.returncode, piped.stdout, status) == (4, "Nobody let me.\n", "status: denied")
+    assert warning == (
+        "tui-agent: policy ask requires approval for every write, and no one is there to answer. To allow this "
+        f"call: --policy accept-edits. To decide about calls yourself: tui-agent --session {session}"
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "has_policy", "has_session"),
+    [
+        ("write_file: {path: new.txt, content: x}", True, True),
+        ("write_file: {path: ../new.txt, content: x}", False, True),
+        ("run_command: {command: 'curl http://10.0.0.5/'}", False, True),
+        ("browse_url: {url: 'http://10.0.0.5/'}", False, False),
+        ("read_file: {path: id_rsa}", False, False),
+    ],
+)
+def test_after_a_denial_a_run_advises_only_what_would_have_allowed_the_call(
+    program: Program, call: str, has_policy: bool, has_session: bool
+) -> None:
+    denied = f"answers:\n  - text: I try.\n    calls:\n      - {call}\n  - text: Nobody let me.\n"
+    program.run_in_process("plugins", "enable", "web")
+    done = program.run_in_process("run", "hello", "-m", script(program.home, denied))
+    warning = done.stderr.splitlines()[-1]
+    assert done.returncode == 4
+    assert ("--policy accept-edits" in warning) == has_policy
+    assert ("tui-agent --session" in warning) == has_session
+    assert ("only a rule in policy.toml, such as `allow connect" in warning) == ("browse_url" in call)
 
 
 def test_without_a_prompt_the_task_is_read_from_a_pipe(program: Program, mock: tuple[str, ...]) -> None:
@@ -379,3 +439,82 @@ def test_without_a_prompt_the_task_is_read_from_a_pipe(program: Program, mock: t
         2,
         'tui-agent: The prompt is empty. Describe the task: tui-agent run "…"\n',
     )
+
+
+CRASHING_TOOL = """\
+import ctypes
+from tui_agent.plugin_api import tool
+
+@tool(internal="memory")
+async def read_memory() -> str:
+    \"\"\"Read address 0.\"\"\"
+    return ctypes.string_at(0).decode()
+"""
+
+
+def test_a_crash_in_a_plugins_c_code_is_named_at_once_and_again_by_the_next_run(
+    program: Program, tmp_path: Path
+) -> None:
+    plugin, script = tmp_path / "crasher.py", tmp_path / "script.yaml"
+    plugin.write_text(CRASHING_TOOL)
+    script.write_text("answers:\n  - calls: [{read_memory: {}}]\n  - text: Gone on.\n")
+    words = ("-m", f"scripted:{script}", "--plugin-dir", str(plugin))
+    crashed = program.run("run", "go", *words)
+    assert crashed.returncode == -signal.SIGSEGV
+    assert re.search(rf'File "{re.escape(str(plugin))}", line \d+ in read_memory', crashed.stderr)
+    next_run = program.run("run", "--continue", "--go-on", *words)
+    assert (next_run.returncode, "Gone on." in next_run.stdout) == (0, True), next_run.stderr
+    assert (
+        "The program ended while the tool read_memory (plugin crasher) ran. "
+        "If the tool makes the program crash: tui-agent plugins disable crasher"
+    ) in next_run.stderr
+
+
+BLOCKING_TOOL = """\
+import threading
+from tui_agent.plugin_api import tool
+
+@tool(internal="nothing", timeout=0.5)
+def block() -> str:
+    \"\"\"Wait for ever.\"\"\"
+    threading.Event().wait()
+    return ""
+"""
+
+
+def test_a_run_ends_although_a_plugins_thread_goes_on(program: Program, tmp_path: Path) -> None:
+    plugin, script = tmp_path / "blocker.py", tmp_path / "script.yaml"
+    plugin.write_text(BLOCKING_TOOL)
+    script.write_text("answers:\n  - calls: [{block: {}}]\n  - text: Gone on.\n")
+    done = program.run("run", "go", "-m", f"scripted:{script}", "--plugin-dir", str(plugin), timeout=40)
+    assert (done.returncode, "Gone on." in done.stdout) == (0, True), done.stderr
+    assert "The tool block (plugin blocker), in `run`, failed" in done.stderr
+    assert "its thread runs on until the function returns" in done.stderr
+
+
+LEAVING_TOOL = """\
+import asyncio, atexit, threading
+from tui_agent.plugin_api import tool
+
+@tool(internal="nothing")
+async def leave() -> str:
+    \"\"\"Leave a function that never returns.\"\"\"
+    {leave}
+    return "left"
+"""
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        "asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)",
+        "atexit.register(threading.Event().wait)",
+    ],
+    ids=["executor", "exit function"],
+)
+def test_a_run_ends_whatever_a_plugin_left_running(program: Program, tmp_path: Path, leave: str) -> None:
+    plugin, model = tmp_path / "leaver.py", tmp_path / "script.yaml"
+    plugin.write_text(LEAVING_TOOL.format(leave=leave))
+    model.write_text("answers:\n  - calls: [{leave: {}}]\n  - text: Done.\n")
+    done = program.run("run", "go", "-m", f"scripted:{model}", "--plugin-dir", str(plugin))
+    assert (done.returncode, done.stdout) == (0, "Done.\n")

@@ -176,7 +176,8 @@ def test_the_app_asks_first_and_nothing_happens_without_trust(opened: Opened, mo
         terminal.until(lambda screen: "scroll" not in screen, "the question again")
         opened.nothing_happened()
         assert listening(terminal.process.pid) == []
-        terminal.send("w")
+        terminal.until_text("› W  Ignore")
+        terminal.send("\r")
         terminal.until(lambda screen: "Trust this folder's configuration?" not in screen, "an answer")
         terminal.send("hello @src")
         terminal.until_text("src/main.py")

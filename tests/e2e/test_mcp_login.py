@@ -5,6 +5,9 @@ import socket
 import stat
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Program
+from tests.e2e.terminal import PATIENCE, Terminal
 
 pytestmark = pytest.mark.e2e
 
@@ -90,11 +94,18 @@ def check(program: Program) -> str:
 NEEDED = "needs login: tui-agent mcp login locked"
 
 
+def state(program: Program) -> str:
+    """Return the state of the only server."""
+    (listed,) = run(program, "mcp", "list", "--json").stdout.splitlines()
+    return str(json.loads(listed)["state"])
+
+
 def test_a_login_is_saved_privately_refreshed_and_deleted(program: Program) -> None:
     with serving(program, "good"):
         assert check(program) == NEEDED
-        (listed,) = run(program, "mcp", "list", "--json").stdout.splitlines()
-        assert json.loads(listed)["state"] == "needs login"
+        end = time.monotonic() + PATIENCE
+        while state(program) != "needs login":  # a server that is too slow to answer is listed without it
+            assert time.monotonic() < end
         assert not (program.home / "opened").exists()
         done = run(program, "mcp", "login", "locked")
         assert "Logged in to locked. Its tools: 1." in done.stdout, done.stderr
@@ -138,6 +149,59 @@ def test_a_login_that_must_fail_says_why_and_saves_nothing(
         done = run(program, "mcp", "login", "locked", *limit, browser=browser)
         assert done.returncode == 2 and told in done.stderr, done.stderr
         assert "Traceback" not in done.stderr and not saved(program).exists()
+
+
+class RedirectReader(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect, so that the address of the last page is known."""
+
+    def redirect_request(self, *request: Any) -> None:
+        return None
+
+
+def last_page(url: str) -> str:
+    """Let the authorization server log the user in, and return the address to which it sends the browser."""
+    try:
+        urllib.request.build_opener(RedirectReader).open(url)
+    except urllib.error.HTTPError as redirect:
+        with redirect:
+            return str(redirect.headers["Location"])
+    raise AssertionError("the authorization server sends the browser nowhere")
+
+
+def test_wrong_addresses_and_codes_can_be_pasted_until_one_is_right(program: Program) -> None:
+    script, opened = program.home / "browser.py", program.home / "opened"
+    script.write_text(
+        "import sys\nopen(sys.argv[2], 'w').write(sys.argv[1])\nprint('A browser was opened.')\n"
+    )
+    environment = {**program.environment, "BROWSER": f"{sys.executable} {script} %s {opened}"}
+    with (
+        serving(program, "good"),
+        Terminal(
+            program.line("mcp", "login", "locked"),
+            size=(200, 50),
+            cwd=program.workspace,
+            environment=environment,
+        ) as terminal,
+    ):
+        terminal.until_text("A browser was opened.")
+        address = last_page(opened.read_text())
+        for pasted, told in (
+            ("http://[::1/callback?code=a", "This is not the address of the browser's last page."),
+            (
+                address.replace("state=", "state=x"),
+                "The answer of the browser does not belong to this login.",
+            ),
+            (
+                address.replace("code=", "code=x"),
+                "The server refused the code: authorization code does not exist.",
+            ),
+        ):
+            terminal.send(f"{pasted}\n")
+            terminal.until_text(told)
+        assert terminal.text.count("Try again: paste the address of the last page of this login.") == 3
+        terminal.send(f"{address}\n")
+        terminal.until_text("Logged in to locked. Its tools: 1.")
+        assert terminal.until_end() == 0 and saved(program).exists()
 
 
 def test_a_run_says_once_that_a_login_is_needed_and_goes_on_and_no_token_is_recorded(

@@ -41,6 +41,7 @@ async def mend(workspace: Path) -> None:
 """
 
 
+@pytest.mark.timeout(400)
 def test_sessions_come_back_and_a_lost_workers_cell_runs_again(program: Program, tmp_path: Path) -> None:
     case, out = tmp_path / "case", tmp_path / "out"
     (case / "start").mkdir(parents=True)
@@ -56,7 +57,7 @@ def test_sessions_come_back_and_a_lost_workers_cell_runs_again(program: Program,
             text=True,
             env={**program.environment, "RAY_TMPDIR": folder, "TMPDIR": folder},
             cwd=program.workspace,
-            timeout=110,
+            timeout=380,
             check=False,
         )
     assert done.returncode == 0, done.stderr

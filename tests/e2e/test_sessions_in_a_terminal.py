@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.conftest import Program
 from tests.e2e.killing import engine_of
-from tests.e2e.terminal import Terminal
+from tests.e2e.terminal import YES, Terminal
 from tests.stubs.golden import GOLDEN
 
 pytestmark = pytest.mark.e2e
@@ -102,7 +102,7 @@ def test_a_session_is_renamed_and_deleted_from_the_list(
         terminal.until_text("1 of 2")
         terminal.send("\x1b[B\x1b[3~")
         terminal.until_text("Delete this session?")
-        terminal.press_until("y", lambda screen: "Deleted other words" in screen, "the session to go")
+        terminal.press_until(YES, lambda screen: "Deleted other words" in screen, "the session to go")
         terminal.until_text("1 session ")
     assert not (program.data / "sessions" / recorded).exists()
 
@@ -113,8 +113,8 @@ def test_a_second_window_looks_on_at_a_held_session(
     with start("--session", recorded, *mock) as first:
         first.until_text("turn 1")
         with start("--session", recorded, *mock) as second:
-            second.until_text("Enter watch (read only)")
-            second.press_until("\r", lambda screen: "REPLAY" in screen, "the replay")
+            second.until_text("3  Watch")
+            second.press_until("3", lambda screen: "REPLAY" in screen, "the replay")
             second.until_text("Hello from the mock.")
             first.send("once more\r")
             first.until_text("turn 2")
@@ -149,7 +149,7 @@ def test_what_is_asked_at_a_kill_is_asked_again_until_it_is_answered_and_runs_on
         if whom == "engine":
             terminal.until_text("engine ended")
             count = log_of(program).count(ASKED)
-            terminal.press_until("y", lambda _: log_of(program).count(ASKED) > count, "the question")
+            terminal.press_until(YES, lambda _: log_of(program).count(ASKED) > count, "the question")
         killed(terminal)
     if whom == "app":  # the question of a killed engine has come again already, in the same app
         assert not new.exists()
@@ -161,7 +161,7 @@ def test_what_is_asked_at_a_kill_is_asked_again_until_it_is_answered_and_runs_on
     with start(*words, "--continue") as terminal:
         terminal.until_text("this once")
         assert not new.exists()
-        terminal.press_until("y", lambda screen: "All settled." in screen, "the end")
+        terminal.press_until(YES, lambda screen: "All settled." in screen, "the end")
         assert new.read_text() == "one\ntwo\n"
         killed(terminal)
     assert log_of(program).count(b'"kind":"tool.started"') == 1
@@ -175,7 +175,7 @@ def test_what_was_queued_and_typed_beside_a_question_comes_back_with_it(
     words = ("-m", f"scripted:{script}")
     with start(*words, "write it") as terminal:
         terminal.until_text("this once")
-        terminal.press_until("y", lambda _: b'"tool.started"' in log_of(program), "the command")
+        terminal.press_until(YES, lambda _: b'"tool.started"' in log_of(program), "the command")
         terminal.send("go on later\t")
         terminal.until(lambda _: b"go on later" in log_of(program), "the queued message")
         terminal.send("half a thought")
@@ -191,7 +191,7 @@ def test_what_was_queued_and_typed_beside_a_question_comes_back_with_it(
         terminal.until_text("new.txt, a new file")
         terminal.until_text("half a thought")
         assert log_of(program).count(b'"kind":"user.message"') == 1
-        terminal.press_until("y", lambda _: b"All settled." in log_of(program), "the end of the turn")
+        terminal.press_until(YES, lambda _: b"All settled." in log_of(program), "the end of the turn")
         terminal.until(lambda _: log_of(program).count(b'"kind":"user.message"') == 2, "the queued message")
         terminal.until(lambda screen: "go on later" in screen and "half a thought" in screen, "both")
         killed(terminal)

@@ -91,10 +91,11 @@ def show(page: Page, address: str) -> str:
 
 
 def approve(page: Page, file: Path) -> None:
-    """Answer the approval with yes, as soon as it takes keys: not while they could belong to a message."""
+    """Select and give the answer yes. The arrow key leaves a message that began with a `y` before the approval."""
     before, deadline = file.read_text(), time.monotonic() + PATIENCE_S
     while file.read_text() == before:
         assert time.monotonic() < deadline
+        page.key("ArrowDown")
         page.key("y")
         page.run("new Promise((done) => setTimeout(done, 1500))")
 

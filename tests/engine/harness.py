@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -10,13 +11,13 @@ import anyio
 from pydantic import BaseModel
 
 from tests.stubs.clock import SequentialIds
-from tui_agent.context.compaction_limits import CompactionSettings
+from tui_agent.context.summary.compaction_limits import CompactionSettings
 from tui_agent.context.token_counter import Tokens
-from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.components import ChangedExtensions, CurrentExtensions, EngineParts, Extensions
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.engine.turns.agents import ModelAgent
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.agent import Agent
@@ -41,6 +42,7 @@ from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import Budgets, ModelInfo, PolicyName, SessionSettings
 from tui_agent.session.clock import SystemClock
 from tui_agent.session.resume import UnfinishedHistory, record_new_session, resume_session
+from tui_agent.store.concurrent_changes import find_changes_by_others
 from tui_agent.store.file_ops import FileOps
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_log import SessionLog
@@ -278,7 +280,7 @@ class EngineSetup:
     tokens: Tokens | None = None
     try_confined: bool = False
     turn_seconds: float | None = None
-    load_changed: Callable[[], ChangedExtensions | None] | None = None
+    load_changed: Callable[[bool], ChangedExtensions | None] | None = None
     commands: Mapping[str, SlashCommand] | None = None
     unusable_commands: Mapping[str, str] = field(default_factory=dict)
     servers: ToolServers | None = None
@@ -329,6 +331,9 @@ class EngineSetup:
             delegation=self.delegation or DelegationRules(),
             knowledge=self.knowledge or Knowledge(),
             load_changed=self.load_changed,
+            find_changes_by_others=partial(
+                find_changes_by_others, SessionStore(log.folder.parent, clock, Redactor()), log.folder.name
+            ),
         )
 
 

@@ -11,10 +11,10 @@ import pytest
 from pydantic import field_validator
 
 from tests.engine.harness import EchoTool, Words, allow, ask, call, running, say
-from tui_agent.engine.plugin_wrappers import GuardedAgent, GuardedMiddleware
+from tui_agent.engine.plugins.wrappers import GuardedAgent, GuardedMiddleware
 from tui_agent.errors import ToolError
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.plugin_api import BaseMiddleware, Fragment, TurnContext
+from tui_agent.plugin_api import BaseMiddleware, Fragment, TurnContext, tool
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.plugin_host.offers import OfferedHook
 from tui_agent.ports.agent import Action, AskModel
@@ -32,7 +32,7 @@ from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextContent, ToolCallPart
-from tui_agent.wiring.hooks import build_listeners
+from tui_agent.wiring.plugins.hooks import build_listeners
 
 
 class Unprintable(BaseException):
@@ -42,6 +42,13 @@ class Unprintable(BaseException):
         raise RuntimeError("no text")
 
 
+class UnprintableExit(BaseException):
+    """An error whose text ends the program."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
 ERRORS: list[Callable[[], BaseException]] = [
     lambda: ValueError("boom"),
     lambda: SystemExit(3),
@@ -49,6 +56,7 @@ ERRORS: list[Callable[[], BaseException]] = [
     lambda: asyncio.CancelledError("not a real one"),
     lambda: GeneratorExit(),
     lambda: Unprintable(),
+    lambda: UnprintableExit(),
 ]
 
 
@@ -93,6 +101,23 @@ async def test_any_error_of_a_tool_fails_its_call_and_names_the_plugin(
     tmp_path: Path, where: str, make: Callable[[], BaseException]
 ) -> None:
     await expect_named(tmp_path, BrokenTool(where, make), f"`{where}`", type(make()).__name__)
+
+
+@pytest.mark.parametrize("make", [*ERRORS, StopIteration], ids=lambda make: type(make()).__name__)
+async def test_any_error_of_a_function_in_a_thread_fails_its_call(
+    tmp_path: Path, make: Callable[[], BaseException]
+) -> None:
+    @tool(internal="nothing")
+    def broken() -> str:
+        """Fail."""
+        raise make()
+
+    async with running(tmp_path, [call(("broken", "{}")), say("I see.")], [broken]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until_payload(TurnFinished)
+    (result,) = bench.results()
+    assert (end.reason, result.status) == ("finished", "failed")
+    assert "The tool broken (plugin test), in `run`, failed: " in str(result.content)
 
 
 @pytest.mark.parametrize("where", ["predict_failure", "preview"])

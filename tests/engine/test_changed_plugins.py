@@ -5,13 +5,15 @@ from pathlib import Path
 import anyio
 
 from tests.engine.harness import Bench, EchoTool, HeldTool, call, running, say
-from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.components import ChangedExtensions, Extensions
 from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.engine.turns.agents import ModelAgent
 from tui_agent.ports.model import FinishChunk, TextChunk
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import ReloadPlugins, SubmitPrompt
-from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
-from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.events.command import CommandRan, CommandsOffered
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.tool import ToolFinished
 
 LOADED = PluginLoaded(plugin="mine", version="2", source="user", contributions=("tool:second",))
@@ -29,7 +31,9 @@ def changed(bench: Bench, *tools: EchoTool) -> ChangedExtensions:
 async def test_between_turns_the_change_is_used_at_once(tmp_path: Path) -> None:
     second = EchoTool("second")
     answers = [say("One."), call(("second", "{}")), say("Two.")]
-    async with running(tmp_path, answers, [EchoTool()], load_changed=lambda: changed(bench, second)) as bench:
+    async with running(
+        tmp_path, answers, [EchoTool()], load_changed=lambda _: changed(bench, second)
+    ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         bench.submit(ReloadPlugins())
@@ -52,14 +56,14 @@ async def test_a_call_that_runs_ends_with_the_old_tool_and_the_next_request_has_
         say("Done."),
     ]
 
-    def load() -> ChangedExtensions:
+    def load(_: bool) -> ChangedExtensions:
         return changed(bench, new, second)
 
     async with running(tmp_path, answers, [old], load_changed=load) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await tool.started.wait()
         bench.submit(ReloadPlugins())
-        await anyio.wait_all_tasks_blocked()
+        ran = await bench.until_payload(CommandRan)
         assert "plugin.loaded" not in bench.kinds()
         tool.go.set()
         await bench.until("turn.finished")
@@ -73,6 +77,8 @@ async def test_a_call_that_runs_ends_with_the_old_tool_and_the_next_request_has_
         < len(kinds) - kinds[::-1].index("iteration.started")
     )
     assert all(isinstance(end, ToolFinished) and end.status == "ok" for end in bench.results())
+    used_later = "Changed: mine. The running turn uses the change from its next iteration on."
+    assert ran.display == (TextBlock(text=used_later),)
 
 
 async def test_plugins_saved_while_the_last_answer_is_written_are_used_once_the_turn_has_ended(
@@ -81,7 +87,7 @@ async def test_plugins_saved_while_the_last_answer_is_written_are_used_once_the_
     asked, saved = anyio.Event(), anyio.Event()
     failed = PluginFailed(plugin="mine", message="line 1: '(' was never closed")
 
-    def load() -> ChangedExtensions:
+    def load(_: bool) -> ChangedExtensions:
         return ChangedExtensions(changed(bench, EchoTool("second")).extensions, (failed,))
 
     async def hold() -> None:
@@ -108,7 +114,7 @@ async def test_plugins_saved_while_the_last_answer_is_written_are_used_once_the_
 
 async def test_a_call_of_a_tool_that_was_unloaded_is_answered_not_run(tmp_path: Path) -> None:
     answers = [say("One."), call(("echo", "{}")), say("I see.")]
-    async with running(tmp_path, answers, [EchoTool()], load_changed=lambda: changed(bench)) as bench:
+    async with running(tmp_path, answers, [EchoTool()], load_changed=lambda _: changed(bench)) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         bench.submit(ReloadPlugins())
@@ -119,8 +125,29 @@ async def test_a_call_of_a_tool_that_was_unloaded_is_answered_not_run(tmp_path: 
     assert end.status == "invalid" and "There is no tool 'echo'" in str(end.content)
 
 
-async def test_without_a_change_the_user_is_told_so(tmp_path: Path) -> None:
-    async with running(tmp_path, [], load_changed=lambda: None) as bench:
-        bench.submit(ReloadPlugins())
-        rejected = await bench.until_payload(CommandRejected)
-    assert rejected.reason == "No plugin has changed."
+async def test_a_reload_by_the_user_says_what_changed_once_it_is_used(tmp_path: Path) -> None:
+    broken = PluginFailed(plugin="broken", message="It failed.")
+    gone, offered = PluginUnloaded(plugin="old"), CommandsOffered(owner="mine", items=())
+    loads: list[tuple[Payload, ...]] = [(), (LOADED, gone, broken, offered), (offered,)]
+
+    def load(_: bool) -> ChangedExtensions | None:
+        events = loads.pop(0)
+        return ChangedExtensions(changed(bench).extensions, events) if events else None
+
+    async with running(tmp_path, [], load_changed=load) as bench:
+        for number, command in enumerate(
+            (ReloadPlugins(), SubmitPrompt(text="/reload"), SubmitPrompt(text=" /reload ")), 1
+        ):
+            bench.submit(command)
+            await bench.until("command.ran", number)
+        news = [kind for kind in bench.kinds() if kind.startswith(("plugin.", "commands.", "command."))]
+    assert news == [
+        "command.ran",
+        *("plugin.loaded", "plugin.unloaded", "plugin.failed", "commands.offered", "command.ran"),
+        *("commands.offered", "command.ran"),
+    ]
+    assert [ran.display for ran in bench.of(CommandRan)] == [
+        (TextBlock(text="No plugin has changed."),),
+        (TextBlock(text="Changed: mine, old. Failed: broken."),),
+        (TextBlock(text="Changed: slash commands."),),
+    ]

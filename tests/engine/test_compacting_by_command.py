@@ -13,6 +13,7 @@ from tests.engine.long_histories import (
     Worker,
     compact,
     compactions,
+    model_of,
     of,
     rests,
     turn,
@@ -56,6 +57,18 @@ async def test_a_compaction_by_command_dwells_on_its_focus_and_can_be_taken_back
         assert bench.recorder.messages() == before
         await turn(bench, "go on", 3)
         assert not check_pairs(bench.recorder.messages())
+
+
+async def test_without_a_known_window_a_summary_is_made_from_all_that_the_provider_has_accepted(
+    tmp_path: Path,
+) -> None:
+    worker = Worker([*work(80), say("ok")])
+    async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
+        model_of(bench, worker, 0)
+        await turn(bench, TASK)
+        await compact(bench)
+        summarised = of(worker.summaries[0])
+        assert "call 0" in summarised and "left out: no room" not in summarised
 
 
 async def test_after_a_summary_the_meter_holds_what_the_next_request_will(tmp_path: Path) -> None:
@@ -185,7 +198,7 @@ async def test_a_summary_that_would_free_nothing_leaves_the_messages(tmp_path: P
         before = bench.recorder.messages()
         bench.submit(Compact())
         event = await bench.until("context.stuck")
-        assert "would free nothing" in event.payload.message  # type: ignore[union-attr]
+        assert "would free no space" in event.payload.message  # type: ignore[union-attr]
         assert bench.recorder.messages() == before and not compactions(bench)
 
 

@@ -281,6 +281,23 @@ async def test_the_turns_interruption_ends_its_delegates(tmp_path: Path) -> None
         check_pairs(bench.recorder.messages())
 
 
+async def test_the_result_of_a_subtask_that_ended_with_its_turn_names_the_changed_files(
+    tmp_path: Path,
+) -> None:
+    talks = Talks(
+        Main=[spawn("Child: go"), say("Done.")],
+        Child=[use("write_file", path="a.txt", content="1\n2\n"), [anyio.sleep_forever]],
+    )
+    async with talking(tmp_path, talks) as bench:
+        bench.submit(SubmitPrompt(text="Main: go"))
+        await bench.until("model.requested", 3)
+        bench.submit(Interrupt())
+        await bench.until("turn.finished")
+        (result,) = results(bench)
+        assert result.status == "interrupted"
+        assert " Until then the subtask had changed: a.txt (+2)." in str(result.content)
+
+
 async def test_a_delegates_question_of_the_policy_is_asked_under_its_name(tmp_path: Path) -> None:
     talks = Talks(
         Main=[spawn("Child: write"), say("Done.")],

@@ -149,7 +149,7 @@ async def test_what_is_offered_is_for_once_for_the_session_and_where_it_can_be_k
     assert [one.unavailable_reason for one in asked.choices] == [
         "",
         "commands may read the files",
-        "written to your config.toml" if keeps else "not available here",
+        "written to your config.toml" if keeps else "not available: it cannot be saved",
     ]
     assert kept == []
 

@@ -11,11 +11,11 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.file_ops import FileOps
 from tui_agent.store.log_reader import read_records
 
 
-class Disk(SystemFiles):
+class Disk(FileOps):
     """The real files, until `full`."""
 
     full = False

@@ -58,7 +58,10 @@ def decided(bench: Bench) -> PermissionDecided:
 
 @pytest.mark.parametrize(
     ("why", "said"),
-    [("kept by nobody", "This rule is kept by nobody."), ("", "This rule is not available here.")],
+    [
+        ("kept by nobody", "This rule is kept by nobody."),
+        ("", "This rule is not available: no rule is offered."),
+    ],
 )
 @pytest.mark.parametrize("reach", ["always", "everywhere"])
 async def test_a_rule_of_a_reach_that_was_not_offered_is_not_kept(

@@ -40,6 +40,9 @@ class Knowing(LocalEnvironment):
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
         return frozenset(names) & {"make"}
 
+    def find_files(self, paths: Collection[str]) -> frozenset[str]:
+        return frozenset(paths)
+
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
         return self.steered or "vendor/x" in folders
 

@@ -4,7 +4,10 @@ from pathlib import Path
 
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
     CheckpointRestored,
@@ -54,6 +57,28 @@ async def test_undo_restores_them_and_counts_them_in_plan_and_outcome(tmp_path: 
         assert restored.folders == folders
         await go(bench, Redo())
         assert len(files(tmp_path)) == 253
+
+
+async def test_a_move_of_the_conversation_alone_keeps_their_count_and_a_redo_does_not_double_it(
+    tmp_path: Path,
+) -> None:
+    def counted() -> object:
+        records = bench.recorder.records_after(-1)
+        return fold(FilesChanged(), (one for one in records if isinstance(one, Envelope))).folders
+
+    again = shell("for i in $(seq 10); do echo new > .venv/lib/m$i.py; done")
+    async with told(tmp_path, shell(MAKE), say("Done."), again, say("Done.")) as bench:
+        await turn(bench, "go")
+        start = bench.recorder.state.seq
+        await turn(bench, "again")
+        assert taken(bench)[-1].folders == (FolderChange(path=".venv/", files=10, total=250),)
+        before = counted()
+        await go(bench, Revert(to_seq=start, files=False))
+        assert taken(bench)[-1].folders == (FolderChange(path=".venv/", files=10, total=10),)
+        assert (taken(bench)[-1].author, taken(bench)[-1].first_author) == ("human", "agent")
+        assert counted() == before == ((".venv/", 250),)
+        await go(bench, Redo())
+        assert counted() == before
 
 
 async def test_files_that_the_user_changed_there_are_kept_until_the_folder_is_named(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ from tests.engine.harness import Bench, EchoTool, call, running, say
 from tests.stubs.strict_history import faults_in
 from tui_agent.folds.comparison.divergence import split_turns
 from tui_agent.folds.context.model_messages import CONTINUED, CRASHED
+from tui_agent.folds.session.unfinished_work import PROGRAM_CLOSED
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.trace.timeline import build_timeline
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.model import ModelChunk, ModelFault
 from tui_agent.protocol.commands import (
+    Close,
     ContinueTurn,
     Interrupt,
     Redo,
@@ -129,6 +131,22 @@ async def test_after_a_crash_in_a_turn_it_goes_on_from_what_was_left(tmp_path: P
         assert (await turn(bench, ContinueTurn())).reason == "finished"
         assert words(bench.model.requests[-1].messages[-1]) == CRASHED
         legal(bench)
+
+
+async def test_the_model_is_told_that_the_program_was_closed_in_a_turn(tmp_path: Path) -> None:
+    async def hang() -> None:
+        await anyio.sleep_forever()
+
+    async with running(tmp_path, [[hang]]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("model.requested")
+        bench.submit(Close(reason="signal"))
+        await bench.until("turn.finished")
+        assert [end.detail for end in bench.of(TurnFinished)] == [PROGRAM_CLOSED]
+    async with running(tmp_path, [say("Done.")]) as bench:
+        await turn(bench, SubmitPrompt(text="again"))
+        told = [words(message) for message in bench.model.requests[-1].messages]
+        assert told[-2:] == [CRASHED, "again"]
 
 
 async def test_a_turn_without_a_message_counts_in_every_fold_and_can_be_taken_back(tmp_path: Path) -> None:

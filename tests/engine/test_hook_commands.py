@@ -56,7 +56,7 @@ async def test_a_broken_hook_is_told_of_and_the_call_falls_to_asking(tmp_path, n
     async with running(tmp_path, ONE_CALL, [tool], hooks=[hook]) as bench:
         bench.submit(SubmitPrompt(text="Go."))
         asked = await bench.until_payload(PermissionRequested)
-        assert "a hook failed" in asked.reason
+        assert f"a hook failed ({ran(bench)[0].command}): " in asked.reason
         assert words in ran(bench)[0].fault
         assert "A hook failed at echo a" in notices(bench)[0]
         bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))

@@ -55,6 +55,7 @@ async def test_a_hook_makes_the_user_be_asked_about_what_would_have_run(tmp_path
         bench.submit(SubmitPrompt(text="Go."))
         asked = await bench.until_payload(PermissionRequested)
         assert asked.reason == "it is late"
+        assert asked.why_unavailable("session") == "not available: a hook asks about this"
         assert tool.ran == []
         bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))
         await bench.until("turn.finished")

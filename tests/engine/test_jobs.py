@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,9 @@ import anyio
 import pytest
 
 from tests.engine.harness import Bench, call, running, say
+from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tests.stubs.tool_context import tools_of
-from tui_agent.engine.tools.jobs import MAX_JOBS, MAX_KEPT_BYTES
+from tui_agent.engine.tools.jobs import MAX_JOBS, MAX_KEPT_BYTES, NO_NETWORK
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.jobs import OUTPUT_TAIL_CHARS, Jobs
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
@@ -205,6 +207,20 @@ async def test_going_back_to_before_a_job_ends_it(tmp_path: Path) -> None:
         assert bench.recorder.state.jobs == ()
 
 
+async def test_the_model_is_told_that_going_back_stopped_a_job(tmp_path: Path) -> None:
+    reason = "because the user went back to before its start"
+    async with serving(tmp_path, say("hello"), job(ENDLESS), say("up"), read()) as bench:
+        await turn(bench)
+        before = bench.events[-1].seq
+        await turn(bench, 2)
+        bench.submit(Revert(to_seq=before, files=False))
+        await bench.until("job.finished")
+        await turn(bench, 3)
+        [note] = notes(bench)
+        assert note.startswith("[Background job job-1 was stopped after ") and reason in note
+        assert re.match(rf"\[job-1 was stopped after [\d.]+ m?s, {reason}\]", told(bench)[-1])
+
+
 async def test_a_job_that_prints_without_end_fills_neither_memory_nor_log(tmp_path: Path) -> None:
     size = 60_000_000
     async with serving(tmp_path, job(f"yes 0123456789 | head -c {size}; echo; echo the end")) as bench:
@@ -256,3 +272,20 @@ async def test_a_job_tells_what_the_sandbox_kept_from_it_and_what_its_output_sho
         for said in (".env may hold secrets and appeared empty", "git sees the covered file as changed."):
             assert f"The sandbox: {said}" in end.message
             assert said in told(bench)[-1]
+
+
+async def test_a_job_without_network_says_at_first_that_nothing_can_connect_to_it(tmp_path: Path) -> None:
+    require_sandbox()
+    with elsewhere() as base:
+
+        def confined(root: Path) -> LocalEnvironment:
+            return LocalEnvironment(root, confinement=confinement(root, base / "home", base / "records"))
+
+        async with serving(base, job(ENDLESS), read(), env=confined) as bench:
+            await turn(bench)
+            first, later = told(bench)
+            assert first.endswith(f"up\n[{NO_NETWORK}]")
+            assert NO_NETWORK not in later
+    async with serving(tmp_path, job(ENDLESS)) as bench:
+        await turn(bench)
+        assert NO_NETWORK not in told(bench)[0]

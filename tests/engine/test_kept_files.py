@@ -5,11 +5,17 @@ from pathlib import Path
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, said, shell, told, turn, write
 from tests.stubs.store import store
+from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.comparison.files import LineCounter
+from tui_agent.folds.session.branch_tree import TurnResultFold
+from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.protocol.commands import Redo, Revert, Undo
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.session.fork_workspace import fork_checkpoints
+from tui_agent.store.log_reader import read_records
 
 
 async def keep_files(bench: Bench, text: str) -> None:
@@ -21,6 +27,93 @@ async def keep_files(bench: Bench, text: str) -> None:
     )
     assert start is not None
     await go(bench, Revert(to_seq=start, files=False))
+
+
+def branch(bench: Bench) -> list[Envelope]:
+    """Return the events of the current branch."""
+    records = read_records(bench.recorder._log.folder)
+    return [record for record in current_branch(records) if isinstance(record, Envelope)]
+
+
+def counted(bench: Bench) -> dict[str, tuple[int, int, tuple[str, ...]]]:
+    """Return the files of /diff and of the footer with their added and removed lines and their authors."""
+    files = fold(FilesChanged(), branch(bench)).files
+    return {file.path: (file.added, file.removed, file.authors) for file in files}
+
+
+async def test_kept_changes_are_still_counted_until_they_are_undone(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "notes.txt").write_text("old\n")
+    edits = [write("a.txt", "one"), shell("echo new >> notes.txt; echo more >> notes.txt")]
+    answers = [say("A."), *edits, say("B."), write("c.txt", "three"), say("C.")]
+    kept = {"a.txt": (1, 0, ("agent",)), "notes.txt": (2, 0, ("command",))}
+    third = {"c.txt": (1, 0, ("agent",))}
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        await keep_files(bench, "second")
+        assert counted(bench) == kept
+        await turn(bench, "third")
+        assert counted(bench) == kept | third
+        await go(bench, Undo())
+        assert counted(bench) == kept
+        await go(bench, Undo())
+        assert (files(tmp_path).keys(), counted(bench)) == ({"a.txt", "notes.txt"}, kept)
+        await go(bench, Redo())
+        await go(bench, Redo())
+        assert counted(bench) == kept | third
+
+
+async def test_kept_changes_are_counted_once_and_undone_with_their_turn(tmp_path: Path) -> None:
+    async with told(tmp_path, say("A."), write("a.txt", "one"), say("B.")) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        await keep_files(bench, "second")
+        await go(bench, Undo())
+        for _ in range(2):
+            await go(bench, Redo())
+        assert (said(bench), counted(bench)) == (["first", "second"], {"a.txt": (1, 0, ("agent",))})
+        await go(bench, Undo())
+        assert (files(tmp_path), counted(bench)) == ({}, {})
+
+
+async def test_kept_permissions_are_counted_until_they_are_undone(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "run.sh").write_text("exit\n")
+    kept = {"run.sh": (0, 0, ("command",))}
+    async with told(tmp_path, say("A."), say("A2."), shell("chmod 755 run.sh"), say("B.")) as bench:
+        for text in ("first", "1b", "second"):
+            await turn(bench, text)
+        await keep_files(bench, "second")
+        assert counted(bench) == kept
+        await go(bench, Undo())
+        assert counted(bench) == kept
+        await go(bench, Redo())
+        await go(bench, Redo())
+        assert (said(bench), counted(bench)) == (["first", "1b", "second"], kept)
+        await go(bench, Undo())
+        assert counted(bench) == {}
+
+
+async def test_kept_changes_are_counted_where_files_have_no_checkpoints(tmp_path: Path) -> None:
+    async with told(tmp_path, say("A."), write("a.txt", "one"), say("B."), store=False) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        await go(bench, Undo())
+        assert (files(tmp_path), counted(bench)) == ({"a.txt": "one"}, {"a.txt": (1, 0, ("agent",))})
+        await go(bench, Redo())
+        assert counted(bench) == {"a.txt": (1, 0, ("agent",))}
+
+
+async def test_kept_changes_are_not_the_result_of_the_message_before(tmp_path: Path) -> None:
+    async with told(tmp_path, say("A."), write("a.txt", "one"), say("B.")) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        await keep_files(bench, "second")
+        result = TurnResultFold(0, 0.0, "first", LineCounter(bench.recorder._log.blobs.find))
+        for event in branch(bench):
+            result.apply(event)
+        assert result.result().files == ()
 
 
 async def test_an_undo_of_a_question_leaves_the_kept_changes_of_a_later_turn(tmp_path: Path) -> None:
@@ -113,3 +206,25 @@ async def test_an_undo_in_a_fork_leaves_the_kept_changes(tmp_path: Path) -> None
     async with told(tmp_path, session="ses_fork") as fork:
         await go(fork, Undo())
         assert (files(tmp_path), said(fork)) == ({"notes.txt": "kept"}, [])
+
+
+async def test_changes_in_a_file_that_an_undo_kept_are_still_counted(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    recipes = tmp_path / "workspace" / "recipes.py"
+    recipes.write_text("a\nb\nc\n")
+    answers = [say("A."), shell("echo new > recipes.py"), say("B.")]
+    kept = {"recipes.py": (2, 3, ("command",))}
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        recipes.write_text("new\nmine\n")
+        await go(bench, Undo())
+        assert bench.of(CheckpointRestored)[-1].skipped_paths == ("recipes.py",)
+        assert (files(tmp_path), counted(bench)) == ({"recipes.py": "new\nmine\n"}, kept)
+        await go(bench, Undo())
+        assert counted(bench) == kept
+        for _ in range(2):
+            await go(bench, Redo())
+        assert (files(tmp_path), counted(bench).keys()) == ({"recipes.py": "new\nmine\n"}, kept.keys())
+        await go(bench, Undo(overwrite=("recipes.py",)))
+        assert (files(tmp_path), counted(bench)) == ({"recipes.py": "a\nb\nc\n"}, {})

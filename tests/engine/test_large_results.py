@@ -24,7 +24,7 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.store.damage_report import verify_session
-from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.file_ops import FileOps
 
 LINES = "".join(f"{number:06d} a line of output\n" for number in range(40_000))
 SECRET = "ghp_" + "a1B2" * 9
@@ -46,7 +46,7 @@ class Loud(EchoTool):
         return ToolResult(ok=True, content=(TextContent(text=self.said),))
 
 
-class NoBlobs(SystemFiles):
+class NoBlobs(FileOps):
     """The real files, without room for a text of its own."""
 
     def open(self, path: Path, flags: int) -> int:

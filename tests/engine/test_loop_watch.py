@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +16,10 @@ import pytest
 
 from tests.engine.harness import HeldTool, call, running, say
 from tests.engine.test_broken_plugins import BrokenTool, expect_named
-from tui_agent.engine.loop_watch import watch_event_loop
-from tui_agent.engine.plugin_tasks import guard_plugin_tasks
+from tui_agent.engine.plugins.guard import EventLoopBlocked, guard_plugin
+from tui_agent.engine.plugins.loop_watch import watch_event_loop
+from tui_agent.engine.plugins.stop import stop_in_time
+from tui_agent.engine.plugins.tasks import guard_plugin_tasks
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.modules import import_from, unload_modules
 from tui_agent.ports.session import STOP_SIGNAL
@@ -49,6 +53,19 @@ async def test_the_user_stops_it_at_once(tmp_path: Path) -> None:
         await expect_named(tmp_path, BrokenTool("run", loop_without_await), "`run`", "until you stopped it")
 
 
+async def test_the_user_stops_code_that_begins_to_block_before_the_command_arrives() -> None:
+    """The signal to stop comes at once, the command through a pipe and the event loop."""
+
+    async def block() -> None:
+        loop_without_await()
+
+    with watch_event_loop(limit_s=20), guard_plugin("It", PluginError):
+        os.kill(os.getpid(), STOP_SIGNAL)
+        await anyio.sleep(0.5)  # until the watch has seen that the loop answers
+        with pytest.raises(EventLoopBlocked, match="until you stopped it"):
+            await stop_in_time(block())
+
+
 async def test_a_request_to_stop_ends_nothing_that_answers(tmp_path: Path) -> None:
     tool = HeldTool()
     async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool]) as bench:
@@ -61,6 +78,24 @@ async def test_a_request_to_stop_ends_nothing_that_answers(tmp_path: Path) -> No
             await bench.until("turn.finished")
         (end,) = bench.results()
     assert end.status == "ok"
+
+
+async def test_code_that_catches_every_interruption_is_given_up_and_named(tmp_path: Path) -> None:
+    given_up: list[PluginError] = []
+
+    def catch_everything() -> BaseException:
+        while not given_up:
+            with suppress(BaseException):
+                loop_without_await()
+        return ValueError("given up")
+
+    with watch_event_loop(limit_s=0.5, give_up=given_up.append):
+        await expect_named(tmp_path, BrokenTool("run", catch_everything), "given up")
+    [error] = given_up
+    assert re.fullmatch(
+        r"The function BrokenTool.run \(test_broken_plugins.py, line \d+\) blocked the session and could not be stopped.",
+        error.message,
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,6 +116,19 @@ async def test_a_task_that_a_plugin_started_is_stopped_and_named(
         await asyncio.get_running_loop().create_task(spawner.work())
     unload_modules("spawner")
     assert [report.title for report in reports] == ["task work of the plugin spawner"]
+
+
+async def test_a_task_of_a_library_that_a_plugin_started_is_named(tmp_path: Path) -> None:
+    source = tmp_path / "leaver.py"
+    source.write_text(
+        "import asyncio, sys\ndef begin():\n    return asyncio.create_task(asyncio.to_thread(sys.exit, 3))\n",
+        encoding="utf-8",
+    )
+    leaver, reports = import_from("leaver", source), list[PluginFailed]()
+    with guard_plugin_tasks(reports.append), pytest.raises(PluginError, match="SystemExit: 3"):
+        await leaver.begin()
+    unload_modules("leaver")
+    assert [report.title for report in reports] == ["task to_thread of the plugin leaver"]
 
 
 async def test_a_task_that_catches_cancellations_ends_with_the_session(tmp_path: Path) -> None:

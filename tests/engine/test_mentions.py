@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from tests.engine.harness import MODEL, FakeModel, call, running, say
-from tests.stubs.tool_context import tools_of
-from tui_agent.context.mentions import NOT_INDEXED_NOTE, Sources, resolve_mentions
+from tests.stubs.tool_context import Bench, text, tools_of
+from tui_agent.context.mentions.mentions import NOT_INDEXED_NOTE, Sources, resolve_mentions
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import FileInfo
 from tui_agent.ports.knowledge import SymbolLocation
@@ -70,13 +70,29 @@ async def _mentions(tmp_path: Path, text: str) -> tuple[tuple[Mention, ...], str
     return message.mentions, _sent(bench.model)
 
 
+@pytest.mark.parametrize("typed", [(), ("src/app.py",), None])
+async def test_only_typed_mentions_are_sent_if_it_is_known_what_was_typed(
+    tmp_path: Path, workspace: Path, typed: tuple[str, ...] | None
+) -> None:
+    (workspace / "log.txt").write_text("pasted")
+    text = "Fix @src/app.py, the log says @log.txt."
+    async with running(tmp_path, [say("ok"), say("ok")], policy=judged) as bench:
+        bench.submit(SubmitPrompt(text=text, typed_mentions=typed))
+        await bench.until("turn.finished")
+        bench.submit(Queue(text=text, typed_mentions=typed))
+        await bench.until("turn.finished", count=2)
+    expected = ["src/app.py", "log.txt"] if typed is None else [*typed]
+    for message in bench.of(UserMessageReceived):
+        assert [mention.reference for mention in message.mentions] == expected
+
+
 async def test_a_file_is_sent_behind_the_message_and_counted_apart(tmp_path: Path, workspace: Path) -> None:
     async with running(tmp_path, [say("ok")], policy=judged) as bench:
         bench.submit(SubmitPrompt(text="What does @src/app.py do?"))
         await bench.until("turn.finished")
     sent = _sent(bench.model)
     assert sent.startswith("What does @src/app.py do?")
-    assert '<file path="src/app.py">\nclass Cart:' in sent and sent.count("class Cart") == 1
+    assert '<file path="src/app.py">\n1\tclass Cart:\n2\t    def' in sent and sent.count("class Cart") == 1
     packed = bench.of(ContextPacked)[0]
     assert [one.name for one in packed.sections if one.name in ("mentions", "task_contract")] == [
         "task_contract",
@@ -101,6 +117,19 @@ async def test_a_mentioned_file_may_be_edited_without_being_read_again(
     assert "X = 2" in (workspace / "src" / "app.py").read_text()
 
 
+async def test_a_mention_shows_the_lines_of_a_file_as_read_file_does(tmp_path: Path, workspace: Path) -> None:
+    lines = [f"line {number}" for number in range(1, 120)]
+    lines[99] = "x" * 5_000
+    (workspace / "long.txt").write_bytes("\r\n".join(lines).encode("latin-1"))
+    [mention], sent = await _mentions(tmp_path, "@long.txt:98-101")
+    files = Bench(workspace, tools_of("files"))
+    result = await files.run("read_file", path="long.txt", offset=98, limit=4)
+    shown = text(result).removesuffix("\n[lines 98-101 of 119; read on with offset=102]")
+    assert f'<file path="long.txt" lines="98-101">\n{shown}\n</file>' in sent
+    assert " 98\tline 98\n" in sent and "[1 long line cut at 2000 characters]" in sent
+    assert mention.truncated
+
+
 async def test_a_folder_is_listed_lines_are_picked_and_blanks_are_quoted(
     tmp_path: Path, workspace: Path
 ) -> None:
@@ -112,7 +141,9 @@ async def test_a_folder_is_listed_lines_are_picked_and_blanks_are_quoted(
         ("file", "my notes.md"),
     ]
     assert '<directory path="src/">\napp.py\n</directory>' in sent
-    assert '<file path="src/app.py" lines="2-3">\n    def total(self):\n        return 0\n</file>' in sent
+    assert (
+        '<file path="src/app.py" lines="2-3">\n2\t    def total(self):\n3\t        return 0\n</file>' in sent
+    )
     assert (mentions[1].first_line, mentions[1].last_line, mentions[1].is_whole_file) == (2, 3, False)
 
 
@@ -122,7 +153,7 @@ async def test_a_pasted_path_of_the_workspace_and_a_symbol_are_found(tmp_path: P
         ("file", "src/app.py", 0),
         ("symbol", "src/app.py", 1),
     ]
-    assert '<symbol name="Cart" path="src/app.py" lines="1-3">\nclass Cart:' in sent
+    assert '<symbol name="Cart" path="src/app.py" lines="1-3">\n1\tclass Cart:' in sent
 
 
 async def test_what_is_not_there_stays_text_and_only_a_path_is_told(tmp_path: Path, workspace: Path) -> None:
@@ -240,7 +271,8 @@ async def test_lines_are_counted_as_the_tools_count_them(tmp_path: Path, workspa
     (workspace / "page.txt").write_bytes(b"one\x0ctwo\r\nthree\xe2\x80\xa8four\r\nfive")
     mentions, sent = await _mentions(tmp_path, "@page.txt:2 and @page.txt:3")
     assert [one.first_line for one in mentions] == [2, 3]
-    assert ">\nthree\u2028four\n</file>" in sent and ">\nfive\n</file>" in sent
+    end = "\n[lines end with CRLF]\n</file>"
+    assert f">\n2\tthree\u2028four{end}" in sent and f">\n3\tfive{end}" in sent
 
 
 async def test_a_text_that_is_no_utf_8_is_shown_as_read_file_shows_it(

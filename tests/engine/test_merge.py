@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stubs.clock import FakeClock
-from tui_agent.engine.model.delta_merge import MAX_EVENT_CHARS, DeltaMerger
+from tui_agent.engine.delta_merge import MAX_EVENT_CHARS, DeltaMerger
 
 
 def _merger(tick: float) -> tuple[DeltaMerger[str], list[tuple[str, str]]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.mcp.test_resources import PIXEL
-from tui_agent.context.mentions import Sources, resolve_mentions
+from tui_agent.context.mentions.mentions import Sources, resolve_mentions
 from tui_agent.errors import ToolError
 from tui_agent.ports.tool import ResourceContent
 from tui_agent.protocol.mentions import Mention

@@ -104,3 +104,29 @@ async def test_a_file_that_the_user_changed_meanwhile_is_not_deleted(tmp_path: P
     answers = [call(made), [change, *call(_run("rm new.txt"))], say("Done.")]
     assert await _play(tmp_path, answers) == ["ok", "denied"]
     assert (workspace / "new.txt").read_text() == "the user's"
+
+
+@pytest.mark.parametrize(
+    ("command", "warns"),
+    [
+        ("rm old.txt .gitignore", False),
+        ("rm old.txt && ls", False),
+        ("rm old.txt user.log", True),
+        ("rm -r made", True),
+        ("rm ../outside.txt", True),
+        ("rm $FILE", True),
+        ("rm old.txt; git clean -fdx", True),
+    ],
+)
+async def test_an_approval_warns_only_of_deletions_that_undo_may_not_restore(
+    tmp_path: Path, workspace: Path, command: str, warns: bool
+) -> None:
+    tools = [*tools_of("files").values(), *tools_of("shell").values()]
+    profile = {"policy": RulePolicy().decide, "policy_name": "ask", "interactive": True}
+    async with running(
+        tmp_path, [call(_run(command)), say("Done.")], tools, checkpoints=True, **profile
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        asked = await bench.until("permission.requested")
+        assert asked.payload.risk if warns else not asked.payload.risk
+        assert asked.payload.default_no == warns

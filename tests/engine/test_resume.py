@@ -11,11 +11,15 @@ from tests.stubs.golden import golden
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.store import said, store
 from tests.stubs.tool_context import tools_of
+from tui_agent.models.pricing import cost
 from tui_agent.protocol.commands import Queue, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import LogRepaired, RunResumed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.settings import ModelInfo
 from tui_agent.session.resume import UnfinishedHistory
 from tui_agent.store.log_reader import read_records
 
@@ -82,6 +86,22 @@ async def test_a_lost_call_is_never_run_again_by_itself(tmp_path: Path) -> None:
         first = bench.model.requests[0].messages
     assert write.ran == [] and not bench.of(ToolStarted)
     assert "effects are unknown" in str(first)
+
+
+async def test_a_request_that_a_crash_interrupted_has_an_estimated_cost(tmp_path: Path) -> None:
+    lines = await _recorded(tmp_path)
+    delta = max(i for i, line in enumerate(lines) if b'"model.delta"' in line)
+    folder = tmp_path / "sessions" / "ses_whole"
+    (folder / "events.jsonl").write_bytes(b"".join(lines[: delta + 1]))
+    requested = [json.loads(line)["payload"] for line in lines[:delta] if b'"model.requested"' in line][-1]
+    async with running(tmp_path, [], session="ses_whole", serve=False) as bench:
+        (failed,) = bench.of(ModelFailed)
+        used = bench.recorder.state.totals
+    assert failed.request_id == requested["request_id"] and failed.partial == "Second done."
+    sent = requested["estimated_tokens"]
+    assert failed.usage == Usage(input_tokens=sent, output_tokens=len("Second done.") // 4, estimated=True)
+    assert failed.cost_usd == cost(ModelInfo(**requested["model"]), failed.usage)
+    assert used.input_tokens >= sent > 0
 
 
 @pytest.mark.parametrize("torn", [b'{"v":2,"seq"', b"\x00" * 64])

@@ -22,7 +22,7 @@ from tui_agent.protocol.events.files import (
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved, SessionTitled, WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.file_ops import FileOps
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 
@@ -144,7 +144,7 @@ async def test_an_undo_where_nothing_was_said_is_refused_and_moves_nothing(tmp_p
         assert not bench.of(SessionHeadMoved)
 
 
-class Syncing(SystemFiles):
+class Syncing(FileOps):
     """The real files; knows how much of the log is durable."""
 
     durable = 0

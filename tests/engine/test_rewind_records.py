@@ -64,8 +64,11 @@ async def test_files_that_stay_behind_are_the_newest_checkpoint_on_the_branch(tm
             bench.recorder.state.parts,
         )
         assert start is not None
-        moved, taken = await kinds(bench, Revert(to_seq=start, files=False))
+        moved, kept, taken = await kinds(bench, Revert(to_seq=start, files=False))
         assert isinstance(moved, SessionHeadMoved) and isinstance(taken, CheckpointTaken)
+        assert isinstance(kept, FileChanged)
+        assert (kept.path, kept.before, kept.after_size, kept.added) == ("a.txt", None, 3, 1)
+        assert (kept.author, kept.original_author, kept.call_id) == ("human", "agent", None)
         assert (moved.files, moved.reason) == (False, "revert")
         assert (taken.commit, taken.author, taken.part) == (commit, "human", parts - 1)
         assert files(tmp_path) == {"a.txt": "one"}

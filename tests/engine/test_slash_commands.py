@@ -10,8 +10,9 @@ import pytest
 from tests.engine.harness import Bench, EchoTool, Words, running, say
 from tui_agent.config.extensions.command_files import CommandFile, load_command_files
 from tui_agent.config.project.project_files import read_project_files
-from tui_agent.engine import slash_commands
+from tui_agent.engine.input import slash_commands
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.text.session_figures import describe_context
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.servers import McpServers
 from tui_agent.mcp.start_times import StartTimes
@@ -19,14 +20,15 @@ from tui_agent.plugin_host.offers import OfferedSlashCommand
 from tui_agent.ports.command import CommandAnswer, SlashCommand
 from tui_agent.ports.policy import Decision
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.commands import Interrupt, RunCommand, SubmitPrompt
+from tui_agent.protocol.app_commands import NO_OWN_COMMANDS
+from tui_agent.protocol.commands import Interrupt, RunCommand, SendQueued, Steer, SubmitPrompt
 from tui_agent.protocol.display import TextBlock
-from tui_agent.protocol.events.command import CommandRan, OfferedCommand
+from tui_agent.protocol.events.command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.session.pending_commands import RunningPrompt
-from tui_agent.wiring.project_commands import CHANGED, ProjectCommand
+from tui_agent.wiring.plugins.extensions import PROJECT_FILES_CHANGED, ProjectCommand
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 
@@ -140,6 +142,68 @@ async def test_one_that_takes_too_long_is_stopped_and_named(
     assert rejected.reason == "The command /standup (plugin mine) failed: it took longer than 0.01 s"
 
 
+async def test_messages_sent_meanwhile_wait_for_its_end_and_then_go(tmp_path: Path) -> None:
+    go = anyio.Event()
+
+    async def standup(arguments: str, state: SessionStateView) -> str | TextBlock:
+        await go.wait()
+        return "Report." if arguments else TextBlock(text="Fine.")
+
+    commands = {"standup": plugin_command(standup)}
+    for arguments, sent in (("", ["first", "second"]), ("now", ["Report.", "first", "second"])):
+        go = anyio.Event()
+        answers = [say(text) for text in sent]
+        async with running(tmp_path, answers, commands=commands, session=f"ses_{len(sent)}") as bench:
+            bench.submit(RunCommand(name="standup", arguments=arguments))
+            await bench.until_so(lambda bench=bench: bench.recorder.state.running_command)
+            bench.submit(Steer(text="first"))
+            bench.submit(SubmitPrompt(text="second"))
+            await bench.until("user.queued", 2)
+            assert "turn.started" not in bench.kinds()
+            bench.submit(SendQueued(queue_id=bench.recorder.state.queue[0].queue_id))
+            rejected = await bench.until_payload(CommandRejected)
+            assert rejected.reason == "/standup is running. The message is sent when it has ended."
+            go.set()
+            await bench.until("turn.finished", len(sent))
+            assert [message.text for message in bench.of(UserMessageReceived)] == sent
+
+
+async def test_stopping_one_sends_the_messages_that_waited(tmp_path: Path) -> None:
+    async def standup(arguments: str, state: SessionStateView) -> str:
+        await anyio.sleep_forever()
+        return ""
+
+    async with running(tmp_path, [say("Here.")], commands={"standup": plugin_command(standup)}) as bench:
+        bench.submit(RunCommand(name="standup"))
+        bench.submit(RunCommand(name="standup", arguments="again"))
+        await bench.until_so(lambda: bench.recorder.state.running_command)
+        bench.submit(Steer(text="go"))
+        await bench.until("user.queued")
+        bench.submit(Interrupt())
+        await bench.until("turn.finished")
+        assert [rejected.reason for rejected in bench.of(CommandRejected)] == [
+            "You stopped /standup.",
+            "You stopped /standup again.",
+        ]
+
+
+async def test_the_state_names_the_one_that_still_runs(tmp_path: Path) -> None:
+    async def standup(arguments: str, state: SessionStateView) -> TextBlock:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def count(arguments: str, state: SessionStateView) -> TextBlock:
+        return TextBlock(text="3")
+
+    quick = OfferedSlashCommand("mine", OfferedCommand(name="count"), count)
+    commands = {"standup": plugin_command(standup), "count": quick}
+    async with running(tmp_path, [], commands=commands) as bench:
+        bench.submit(RunCommand(name="standup"))
+        bench.submit(RunCommand(name="count"))
+        await bench.until("command.ran")
+        assert bench.recorder.state.running_command == "/standup"
+
+
 async def test_an_unknown_one_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
     async with running(tmp_path, [], commands={"standup": plugin_command(_nothing)}) as bench:
         bench.submit(RunCommand(name="standdup"))
@@ -155,6 +219,81 @@ async def test_a_message_with_an_unknown_one_is_refused_and_a_path_is_sent(tmp_p
         await bench.until("turn.finished")
         (message,) = bench.of(UserMessageReceived)
     assert message.text == "/etc/hosts is wrong"
+
+
+async def test_the_own_commands_are_listed_as_text_whatever_a_plugin_calls_its_command(
+    tmp_path: Path,
+) -> None:
+    listed = {"commands": plugin_command(_nothing)}
+    async with running(tmp_path, [], commands=listed) as bench:
+        bench.submit(SubmitPrompt(text="/commands"))
+        await bench.until("command.ran")
+        standup = OfferedCommand(
+            name="standup", help="Report on a day", arguments="[DAY]", source="/x/standup.md"
+        )
+        bench.recorder.append(CommandsOffered(owner="user", items=(standup, OfferedCommand(name="bare"))))
+        bench.recorder.append(
+            CommandsOffered(owner="demo", items=(OfferedCommand(name="deploy"), OfferedCommand(name="undo")))
+        )
+        bench.submit(RunCommand(name="commands"))
+        await bench.until("command.ran", 2)
+    assert [ran.display for ran in bench.of(CommandRan)] == [
+        (TextBlock(text=NO_OWN_COMMANDS),),
+        (
+            TextBlock(
+                text="- /deploy (demo)\n- /standup [DAY]: Report on a day (/x/standup.md)\n- /bare (user)"
+            ),
+        ),
+    ]
+
+
+async def test_the_figures_of_the_session_are_told_as_text(tmp_path: Path) -> None:
+    async def shown(number: int, name: str) -> list[str]:
+        bench.submit(SubmitPrompt(text=f"/{name}"))
+        await bench.until("command.ran", number)
+        (block,) = bench.of(CommandRan)[-1].display
+        assert isinstance(block, TextBlock)
+        return str(block.text).split("\n")
+
+    async with running(tmp_path, [say("Done.")]) as bench:
+        assert await shown(1, "context") == ["- context: empty"]
+        before = await shown(2, "cost")
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        meter, status = bench.recorder.meter, await shown(3, "status")
+        sections, spent = await shown(4, "context"), await shown(5, "cost")
+        bench.submit(SubmitPrompt(text="/cost 2"))
+        rejected = await bench.until_payload(CommandRejected)
+    assert before[0] == "- session: none yet, 0 turns" and spent[0] == "- session: not known, 1 turn"
+    assert f"- context: {describe_context(meter)}" in status and sections[0] in status
+    assert [line.split(":")[0] for line in sections] == [
+        "- context",
+        *(f"- {each.name}" for each in meter.sections),
+    ]
+    assert {"- policy: ask", "- agent: default", "- limits: none"} <= {*status, *spent}
+    assert rejected.reason == "/cost 2 works only in the full-screen app."
+
+
+async def test_one_that_exists_only_in_the_app_is_refused_with_that_reason(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as bench:
+        for number, command in enumerate(
+            (
+                RunCommand(name="theme"),
+                SubmitPrompt(text="/undo turn 2"),
+                SubmitPrompt(text=f"/find {'word ' * 99}"),
+            ),
+            1,
+        ):
+            bench.submit(command)
+            await bench.until("command.rejected", number)
+    assert [(rejected.reason, rejected.hint) for rejected in bench.of(CommandRejected)] == [
+        ("/theme works only in the full-screen app.", "Open the session there, and type the command."),
+        ("/undo turn 2 works only in the full-screen app.", "Open the session there, and type the command."),
+        (
+            "/find word word word word word word… works only in the full-screen app.",
+            "Open the session there, and type the command.",
+        ),
+    ]
 
 
 async def test_a_message_with_a_command_about_the_session_runs_it(tmp_path: Path) -> None:
@@ -230,6 +369,27 @@ async def test_a_markdown_command_fills_in_arguments_and_runs_its_shell_commands
 
 
 @pytest.mark.parametrize(
+    ("text", "arguments", "prompt"),
+    [
+        ("Read $FILE twice: $FILE.", "FILE=abc", "Read abc twice: abc."),
+        ("Read $FILE for $WHO_1.", 'WHO_1="Ann B" FILE=a=b', "Read a=b for Ann B."),
+        ("Read $FILE.", "FILE=abc be quick", "Read abc.\n\nbe quick"),
+        ("Read $FILE in $HOME.", "FILE=abc", "Read abc in $HOME."),
+        ("Read $FILE.", "abc", "Read $FILE.\n\nabc"),
+        ("Read $FILE.", "OTHER=abc", "Read $FILE.\n\nOTHER=abc"),
+        ("Read $FILE. $1 $ARGUMENTS", "FILE=$1 x", "Read $1. FILE=$1 FILE=$1 x"),
+        ("Keep $$FILE and $$1: $FILE", "FILE=abc", "Keep $$FILE and $$1: abc"),
+        ("See !`echo $FILE`.", "FILE=abc", "See `echo $FILE` (its output follows).\n\nFILE=abc"),
+    ],
+)
+async def test_a_named_placeholder_gets_the_value_of_its_argument(
+    text: str, arguments: str, prompt: str
+) -> None:
+    command = CommandFile(OfferedCommand(name="x"), text)
+    assert (await command.answer(arguments, SessionStateView())).prompt == prompt
+
+
+@pytest.mark.parametrize(
     ("arguments", "first"),
     [("!`rm -rf .`", "!`rm"), ("x; rm -rf .", "x;"), ("$(rm -rf .)", "$(rm"), ("' ; rm -rf .", "'")],
 )
@@ -252,7 +412,7 @@ async def test_a_projects_command_that_changed_uses_the_trusted_text_and_says_so
     assert await ours.answer("a", SessionStateView()) == CommandAnswer("Sum up a.")
     file.write_text("Sum up $1. extra")
     changed = await ours.answer("a", SessionStateView())
-    assert changed.prompt == "Sum up a." and changed.display == (TextBlock(text=CHANGED),)
+    assert changed.prompt == "Sum up a." and changed.display == (TextBlock(text=PROJECT_FILES_CHANGED),)
 
 
 async def test_a_denied_shell_command_does_not_run_and_the_agent_is_told(tmp_path: Path) -> None:

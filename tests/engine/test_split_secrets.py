@@ -12,7 +12,7 @@ import pytest
 from tests.engine.harness import EchoTool, running, say
 from tests.stubs.clock import FakeClock
 from tests.unit.store.test_secret_shapes import every, filled
-from tui_agent.engine.model.delta_merge import MAX_EVENT_CHARS, MAX_HELD_CHARS, DeltaMerger, safe_end
+from tui_agent.engine.delta_merge import MAX_EVENT_CHARS, MAX_HELD_CHARS, DeltaMerger, safe_end
 from tui_agent.ports.model import FinishChunk, TextChunk, ToolCallChunk
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.model import ModelDelta

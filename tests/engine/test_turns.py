@@ -192,6 +192,22 @@ async def test_a_queued_message_can_be_taken_back(tmp_path: Path) -> None:
     assert len(bench.model.requests) == 2
 
 
+async def test_a_message_queued_at_a_place_keeps_it_and_waits_with_those_before_it(tmp_path: Path) -> None:
+    tool = HeldTool()
+    async with running(tmp_path, [call(("echo", "{}"))], [tool]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await tool.started.wait()
+        for text, place in (("one", None), ("three", None), ("two", 1), ("zero", 0), ("last", 9)):
+            bench.submit(Queue(text=text, place=place))
+        bench.submit(Interrupt())
+        await bench.until("turn.finished")
+        bench.submit(Queue(text="half", place=1))
+        await bench.until("user.queued", 6)
+        queue = [message.text for message in bench.recorder.state.queue]
+        assert queue == ["zero", "half", "one", "two", "three", "last"]
+        assert not bench.recorder.state.turn_running
+
+
 async def test_while_a_turn_runs_no_second_one_begins_and_its_ground_stays(tmp_path: Path) -> None:
     tool = HeldTool()
     async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool]) as bench:

@@ -30,9 +30,9 @@ from tests.engine.long_histories import (
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.assembly import PINNED_SHORT
-from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.instruction_limits import RULES_LABEL
-from tui_agent.context.summary_facts import Facts, required_blocks
+from tui_agent.context.summary.compaction_limits import CompactionSettings
+from tui_agent.context.summary.facts import Facts, required_blocks
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.recorder import Recorder
 from tui_agent.models.faults import fault

@@ -19,6 +19,7 @@ from tui_agent.evals.runs.cell import run_cell
 from tui_agent.evals.runs.plan import ORACLE, Arm, CellResult, Plan, RunFolder
 from tui_agent.export.trajectory.parquet import read_trace
 from tui_agent.export.trajectory.trajectory_file import BUNDLE, TRACE, read_session_trace
+from tui_agent.plugin_host.offers import OfferedFactory
 from tui_agent.ports.verdict import Verdict, Verifier
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.redaction.redactor import Redactor
@@ -152,10 +153,13 @@ async def give_too_much(workspace: Path, records: Sequence[Record]) -> Verdict:
 @pytest.mark.parametrize(
     ("function", "fault"),
     [
-        (hang, "the verifier was stopped after 0.1 s"),
-        (fail, "the verifier failed: KeyError: 'b'"),
-        (give_words, "gave a reward of the type str, which is not a number"),
-        (give_too_much, "gave a reward that is too large"),
+        (hang, "the verifier of the plugin courts was stopped after 0.1 s"),
+        (fail, "the verifier of the plugin courts failed: KeyError: 'b'"),
+        (
+            give_words,
+            "the verifier of the plugin courts gave a reward of the type str, which is not a number",
+        ),
+        (give_too_much, "the verifier of the plugin courts gave a reward that is too large"),
     ],
 )
 async def test_a_plugins_verifier_that_gives_no_verdict_is_named(
@@ -163,7 +167,8 @@ async def test_a_plugins_verifier_that_gives_no_verdict_is_named(
 ) -> None:
     spec = VerifierSpec(plugin="judge", timeout_seconds=0.1)
     log = store(tmp_path).create("ses_a")
-    assert (await run_plugin_verifier(spec, function, tmp_path, log.folder)).fault == fault
+    offered = OfferedFactory("courts", "judge", function)
+    assert (await run_plugin_verifier(spec, offered, tmp_path, log.folder)).fault == fault
 
 
 async def test_the_output_of_a_plugins_verifier_is_limited_and_can_be_stored(tmp_path: Path) -> None:
@@ -171,7 +176,8 @@ async def test_the_output_of_a_plugins_verifier_is_limited_and_can_be_stored(tmp
         return Verdict(0.0, "\ud800" + "x" * 300_000)
 
     log = store(tmp_path).create("ses_a")
-    ended = await run_plugin_verifier(VerifierSpec(plugin="judge"), speak, tmp_path, log.folder)
+    offered: OfferedFactory[Verifier] = OfferedFactory("courts", "judge", speak)
+    ended = await run_plugin_verifier(VerifierSpec(plugin="judge"), offered, tmp_path, log.folder)
     assert ended.output == "?" + "x" * 199_999 + " … (100,001 characters left out)"
 
 
@@ -184,7 +190,7 @@ async def test_a_broken_action_of_an_oracle_makes_the_case_fail(tmp_path: Path) 
     )
     result = await run(case.model_copy(update={"oracle": tuple(answers)}), tmp_path)
     assert (result.passed, result.failure, result.end) == (False, "tool", "unsolved")
-    assert result.detail == "oracle action 2 (edit_file) ended with the status failed"
+    assert result.detail == "action 2 of the reference solution (edit_file) ended with the status failed"
 
 
 async def test_a_case_whose_tests_pass_before_the_agent_acts_is_refused(tmp_path: Path) -> None:

@@ -256,4 +256,7 @@ def test_a_refused_case_is_reported_once_and_a_changed_case_is_named_when_the_ru
     assert "Changed since" not in capsys.readouterr().err
     (suite / "good" / "repo" / "c").write_text("changed")
     assert main(["eval", "run", "--resume", "out"]) == 1
-    assert "Changed since some of their cells ran: good. The finished cells" in capsys.readouterr().err
+    assert (
+        "These cases changed after some of their cells ran: good. The finished cells"
+        in capsys.readouterr().err
+    )

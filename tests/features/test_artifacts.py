@@ -21,7 +21,7 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextContent
-from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.file_ops import FileOps
 
 ROOT = Path(__file__).parents[2]
 MEGABYTE = "0123456789abcde\n" * 65_536
@@ -50,7 +50,7 @@ class Loud:
         return ToolResult(ok=True, content=content, full_output=ctx.blobs.put_text(MEGABYTE))
 
 
-class NoBlobs(SystemFiles):
+class NoBlobs(FileOps):
     """The real files, but nothing can be made in the blobs' folder."""
 
     def open(self, path: Path, flags: int) -> int:

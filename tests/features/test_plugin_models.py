@@ -92,6 +92,17 @@ def test_a_plugin_cannot_take_a_built_in_providers_name() -> None:
         OwnedApi("mine", None).model("anthropic", make)
 
 
+async def test_a_client_that_fails_is_named_with_its_plugin(options: SessionOptions) -> None:
+    plugin = options.plugin_dirs[0] / "parrot" / "__init__.py"
+    plugin.write_text(
+        PARROT.replace("yield FinishChunk", "raise SystemExit(3)\n            yield FinishChunk")
+    )
+    async with open_session(replace(options, model="parrot/ara")) as opened:
+        outcome = await run_turn(opened, "hi", lambda record: None)
+    fault = "The client of the model provider parrot (plugin parrot) failed: SystemExit: 3"
+    assert (outcome.reason, outcome.detail) == ("model_error", fault)
+
+
 async def test_a_client_that_fails_while_closing_is_told_and_the_run_still_ends(
     options: SessionOptions,
 ) -> None:
@@ -118,5 +129,8 @@ def test_a_model_that_cannot_be_used_has_its_own_reason_and_hint(tmp_path: Path)
         ConfigError, match=r"^a.yaml is larger than 1 MB. Or choose another model with /model.$"
     ):
         clients.get(models.no_model("a.yaml is larger than 1 MB."))
-    with pytest.raises(ConfigError, match=r"^No model is set. Choose one with /model"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^No model is set. Choose one with --model NAME or, in the full-screen app, with /model",
+    ):
         clients.get(models.no_model())

@@ -63,3 +63,14 @@ async def test_a_turn_that_does_not_finish_raises_its_reason(tmp_path: Path, mod
             await session.ask("Write it.")
         with pytest.raises(UsageError):
             await session.ask("  ")
+
+
+async def test_ask_returns_what_a_slash_command_prints(tmp_path: Path, model: str) -> None:
+    plugin = tmp_path / "days.py"
+    plugin.write_text(
+        "from tui_agent.plugin_api import TextBlock, command\n\n\n"
+        "@command('/day')\nasync def day(text, state):\n    return TextBlock(text=f'Monday {text}')\n"
+    )
+    options = {"model": model, "data_dir": tmp_path / "data", "plugin_dirs": (plugin,)}
+    async with open_session(tmp_path / "work", **options) as session:  # type: ignore[arg-type]
+        assert await session.ask("/day 3") == "Monday 3"

@@ -252,7 +252,7 @@ def test_an_archive_brings_conversation_and_files_to_another_machine(call: Call,
     status, out, _ = call("trace", again["session"])
     assert "Done." in out
     status, out, err = call("run", "more", "--session", again["session"], "--policy", "plan")
-    assert "session: " + again["session"] in out, err
+    assert "session: " + again["session"] in err
 
 
 def test_an_archive_without_files_holds_none(call: Call, tmp_path: Path) -> None:
@@ -347,7 +347,6 @@ def test_parts_are_told_while_the_run_goes_on(tmp_path: Path) -> None:
     started.stdout.close()
     assert started.wait(30) == 0
     assert "tool_result" in rest
-    assert "status: success" in rest
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ from tui_agent.protocol.settings import AgentState, Budgets, SessionSettings
 
 START = 1_711_700_000.0
 FIRST_RUN, SECOND_RUN = RunId("run_0000000000a1"), RunId("run_0000000000a2")
-APP = '<file path="app.py">\nx = 1\n</file>'
+APP = '<file path="app.py">\n1\tx = 1\n</file>'
 LONG = "".join(f"line {number} of a long output\n" for number in range(400))
 
 
@@ -435,7 +435,7 @@ def after_the_crash(s: Scribe, back_to: int) -> None:
     s.emit(UserShellProgress(text="clean\n"))
     s.emit(UserShellFinished(command="git status", output="clean\n", exit_code=0, duration_ms=9.0))
     named = Mention(
-        reference="app.py", kind="file", path="app.py", sha256="e" * 64, size=6, tokens=8, text=APP
+        reference="app.py", kind="file", path="app.py", sha256="e" * 64, size=6, tokens=9, text=APP
     )
     gone = Mention(reference="old.py", kind="missing", note="there is no such file")
     s.emit(UserMessageReceived(text="Go on with @app.py, not @old.py.", mentions=(named, gone)))

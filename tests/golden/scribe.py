@@ -38,6 +38,7 @@ MIMO = ModelInfo(
     profile="mimo",
     provider="openai-chat",
     model="mimo-v2.5",
+    efforts=(),
     window=128_000,
     max_output=32_000,
     input_price=0.3,

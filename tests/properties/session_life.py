@@ -33,7 +33,7 @@ from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserSteered
 from tui_agent.protocol.parts import TextContent
-from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.file_ops import FileOps
 from tui_agent.store.log_reader import read_records
 
 SPELT = {
@@ -110,7 +110,7 @@ class SayTool:
         return ToolResult(ok=True, content=(TextContent(text=args.words),), summary="said")
 
 
-class DoomedFiles(SystemFiles):
+class DoomedFiles(FileOps):
     """The real files; in the middle of call number `at` (from 1 on), `crash` is told, after `part` of a write.
 
     Nothing is synced: what was written survives the end of a process.

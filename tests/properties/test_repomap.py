@@ -2,6 +2,7 @@
 
 import tempfile
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
+from tui_agent.context.repomap import indexer
+from tui_agent.context.repomap.file_list import list_files
+from tui_agent.context.repomap.graph import write_graph
+from tui_agent.context.repomap.index_db import open_index
 from tui_agent.context.repomap.indexer import count_words, hashes_and_parts
 from tui_agent.context.repomap.languages import KNOWN, Languages, LoadedLanguage
 from tui_agent.context.repomap.question_words import Query
-from tui_agent.context.repomap.repository_map import RepoMap
+from tui_agent.context.repomap.repository_map import RepoMap, show_all
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.folds.text.word_forms import find_words, split_identifier
 
@@ -175,6 +180,61 @@ def test_any_files_have_a_map_within_its_budget(
         assert not view.partial
         indexed.close()
         scanned.close()
+
+
+NAMES = [
+    f"{verb}_{noun}"
+    for verb in ("load", "send")
+    for noun in ("basket", "coupon", "parcel", "receipt", "refund")
+]
+PATHS = [*(f"part{number}.py" for number in range(8)), "notes.md"]
+LINES = [f(name) for name in NAMES for f in ("def {}(): ...\n".format, "{}()\n".format)]
+TEXT = st.lists(st.sampled_from([*LINES, "# a remark\n", "\n", "\0"]), max_size=5).map("".join)
+EDITS = st.lists(st.tuples(st.sampled_from(PATHS), st.none() | TEXT, st.booleans()), min_size=1, max_size=3)
+"""Each edit is (path, new text or None for a deletion, True to append the text)."""
+
+
+def map_of_new_index(root: Path, cache: Path) -> RepoMap:
+    """Return a map with an index that was just built from all files."""
+    repo_map = RepoMap(root, cache)
+    index_file = open_index(repo_map.index, repo_map.key)
+    indexer.update(index_file, str(repo_map.root), list_files(repo_map.root, show_all).entries)
+    write_graph(index_file)
+    index_file.close()
+    return repo_map
+
+
+def answers(repo_map: RepoMap) -> list[object]:
+    """Return maps, found definitions and the users of each file."""
+    maps = [repo_map.map(query, 3_000) for query in (None, "load the basket", "send_parcel", "absent")]
+    assert not any(view.partial for view in maps)
+    definitions = [repo_map.find_definitions(name, 50) for name in ("load", *NAMES)]
+    return [*maps, *definitions, *(repo_map.find_users(path, 50) for path in PATHS)]
+
+
+@pytest.mark.slow
+@given(st.lists(TEXT, min_size=len(PATHS), max_size=len(PATHS)), st.lists(EDITS, min_size=1, max_size=5))
+@settings(max_examples=example_count(40))
+def test_after_any_edits_the_answers_are_those_of_a_new_index(
+    texts: list[str], steps: list[list[tuple[str, str | None, bool]]]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "repo")
+        root.mkdir()
+        (root / "README.md").write_text("# Shop\n")
+        for path, text in zip(PATHS, texts, strict=True):
+            (root / path).write_text(text)
+        with closing(map_of_new_index(root, Path(folder, "cache"))) as edited:
+            answers(edited)
+            for number, edits in enumerate(steps):
+                for path, text, is_appended in edits:
+                    if text is None:
+                        (root / path).unlink(missing_ok=True)
+                    else:
+                        with (root / path).open("a" if is_appended else "w") as file:
+                            file.write(text)
+                with closing(map_of_new_index(root, Path(folder, f"cache{number}"))) as fresh:
+                    assert answers(edited) == answers(fresh)
 
 
 @given(st.text(max_size=300))

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -37,35 +38,40 @@ MODEL = ModelInfo(profile="p", provider="x", model="m")
 STARTED = SessionStarted(workspace="/work", product="p", settings=SessionSettings(model=MODEL))
 TRAP = 'a "cost_usd":9.5 "payload":{"kind":"turn.started"} text'
 TRAP_CALL = ToolCallPart(
-    call_id=CallId("c"), name="t", arguments={"cost_usd": 9.5, "payload": {"kind": "turn.started"}}
+    call_id=CallId("c"),
+    name="t",
+    arguments={"cost_usd": 9.5, "estimated": True, "payload": {"kind": "turn.started"}},
 )
+USAGES = st.sampled_from([Usage(), Usage(input_tokens=5), Usage(input_tokens=5, estimated=True)])
 COSTS = st.sampled_from([None, 0.0, 0.25, 1.5e-7])
 
 
-def answer(cost: float | None, text: str) -> ModelResponded:
+def answer(cost: float | None, usage: Usage, text: str) -> ModelResponded:
     return ModelResponded(
         request_id=RequestId("r"), first_part=0, parts=(TextPart(text=text), TRAP_CALL), finish="stop",
-        usage=Usage(), cost_usd=cost, duration_ms=1.0,
+        usage=usage, cost_usd=cost, duration_ms=1.0,
     )  # fmt: skip
 
 
-def failure(cost: float | None, text: str) -> ModelFailed:
+def failure(
+    fault: Literal["transport", "cancelled"], cost: float | None, usage: Usage, text: str
+) -> ModelFailed:
     return ModelFailed(
-        request_id=RequestId("r"), fault="transport", message=text, hint="", attempts=1, cost_usd=cost
+        request_id=RequestId("r"), fault=fault, message=text, hint="", attempts=1, usage=usage, cost_usd=cost
     )
 
 
 TEXTS = st.sampled_from([1, 2_000]).map(TRAP.__mul__)  # a long one is stored as a blob
 PAYLOADS = st.one_of(
-    st.builds(answer, COSTS, TEXTS),
-    st.builds(failure, COSTS, TEXTS),
+    st.builds(answer, COSTS, USAGES, TEXTS),
+    st.builds(failure, st.sampled_from(["transport", "cancelled"]), COSTS, USAGES, TEXTS),
     st.builds(said, TEXTS),
     st.builds(lambda turn: TurnStarted(turn=turn), st.integers(1, 9)),
     st.just(TurnFinished(turn=1, reason="finished")),
     st.builds(lambda title: SessionTitled(title=title, titled_by="user"), st.sampled_from(["a", "b"])),
     st.builds(
         lambda name: SettingsChanged(
-            key="model", value=MODEL.model_copy(update={"model": name}).model_dump(), previous=None
+            key="model", value=MODEL.model_copy(update={"model": name}).model_dump(mode="json"), previous=None
         ),
         st.sampled_from(["m2", "m3"]),
     ),
@@ -93,6 +99,7 @@ def test_the_statistics_of_a_golden_log_are_those_of_the_folds(tmp_path: Path, n
     folder = golden_session(tmp_path, name)
     stats, metrics = count(folder, [0.3, 0.6]), fold(Metrics(), own_records(folder))
     assert (stats.turns, stats.cost_usd) == (metrics.turns, pytest.approx(metrics.cost_usd))
+    assert stats.cost_precision == metrics.cost_precision
 
 
 @settings(max_examples=example_count(60), deadline=None)
@@ -115,5 +122,6 @@ def test_the_statistics_of_any_log_are_those_of_the_folds(
         stats, records = count(log.folder, cuts), own_records(log.folder)
     metrics, state = fold(Metrics(), records), fold(SessionState(), records[: len(payloads) + 1])
     assert (stats.turns, stats.cost_usd) == (metrics.turns, pytest.approx(metrics.cost_usd))
+    assert stats.cost_precision == metrics.cost_precision
     assert state.settings is not None
     assert (stats.title, stats.model) == (state.title, state.settings.model.model)

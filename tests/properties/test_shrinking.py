@@ -5,14 +5,15 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tests.stubs.legal_history import check_pairs
-from tui_agent.context.compaction_limits import (
+from tui_agent.context.summary.compaction_limits import (
     chars_of,
     needed_calls,
     newest_readings,
     reducible_results,
     summary_cut,
 )
-from tui_agent.context.summary import (
+from tui_agent.context.summary.facts import Facts
+from tui_agent.context.summary.summary import (
     STORY,
     build_summary,
     story_from_record,
@@ -20,7 +21,6 @@ from tui_agent.context.summary import (
     transcript,
     transcript_within,
 )
-from tui_agent.context.summary_facts import Facts
 from tui_agent.folds.context.compacted_history import call_ids
 from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem

@@ -18,13 +18,13 @@ from tui_agent.folds.base import current_branch
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.file_ops import FileOps
 from tui_agent.store.log_reader import LogTail, read_records, read_tail
 from tui_agent.store.session_store import SessionStore
 from tui_agent.store.session_summary import summarise_session
 
 
-class Switchable(SystemFiles):
+class Switchable(FileOps):
     """A disk that can be full: then half of a line is written."""
 
     full = False

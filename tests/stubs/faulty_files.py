@@ -3,14 +3,14 @@
 import errno
 from pathlib import Path
 
-from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.file_ops import FileOps
 
 
 class Died(BaseException):
     """The process ends here: nothing after this call happens."""
 
 
-class FaultyFiles(SystemFiles):
+class FaultyFiles(FileOps):
     """The real files, but for call number `at` (from 1), which fails, is cut short, or is the last.
 
     `mode`: `fail` raises "no space left"; `short` writes half (other calls fail); `die` does half of a write and

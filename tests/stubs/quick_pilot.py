@@ -9,13 +9,14 @@ import asyncio
 import gc
 import itertools
 import unicodedata
-from collections.abc import AsyncIterator, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 from unittest.mock import patch
 
+from anyio._backends._asyncio import _threadpool_idle_workers, _threadpool_workers
 from rich.segment import Segment
 from rich.style import Style
 from textual import Logger, strip
@@ -40,18 +41,25 @@ from textual.strip import Strip
 ResultT = TypeVar("ResultT")
 ROUNDS = 3
 """Turns of the loop, one after the other, in which nothing was ready: one may be between a socket and its reader."""
-THREADS_S = 1.0
-"""The longest wait for work in a thread; what takes longer the test has to wait for by itself."""
+THREADS_S = 30.0
+"""The longest wait for work in threads, which a busy machine makes long."""
 LOOK_S = 0.001
 COLLECTED_AFTER = 16
 OPENED = itertools.count(1)
 """Number of apps so far. The app's thresholds make automatic collections rare, so that one is due after some apps."""
-FRAMES = 4
-"""Paintings that follow one another, at most: what moves by itself never comes to an end."""
+FRAMES = 20
+"""Paintings that follow one another, at most: what moves by itself never comes to an end. Opening a page takes six."""
 
 
 class QuickPilot(Pilot[ResultT]):
-    """Keys, clicks and pauses as a `Pilot` has them, without its waits."""
+    """Keys, clicks and pauses as a `Pilot` has them, without its waits.
+
+    `thread_work` is the work in threads that the loop waits for.
+    """
+
+    def __init__(self, app: App[ResultT], thread_work: Collection[asyncio.Future[Any]]) -> None:
+        super().__init__(app)
+        self._thread_work = thread_work
 
     async def press(self, *keys: str) -> None:
         """Each key, and what it sets off."""
@@ -71,30 +79,59 @@ class QuickPilot(Pilot[ResultT]):
             await self._settled()
         else:
             await asyncio.sleep(delay)
-        self.app.screen._on_timer_update()
+            self._paint()
 
     async def _settled(self) -> None:
         """Wait until the loop has nothing to do but to wait, and what it did is painted."""
         for _ in range(FRAMES):
             await self._quiet()
-            screen = self.app.screen
-            if not (screen._layout_required or screen._dirty_widgets or screen._callbacks):
+            if not self._paint():
                 return
+
+    def _paint(self) -> bool:
+        """Lay out and paint what changed, below a dialog too. Return False if nothing did."""
+        shown = [
+            *self.app._background_screens,
+            self.app.screen,
+        ]  # what is below a dialog makes the dialog paint again
+        screens = [screen for screen in shown if screen._dirty_widgets or _needs_layout(screen)]
+        for screen in screens:
             screen._on_timer_update()
+        return bool(screens)
 
     async def _quiet(self) -> None:
         loop = asyncio.get_running_loop()
         end, quiet = loop.time() + THREADS_S, 0
         while quiet < ROUNDS:
-            working = self._working(loop) and loop.time() < end
+            working = self._is_working() and loop.time() < end
             await asyncio.sleep(LOOK_S if working else 0)
             quiet = 0 if working or loop._ready else quiet + 1  # type: ignore[attr-defined]
 
-    def _working(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Whether a thread has work that was given to it by the loop, or a new size is about to be taken."""
-        pool: ThreadPoolExecutor | None = loop._default_executor  # type: ignore[attr-defined]
-        busy = pool is not None and pool._idle_semaphore._value < len(pool._threads)
-        return busy or self.app._resize_timer is not None
+    def _is_working(self) -> bool:
+        """Return True if a thread has work that was given to it by the loop, or a new size is about to be taken."""
+        threads, idle = _threadpool_workers.get(None) or (), _threadpool_idle_workers.get(None) or ()
+        return bool(self._thread_work) or len(threads) > len(idle) or self.app._resize_timer is not None
+
+
+def _needs_layout(screen: Screen[Any]) -> bool:
+    return bool(
+        screen._layout_required or screen._scroll_required or screen._recompose_required or screen._callbacks
+    )
+
+
+def _note_thread_work(
+    loop: asyncio.AbstractEventLoop, thread_work: set[asyncio.Future[Any]]
+) -> Callable[..., asyncio.Future[Any]]:
+    """Return a replacement for the loop's `run_in_executor` that keeps what is not done yet in `thread_work`."""
+    run_in_executor = loop.run_in_executor
+
+    def run(executor: Executor | None, function: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        future = run_in_executor(executor, function, *args)
+        thread_work.add(future)
+        future.add_done_callback(thread_work.discard)
+        return future
+
+    return run
 
 
 def _skip_paint(compositor: Compositor, *, screen_stack: list[Screen[Any]] | None = None, **_: bool) -> None:
@@ -244,8 +281,11 @@ async def piloted(
     The app must not tell the garbage collector to ignore all existing objects: those of earlier apps are among them.
     """
     painting = Compositor.render_update if paint else _skip_paint
+    loop = asyncio.get_running_loop()
+    thread_work: set[asyncio.Future[Any]] = set()
     try:
         with (
+            patch.object(loop, "run_in_executor", _note_thread_work(loop, thread_work)),
             patch.object(gc, "freeze"),
             patch.object(BackgroundScreen, "process_segments", staticmethod(_tint_segments)),
             patch.object(Stylesheet, "_parse_rules", _parse_once),
@@ -260,7 +300,7 @@ async def piloted(
             patch.object(Compositor, "render_strips", _render_over(app)),
         ):
             async with app.run_test(size=size):
-                yield QuickPilot(app)
+                yield QuickPilot(app, thread_work)
     finally:
         StylesCache.get_inner_outer.cache_clear()  # it keeps a thousand widgets' rows of earlier apps
         if next(OPENED) % COLLECTED_AFTER == 0:

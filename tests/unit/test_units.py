@@ -71,6 +71,16 @@ def test_costs(usd: float | None, text: str) -> None:
     assert units.format_cost(usd) == text
 
 
+def test_a_cost_that_is_not_exact_is_marked() -> None:
+    assert units.format_cost(0.0079, "estimated") == "~$0.0079"
+    assert units.format_cost(0.442, "partial") == "at least $0.442"
+    assert units.format_cost(0.442, "partial", short=True) == "≥ $0.442"
+    assert units.format_cost(None, "partial") == ""
+    assert units.combine_precision("exact", "partial", "estimated") == "partial"
+    assert units.combine_precision("exact", "estimated") == "estimated"
+    assert units.combine_precision() == "exact"
+
+
 @pytest.mark.parametrize(
     ("count", "text"),
     [

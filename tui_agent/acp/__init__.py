@@ -1,4 +1,4 @@
-"""An agent of the Agent Client Protocol: sessions that an editor controls over standard input and output.
+"""Sessions that an editor controls over standard input and output, by the Agent Client Protocol.
 
-Invariant: only this package imports the protocol's library (`acp`). The app and the engine never load this package.
+Invariant: only this package imports the protocol's library (`acp`).
 """

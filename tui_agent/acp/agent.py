@@ -1,8 +1,9 @@
 """The agent that an editor talks to: opens, lists and controls sessions.
 
-Invariant: the error of a failed request is sent to the editor as the answer to that request. Other requests continue.
+Invariant: the error of a failed request is sent to the editor as the answer, and other requests continue.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,7 +37,7 @@ from acp.schema import (
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
 )
-from anyio import to_thread
+from anyio import Lock, to_thread
 from anyio.abc import TaskGroup
 
 from tui_agent import __version__
@@ -48,7 +49,7 @@ from tui_agent.errors import SessionNotFound, TuiAgentError, UsageError
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import SetEffort, SetModel, SetPolicy
-from tui_agent.protocol.settings import EFFORTS, POLICIES, PolicyName, SessionSettings
+from tui_agent.protocol.settings import POLICIES, ModelInfo, PolicyName, SessionSettings
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
@@ -68,7 +69,8 @@ _MODES: Final[dict[PolicyName, str]] = {
 
 
 class EditorAgent:
-    """Implements the library's `Agent` for one connection. `group` runs the sessions' tasks."""
+    """The agent for one connection to an editor; implements `Agent` of the library `acp`. The task group `group` runs
+    the tasks of the sessions."""
 
     def __init__(
         self, options: SessionOptions, open_session: OpenSession, group: TaskGroup, images: Path
@@ -80,6 +82,10 @@ class EditorAgent:
         self._sessions: dict[str, EditorSession] = {}
         self._models: dict[str, list[SessionConfigSelectOption]] = {}
         """Maps a session's id to the models that the session offers."""
+        self._places: dict[str, tuple[str, list[EditorServer] | None]] = {}
+        """Maps a session's id to the folder and the MCP servers with which the editor opened the session."""
+        self._opening: defaultdict[str, Lock] = defaultdict(Lock)
+        """Maps a session's id to the lock that is held while the session is opened."""
         self._client: Client | None = None
 
     def on_connect(self, conn: Client) -> None:
@@ -87,7 +93,7 @@ class EditorAgent:
         self._client = conn
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
-        """Return the version and the capabilities of this agent."""
+        """Return the protocol's version, and the name and the capabilities of this agent."""
         return InitializeResponse(
             protocol_version=acp.PROTOCOL_VERSION,
             agent_info=Implementation(name="tui-agent", title="tui-agent", version=__version__),
@@ -118,7 +124,8 @@ class EditorAgent:
     ) -> LoadSessionResponse:
         """Open an earlier session, and send its history as updates before the answer."""
         with _answering_errors():
-            session = await self._open(cwd, mcp_servers, session_id)
+            async with self._opening[session_id]:
+                session = await self._open(cwd, mcp_servers, session_id)
             await session.replay()
             self._group.start_soon(session.run, self._group)
             return LoadSessionResponse(**self._offers(session))
@@ -128,7 +135,8 @@ class EditorAgent:
     ) -> ResumeSessionResponse:
         """Open an earlier session without sending its history."""
         with _answering_errors():
-            session = await self._open(cwd, mcp_servers, session_id)
+            async with self._opening[session_id]:
+                session = await self._open(cwd, mcp_servers, session_id)
             self._group.start_soon(session.run, self._group)
             return ResumeSessionResponse(**self._offers(session))
 
@@ -161,7 +169,7 @@ class EditorAgent:
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         """Switch a session to the policy `mode_id`."""
         with _answering_errors():
-            session = self._find(session_id)
+            session = await self._find_open(session_id)
             policy = next((name for name in POLICIES if name == mode_id), None)
             if policy is None:
                 raise UsageError(f"There is no mode {mode_id!r}.", hint=f"Use {', '.join(POLICIES)}.")
@@ -174,9 +182,9 @@ class EditorAgent:
     ) -> SetSessionConfigOptionResponse:
         """Switch a session to another model or reasoning effort."""
         with _answering_errors():
-            session = self._find(session_id)
+            session = await self._find_open(session_id)
             model = session.settings.model
-            effort = next((level for level in EFFORTS if level == value), None)
+            effort = next((level for level in model.efforts if level == value), None)
             if config_id == MODEL_OPTION and isinstance(value, str):
                 if value != model.profile:
                     await session.carry_out(SetModel(model=value))
@@ -190,7 +198,7 @@ class EditorAgent:
     async def prompt(self, session_id: str, prompt: list[PromptBlock], **_: Any) -> PromptResponse:
         """Run a turn with the editor's message, and return why the turn ended."""
         with _answering_errors():
-            session = self._find(session_id)
+            session = await self._find_open(session_id)
             return await session.prompt(build_prompt(prompt, session.workspace, self._images))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
@@ -209,6 +217,16 @@ class EditorAgent:
             raise UsageError(f"The session {session_id} is not open.", hint="Load the session first.")
         return session
 
+    async def _find_open(self, session_id: str) -> EditorSession:
+        """Return the session `session_id` of the editor. If the session's engine has ended, for example by a crash,
+        open the session again."""
+        async with self._opening[session_id]:
+            session = self._find(session_id)
+            if session.is_closed:
+                session = await self._open(*self._places[session_id], session_id)
+                self._group.start_soon(session.run, self._group)
+            return session
+
     async def _open(
         self, cwd: str, servers: list[EditorServer] | None, session_id: str | None = None
     ) -> EditorSession:
@@ -217,12 +235,13 @@ class EditorAgent:
         entries = server_entries(servers or ())
         base = await to_thread.run_sync(self._startup_context, cwd, session_id, entries)
         if session_id in self._sessions:
-            await self._sessions.pop(session_id).aclose()
+            await self._sessions[session_id].aclose()
         session = EditorSession(
             self._open_session(base.options), self._client, base.options.cwd, _trust_notice(base)
         )
         await session.open(self._group)
         self._sessions[session.id] = session
+        self._places[session.id] = cwd, servers
         self._models[session.id] = await to_thread.run_sync(_model_choices, base)
         return session
 
@@ -254,7 +273,7 @@ class EditorAgent:
 
     def _options_of(self, session: EditorSession) -> list[SessionConfigOptionSelect]:
         settings = session.settings
-        return [_model_option(settings, self._models[session.id]), _effort_option(settings)]
+        return [_model_option(settings, self._models[session.id]), *_effort_options(settings.model)]
 
 
 def _model_option(
@@ -274,19 +293,24 @@ def _model_option(
     )
 
 
-def _effort_option(settings: SessionSettings) -> SessionConfigOptionSelect:
-    current = settings.model.effort
-    choices = [SessionConfigSelectOption(value=level, name=level) for level in EFFORTS]
-    if current is None:
-        choices.insert(0, SessionConfigSelectOption(value=DEFAULT_EFFORT, name="the model's default"))
-    return SessionConfigOptionSelect(
+def _effort_options(model: ModelInfo) -> list[SessionConfigOptionSelect]:
+    """Return a list with the option for the reasoning effort. The list is empty if the model supports no efforts."""
+    if not model.efforts:
+        return []
+    current = model.effort or DEFAULT_EFFORT
+    choices = [SessionConfigSelectOption(value=level, name=level) for level in model.efforts]
+    if current not in model.efforts:
+        name = "the model's default" if current == DEFAULT_EFFORT else current
+        choices.insert(0, SessionConfigSelectOption(value=current, name=name))
+    option = SessionConfigOptionSelect(
         type="select",
         id=EFFORT_OPTION,
         name="Reasoning effort",
         category="thought_level",
-        current_value=current or DEFAULT_EFFORT,
+        current_value=current,
         options=choices,
     )
+    return [option]
 
 
 def _model_choices(base: StartupContext) -> list[SessionConfigSelectOption]:
@@ -299,7 +323,7 @@ def _model_choices(base: StartupContext) -> list[SessionConfigSelectOption]:
 
 
 def _trust_notice(base: StartupContext) -> str:
-    """Return a message about project files that are not used; empty if there are none."""
+    """Return a notice that names the project files that the user has not trusted yet; empty if there are none."""
     undecided = [file.name for project in base.config.undecided_projects for file in project.files]
     if not undecided:
         return ""
@@ -311,7 +335,7 @@ def _trust_notice(base: StartupContext) -> str:
 
 @contextmanager
 def _answering_errors() -> Iterator[None]:
-    """Convert a `TuiAgentError` to the protocol's error, with its message and hint."""
+    """Convert a `TuiAgentError` that the `with` block raises to the protocol's error, with the same message and hint."""
     try:
         yield
     except UsageError as error:

@@ -1,7 +1,6 @@
 """A session that an editor controls, with its prompts, permission requests, questions and updates.
 
-Invariant: the session is used through the same interface as in the app. So its log is complete, and the app can open
-it.
+Invariant: the session is used through the same interface as in the app.
 """
 
 from contextlib import suppress
@@ -25,7 +24,7 @@ from tui_agent.acp.user_requests import (
     question_call,
     question_options,
 )
-from tui_agent.engine.slash_commands import session_command
+from tui_agent.engine.input.slash_commands import session_command
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.fold import SessionState
@@ -33,13 +32,15 @@ from tui_agent.folds.session.view import OpenCall, SessionStateView
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import AppSession, read_text_or_preview
 from tui_agent.protocol.commands import Command, Interrupt, SubmitPrompt
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, known_events
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked, TurnEnd
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.pending_commands import PendingCommand, RunningPrompt
 
-SESSION_ENDED = TuiAgentError("The session ended before the command was done.")
+SESSION_ENDED = TuiAgentError(
+    "The session ended before the command was done.", hint="Send a message to open the session again."
+)
 _STOP_REASONS: Final[dict[TurnEnd, StopReason]] = {
     "interrupted": "cancelled",
     "iteration_limit": "max_turn_requests",
@@ -62,11 +63,18 @@ class EditorSession:
         self._translator = UpdateTranslator(str(workspace), self._read_text)
         self._history: list[Envelope] = []
         self._pending: list[PendingCommand] = []
+        self._is_cancelled = False
+        """True if the editor cancelled the newest prompt."""
 
     @property
     def id(self) -> str:
         """The session's id, which the app uses too."""
         return self._session.id
+
+    @property
+    def is_closed(self) -> bool:
+        """True if the session's engine has ended."""
+        return self._session.is_closed
 
     @property
     def settings(self) -> SessionSettings:
@@ -85,10 +93,9 @@ class EditorSession:
             batch = await self._follower.next_batch()
             if not batch:
                 raise TuiAgentError("The session ended while it was being opened.")
-            for record in batch:
-                if isinstance(record, Envelope):
-                    self._state.apply(record)
-                    self._history.append(record)
+            for record in known_events(batch):
+                self._state.apply(record)
+                self._history.append(record)
         workspace = self._state.view().workspace or str(self.workspace)
         self.workspace, self._translator.workspace = Path(workspace), workspace
 
@@ -108,7 +115,7 @@ class EditorSession:
             await self._close_calls(view)
 
     async def _close_calls(self, view: SessionStateView) -> None:
-        """Show the open calls as failed, because no result will come."""
+        """Show tool calls without a result as failed, because their results will never come."""
         await self._send([_unfinished_call_update(call) for call in view.open_calls if call.called])
 
     async def run(self, group: TaskGroup) -> None:
@@ -123,14 +130,12 @@ class EditorSession:
             await self._pump(group)
             await self._close_calls(self._state.view())
         for command in self._pending:
-            command.fail(SESSION_ENDED)
+            command.fail(self._session.failure or SESSION_ENDED)
 
     async def _pump(self, group: TaskGroup) -> None:
         assert self._follower is not None
         while batch := await self._follower.next_batch():
-            for event in batch:
-                if not isinstance(event, Envelope):
-                    continue
+            for event in known_events(batch):
                 self._state.apply(event)
                 await self._send(await self._translator.translate(event, self._state, replayed=False))
                 match event.payload:
@@ -152,6 +157,17 @@ class EditorSession:
 
         A message such as `/undo` is carried out as a command of the session.
         """
+        self._is_cancelled = False
+        try:
+            return await self._run_prompt(message)
+        except TuiAgentError as error:  # such as "You stopped /standup."
+            if not self._is_cancelled:
+                raise
+            if error is self._session.failure:
+                await self._send([acp.update_agent_message_text(str(error))])
+            return PromptResponse(stop_reason="cancelled")
+
+    async def _run_prompt(self, message: SubmitPrompt) -> PromptResponse:
         command = session_command(message)
         if command is not None:
             reported = ReportedCommand(self._session.submit(command))
@@ -171,7 +187,7 @@ class EditorSession:
     async def _wait_for(self, command: PendingCommand) -> None:
         self._pending.append(command)
         if self._session.is_closed:
-            command.fail(SESSION_ENDED)
+            command.fail(self._session.failure or SESSION_ENDED)
         try:
             await command.done.wait()
         finally:
@@ -180,7 +196,8 @@ class EditorSession:
             raise command.error
 
     def cancel(self) -> None:
-        """Stop the running turn."""
+        """Stop the running turn or slash command."""
+        self._is_cancelled = True
         self._session.submit(Interrupt())
 
     async def _ask_permission(self, request: PermissionRequested) -> None:
@@ -194,7 +211,8 @@ class EditorSession:
         self._session.submit(question_answer(question, chosen))
 
     async def _ask(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
-        """Ask the editor's user, and return the id of the chosen option; empty if there is no answer."""
+        """Ask the user of the editor about a tool call. Return the id of the option that the user chose; empty if there
+        is no answer."""
         with suppress(acp.RequestError, ConnectionError, ValueError):
             response = await self._client.request_permission(
                 session_id=self.id, tool_call=call, options=options

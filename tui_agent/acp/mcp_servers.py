@@ -15,8 +15,7 @@ _NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 def server_entries(servers: Iterable[EditorServer]) -> tuple[tuple[str, str], ...]:
     """Return the name and the settings (JSON, as in `.mcp.json`) of each server that this agent can reach.
 
-    Characters of a server's name are replaced if a tool's name cannot contain them, because the tools are named after
-    the server.
+    Characters of a name that a tool's name cannot contain are replaced, because tools are named after the server.
     """
     entries: dict[str, str] = {}
     for server in servers:

@@ -33,10 +33,11 @@ _SUFFIXES: Final = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gi
 
 
 def build_prompt(blocks: Sequence[PromptBlock], workspace: Path, image_folder: Path) -> SubmitPrompt:
-    """Return the message for a prompt. Images are written to `image_folder`, from where the engine reads them.
+    """Return the message for a prompt. Images are written to `image_folder` for the engine.
 
-    A link to a file of the workspace becomes a mention (`@path`). The text of an embedded file follows the message,
-    because the editor can have unsaved changes in it. Raises `UsageError` for blocks that cannot be sent.
+    A link to a file of the workspace becomes a mention (`@path`). The text of an embedded file is added at the end of
+    the message, because the file on disk can lack changes that the editor has not saved. Raises `UsageError` for blocks
+    that cannot be sent.
     """
     words: list[str] = []
     appended: list[str] = []

@@ -1,7 +1,7 @@
 """The server of `tui-agent acp`: one editor on standard input and output, until it disconnects.
 
-Invariant: only the protocol's messages reach standard output. A line from the editor that is not a JSON object is skipped,
-with a message on standard error; it never ends the connection.
+Invariant: only the protocol's messages reach standard output. A line that is not a JSON object is skipped, with a
+message on standard error.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from tui_agent.session.remote import RemoteSession
 from tui_agent.session.stdio import claim_stdio, open_streams
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Maximum size of a message, in bytes. It is large because a message can contain images."""
+"""Maximum size of a message, which can contain images, in bytes."""
 
 
 class JsonLines:
-    """One connection to an editor. Implements the library's `Transport`."""
+    """One connection to an editor; implements the library's `Transport`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -33,7 +33,7 @@ class JsonLines:
     async def send(self, message: dict[str, Any]) -> None:
         """Write a message. Raises `ConnectionError` if the editor has disconnected.
 
-        The line is queued before anything is awaited, so messages keep the order in which they were sent.
+        Messages reach the editor in the order in which `send` was called.
         """
         if self._writer.is_closing():
             raise ConnectionResetError("The editor has disconnected.")
@@ -62,7 +62,7 @@ class JsonLines:
 
 
 def run_stdio_server(options: SessionOptions) -> None:
-    """Serve the editor that started this process. Each session has an engine process of its own."""
+    """Serve the editor that started this process; each session has an engine process of its own."""
     anyio.run(_serve, options, *claim_stdio())
 
 

@@ -31,13 +31,13 @@ from acp.schema import (
     UserMessageChunk,
 )
 
-from tui_agent.acp.session_commands import SESSION_COMMANDS
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.hunks import hunk_sides, split_hunks
 from tui_agent.folds.text.line_diff import NO_NEWLINE
 from tui_agent.ports.session import ReadText
+from tui_agent.protocol.app_commands import SHARED_COMMANDS
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, text_preview
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -53,6 +53,7 @@ from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.command import CommandRan, CommandsOffered
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import SessionTitled, SettingsChanged
 from tui_agent.protocol.events.todo import TodoStatus, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
@@ -76,7 +77,7 @@ CallContent: TypeAlias = ContentToolCallContent | FileEditToolCallContent
 
 MAX_TITLE_CHARS: Final = 200
 MAX_OUTPUT_CHARS: Final = 8_000
-"""Maximum length of a running command's output on the screen, in characters. The newest output is kept."""
+"""Maximum characters of the output that is shown for a running command; older output is dropped."""
 _TOOL_KINDS: Final[dict[str, ToolKind]] = {
     "read_file": "read",
     "list_directory": "read",
@@ -106,26 +107,26 @@ _PLAN_STATES: Final[dict[TodoStatus, PlanEntryStatus]] = {
 
 
 class UpdateTranslator:
-    """Translates the events of one session in order. Paths are relative to the folder `workspace`."""
+    """Translates the events of one session in order, with paths relative to the folder `workspace`."""
 
     def __init__(self, workspace: str, read_text: ReadText) -> None:
         self.workspace = workspace
         self._read_text = read_text
         self._streamed: dict[tuple[RequestId, str], int] = {}
-        """Maps (request id, kind of part) to the number of characters of the streaming answer that were sent."""
+        """Maps (request id, kind of part) to the number of characters of the answer that were sent so far."""
         self._output: dict[CallId, str] = {}
         self._meter = ContextMeter()
         self._running: dict[AgentId, CallId] = {}
         self._delegates: set[AgentId] = set()
 
     def asking_call(self, agent: AgentId, default: str) -> str:
-        """Return the id of the call that the agent started last. If a tool asks the user, this is the tool's call."""
+        """Return the id of the call that `agent` started last, or `default` if no call is known."""
         return self._running.get(agent, default)
 
     async def translate(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:
         """Return the updates for an event; `state` is the session's state after the event.
 
-        The user's messages are sent only if `replayed` is True, because the editor itself shows new messages.
+        The user's messages are sent only if `replayed` is True: the editor itself shows new messages.
         """
         updates = await self._content_updates(event, state, replayed=replayed)
         if self._meter.apply(event) and isinstance(event.payload, ContextPacked | ModelResponded):
@@ -151,6 +152,11 @@ class UpdateTranslator:
                 return [command_update(state.view())]
             case CommandRan(display=display):
                 return [acp.update_agent_message_text(text) for text in await self.block_texts(display)]
+            case PluginLoaded() | PluginUnloaded() | PluginFailed() as plugin if (
+                not replayed and plugin.lines
+            ):
+                # The text can come in the middle of an answer, of which the editor makes one message.
+                return [acp.update_agent_message_text(f"\n\n{reveal_invisible(' '.join(plugin.lines))}\n\n")]
             case SessionTitled(title=title):
                 return [SessionInfoUpdate(session_update="session_info_update", title=title)]
             case SettingsChanged(key="policy", value=str(policy)):
@@ -221,7 +227,7 @@ class UpdateTranslator:
         return str(PurePath(self.workspace, path))
 
     async def contents(self, blocks: Sequence[DisplayBlock]) -> list[CallContent]:
-        """Return display blocks as the contents of a tool call. A diff becomes one content for each hunk."""
+        """Convert display blocks to the contents of a tool call. A diff becomes one content per hunk."""
         contents: list[CallContent] = []
         for block in blocks:
             if isinstance(block, DiffBlock):
@@ -258,8 +264,9 @@ class UpdateTranslator:
 
 
 def command_update(state: SessionStateView) -> AvailableCommandsUpdate:
-    """Return the slash commands that an editor can use. The session's own commands come first."""
-    own = {item.name: item for item in SESSION_COMMANDS}
+    """Return the slash commands that an editor can use. The commands about the session itself, such as `/undo`, are
+    first."""
+    own = {item.name: item for item in SHARED_COMMANDS}
     others = (item for items in state.commands.values() for item in items if item.name not in own)
     return AvailableCommandsUpdate(
         session_update="available_commands_update",

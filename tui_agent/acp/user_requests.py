@@ -1,7 +1,6 @@
 """The engine's permission requests and questions, as options to choose from in an editor.
 
-Invariant: only a valid choice can allow a call. A cancelled request, an unknown option, an error or a lost connection
-denies the call.
+Invariant: a call is allowed only if the user chose an option that was offered for it.
 """
 
 from typing import Final
@@ -18,7 +17,7 @@ from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 MAX_TITLE_CHARS: Final = 200
 DENY: Final = "deny"
 LATER: Final = "later"
-"""Id of the option to answer in the next message."""
+"""Id of the option with which the user says that the next message will answer the question."""
 LATER_ANSWER: Final = (
     "I will answer in my next message. Repeat the question in your answer, and end the turn."
 )
@@ -26,7 +25,10 @@ NO_ANSWER: Final = "No answer."
 
 
 def permission_options(request: PermissionRequested) -> list[PermissionOption]:
-    """Return the offered answers to a permission request, each with its new rule. "No" is always offered."""
+    """Return the answers that the user can choose for a permission request, always with "No".
+
+    An answer that adds a rule shows the rule.
+    """
     labels: tuple[tuple[Reach, str], ...] = (
         ("session", "Yes, this session"),
         ("always", always_label(request)),
@@ -64,7 +66,7 @@ async def permission_call(request: PermissionRequested, translator: UpdateTransl
 
 
 def permission_decision(request: PermissionRequested, chosen: str) -> DecidePermission:
-    """Return the decision for the option `chosen`. An option that was not offered denies the call."""
+    """Return the decision for the option `chosen`; an option that was not offered denies the call."""
     offered = {option.option_id for option in permission_options(request)} - {DENY}
     reach: Reach | None = next((reach for reach in _REACHES if reach == chosen and chosen in offered), None)
     if reach is None:

@@ -9,7 +9,7 @@ import stat
 import sys
 from importlib import import_module
 
-from tui_agent.cli.options import add_groups, session_options
+from tui_agent.cli.console.options import add_groups, add_option, session_options
 from tui_agent.errors import UsageError
 
 EXAMPLES = """\
@@ -22,16 +22,19 @@ docs/editors.md has the settings of Zed and other editors.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options that apply to every session of the editor."""
-    parser.add_argument(
-        "--policy", choices=("plan", "ask", "accept-edits", "bypass"), help="the mode in which sessions start"
+    add_option(
+        parser,
+        "--policy",
+        "the mode in which sessions start",
+        choices=("plan", "ask", "accept-edits", "bypass"),
     )
     add_groups(parser, ("folders", "model", "limits", "extensions"))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Serve the editor until it closes standard input.
 
-    Raises `UsageError` if standard input or output is a terminal or a file, because an editor uses neither.
+    Raises `UsageError` if standard input or output is a terminal or a file.
     """
     wanted, place = (
         os.fstat(sys.stdin.fileno()).st_mode,
@@ -45,4 +48,3 @@ def run(arguments: argparse.Namespace) -> int:
         )
     options = session_options(arguments, client="editor", interactive=True)
     import_module("tui_agent.acp.stdio_server").run_stdio_server(options)
-    return 0

@@ -3,14 +3,16 @@
 import argparse
 from pathlib import Path
 
-from tui_agent.cli.options import Parser, Verbs, ignored_file_notices, load_context
-from tui_agent.cli.output import say_json, say_json_lines, table, warn
+from tui_agent.cli.console.options import Parser, Verbs, ignored_file_notices, load_context
+from tui_agent.cli.console.output import say_json, say_json_lines, table, warn
 from tui_agent.config.extensions.agent_files import FOLDER
+from tui_agent.config.paths import PROJECT_FOLDER
+from tui_agent.config.project.neighbour_layouts import PROJECT_LAYOUTS
 from tui_agent.engine.agent_programs.program_agent import DESCRIPTIONS
 from tui_agent.engine.middleware.subagents import BUNDLED_AGENTS, Subagents
 from tui_agent.ports.delegate import Role
 from tui_agent.wiring.models import build_model_factory
-from tui_agent.wiring.plugins import agent_folders, build_tool_registry, plugin_host
+from tui_agent.wiring.plugins.plugins import agent_folders, build_tool_registry, plugin_host
 
 EXAMPLES = """\
 examples:
@@ -32,7 +34,7 @@ def configure(parser: Parser) -> None:
     )
 
 
-def list_agents(arguments: argparse.Namespace) -> int:
+def list_agents(arguments: argparse.Namespace) -> None:
     """Print all agents. Warn about invalid agent files, and about tools and models that do not exist."""
     base = load_context(arguments)
     host = plugin_host(base)
@@ -57,16 +59,20 @@ def list_agents(arguments: argparse.Namespace) -> int:
             warn(f"{fault.source} is not a valid agent: {fault.message}.")
         for remark in remarks:
             warn(f"{remark.source}: {remark.message}.")
-        for notice in ignored_file_notices(base.config, lambda path: path.parent.name == FOLDER):
+        for notice in ignored_file_notices(base.config, _is_agent_file):
             warn(notice)
-        return 0
+        return
     for name, description, owner in hub:
         chosen = name == base.config.agent
         say_json({"name": name, "description": description, "owner": owner, "chosen": chosen, "kind": "hub"})
     say_json_lines(map(_role_object, subagents.roles))
     for kind, entries in (("fault", subagents.faults), ("remark", remarks)):
         say_json_lines({"kind": kind, "source": entry.source, "message": entry.message} for entry in entries)
-    return 0
+
+
+def _is_agent_file(path: Path) -> bool:
+    folders = (f"{PROJECT_FOLDER}/{FOLDER}", *PROJECT_LAYOUTS["agents"])
+    return str(path.parent).endswith(tuple(f"/{folder}" for folder in folders))
 
 
 def _role_object(role: Role) -> dict[str, object]:

@@ -13,7 +13,7 @@ import sys
 from dataclasses import replace
 from importlib import import_module
 
-from tui_agent.cli.options import EVERYTHING, add_groups, session_options
+from tui_agent.cli.console.options import EVERYTHING, add_flag, add_groups, session_options
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import UsageError
 
@@ -30,7 +30,7 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the first message and every common option to the parser."""
+    """Add the argument for the first message, and every common option, to the parser."""
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="the first message")
     parser.add_argument(
         "--resume",
@@ -39,11 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="open an earlier session; without ID choose from a list",
     )
-    parser.add_argument(
-        "--screen-reader",
-        action="store_true",
-        help="print the session as plain lines (also used if TERM=dumb)",
-    )
+    add_flag(parser, "--screen-reader", "print the session as plain lines (also used if TERM=dumb)")
     add_groups(parser, EVERYTHING)
 
 
@@ -76,7 +72,7 @@ def reject_demo(options: SessionOptions) -> None:
 def open_app(options: SessionOptions, *, choose: bool = False) -> int:
     """Run the app on this terminal until the user quits; return its exit status.
 
-    If `choose` is True, the app opens with the list of sessions.
+    With `choose`, the app opens with the list of sessions.
     """
     require_terminal()
     # Objects created at start-up live as long as the app, so collecting them is wasted time. Importing Textual alone

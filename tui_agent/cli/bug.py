@@ -1,8 +1,7 @@
 """Write a bug report to a file that you can read and share; nothing is sent.
 
-Invariant: only this command writes reports. A report is never written to the workspace, and only the user can read it.
-The report contains the doctor's results, changed settings, kinds of events and the newest errors, with secrets removed,
-but no prompts, answers or files.
+Invariant: a report is never written to the workspace, only the user can read it, and secrets are removed. It has the
+doctor's results, changed settings, kinds of events and the newest errors, but no prompts, answers or files.
 """
 
 import argparse
@@ -13,16 +12,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.cli.config import flatten_settings
+from tui_agent.cli.console.options import add_flag, add_groups, add_option, session_options
+from tui_agent.cli.console.output import escape_control, say_result
 from tui_agent.cli.doctor.command import run_checks
-from tui_agent.cli.options import add_groups, session_options
-from tui_agent.cli.output import escape_control, say_result
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_error_log
 from tui_agent.config.small_files import read_regular, write_private
 from tui_agent.errors import BlobNotFound, SessionNotFound
 from tui_agent.export.output_file import unused_path
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.store.lineage import open_blobs
@@ -37,7 +36,7 @@ MAX_LISTED_EVENTS = 60
 MAX_FAULTS = 5
 MAX_FAULT_BYTES = 2 << 20
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
-"""Number of characters kept at the start, and at the end, of a long text. The start usually names the error."""
+"""Number of characters kept at the start and at the end of a long text. The error is usually at the start."""
 
 EXAMPLES = """\
 examples:
@@ -49,17 +48,14 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `bug`."""
     parser.add_argument("id", nargs="?", metavar="ID", help="a session id or its beginning")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument(
-        "--terminal",
-        metavar="WORDS",
-        default="",
-        help="a description of the terminal (used by the app's /bug)",
+    add_flag(parser, "--json", "print one JSON object")
+    add_option(
+        parser, "--terminal WORDS", "a description of the terminal (used by the app's /bug)", default=""
     )
     add_groups(parser, ("folders", "model", "extensions"))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Write the report and print its path."""
     options = session_options(arguments, client="headless", interactive=True)
     base = load_startup_context(options)
@@ -75,13 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
         f"{path}\nRead the report before you share it. Nothing was sent.",
         as_json=arguments.json,
     )
-    return 0
 
 
 def _find_session(base: StartupContext, name: str | None) -> Path | None:
-    """Return the folder of the session `name`. If `name` is None, return the folder of the newest session.
+    """Return the folder of the session `name` or of the newest session; None if there are no sessions.
 
-    Return None if there are no sessions. Raises `SessionNotFound` for an unknown name.
+    Raises `SessionNotFound` for an unknown name.
     """
     try:
         return base.store.find(name or "latest")
@@ -96,7 +91,7 @@ def report_lines(
 ) -> Iterator[str]:
     """Yield the bug report's lines before redaction.
 
-    `terminal` replaces the doctor's terminal check unless it is empty.
+    `terminal`: text that the report shows instead of the doctor's check of the terminal; if empty, the check is shown.
     """
     yield "# Problem\n\nWrite here what you did, what you expected, and what happened instead.\n"
     yield "## Environment\n"
@@ -130,15 +125,11 @@ def _event_lines(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _event_kind(record: Record) -> str:
-    return record.payload.kind if isinstance(record, Envelope) else "unknown"
+    return "unknown" if record.payload is None else record.payload.kind
 
 
 def _fault_lines(records: Sequence[Record], folder: Path) -> Iterator[str]:
-    faults = [
-        record.payload
-        for record in records
-        if isinstance(record, Envelope) and isinstance(record.payload, ErrorRaised | ModelFailed)
-    ]
+    faults = [record.payload for record in records if isinstance(record.payload, ErrorRaised | ModelFailed)]
     yield "\n## Newest errors\n" if faults else "\nNo errors are recorded."
     for fault in faults[-MAX_FAULTS:]:
         yield f"- {fault.kind}: {_shorten(fault.message)} {_shorten(fault.hint)}".rstrip()
@@ -166,10 +157,7 @@ def _screen_fault_lines(base: StartupContext, session: str) -> Iterator[str]:
 
 
 def _shorten(text: str) -> str:
-    """Shorten a long text to its start and its end.
-
-    No word is cut, because the redactor could not recognise half a secret.
-    """
+    """Shorten a long text to its start and its end. No word is cut: half a secret is hard to recognise."""
     if len(text) <= HEAD_CHARS + TAIL_CHARS:
         return text
     first, last = text[:HEAD_CHARS], text[-TAIL_CHARS:]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.options import GROUPS, RECORDING_HELP, load_context
-from tui_agent.cli.output import say_result
+from tui_agent.cli.console.options import GROUPS, RECORDING_HELP, add_flag, load_context
+from tui_agent.cli.console.output import say_result
 from tui_agent.errors import UsageError
-from tui_agent.export.bundle import checkout_part
+from tui_agent.export.archive.bundle import checkout_part
 
 EXAMPLES = """\
 examples:
@@ -24,12 +24,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
     parser.add_argument("part", metavar="PART", type=int, help="the part's number; -1: before the first part")
     parser.add_argument("dest", metavar="DEST", type=Path, help="an empty or new folder")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_flag(parser, "--json", "print one JSON object")
     GROUPS["folders"](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the files of one part to the folder; return 0. The session and its workspace do not change."""
+    """Write the workspace's files, as they were after the part in `arguments`, to the destination folder; return 0."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
     dest = resolve_folder(arguments.dest)

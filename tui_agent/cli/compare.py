@@ -10,8 +10,16 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from tui_agent.cli.options import GROUPS, RECORDING_HELP, load_context
-from tui_agent.cli.output import escape_control, say, say_json, say_result, say_text, terminal_width, warn
+from tui_agent.cli.console.options import GROUPS, RECORDING_HELP, add_flag, add_option, load_context
+from tui_agent.cli.console.output import (
+    escape_control,
+    say,
+    say_json,
+    say_result,
+    say_text,
+    terminal_width,
+    warn,
+)
 from tui_agent.errors import UsageError
 from tui_agent.export.export_content import strip_controls
 from tui_agent.export.markdown import escape_inline, fence, inline_code, quote
@@ -19,6 +27,7 @@ from tui_agent.export.output_file import output_path, write_new
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.fold import Comparison, compare
 from tui_agent.folds.comparison.side import Branch
+from tui_agent.folds.session.branch_tree import name_branch
 from tui_agent.store.damage_report import describe_damage
 from tui_agent.store.lineage import open_blobs, read_origin
 from tui_agent.store.log_reader import read_records
@@ -46,30 +55,25 @@ ID@SEQ is the branch of a session that ends at event SEQ; ID alone is its curren
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the names of the two branches, and the options for the output format."""
+    """Add the arguments that name the two branches, and the options for the output format."""
     parser.add_argument(
         "left", metavar="A", help=f"{RECORDING_HELP}; A@SEQ is the branch that ends at event SEQ"
     )
     parser.add_argument(
         "right", metavar="B", nargs="?", help="the second session or branch, in the same form as A"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument(
-        "--markdown",
-        action="store_true",
-        help="write Markdown to a new file in your documents or downloads folder",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="with --markdown: the file to write, or a folder for a new file; - for standard output",
+    add_flag(parser, "--json", "print one JSON object")
+    add_flag(parser, "--markdown", "write Markdown to a new file in your documents or downloads folder")
+    add_option(
+        parser,
+        "-o --output FILE",
+        "with --markdown: the file to write, or a folder for a new file; - for standard output",
     )
     GROUPS["folders"](parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Compare the two branches and print the result; return the exit status."""
+def run(arguments: argparse.Namespace) -> None:
+    """Compare the two branches, and print the result or write it to a file."""
     if arguments.output and not arguments.markdown:
         raise UsageError("-o needs --markdown.", hint="Add --markdown.")
     base = load_context(arguments)
@@ -77,16 +81,15 @@ def run(arguments: argparse.Namespace) -> int:
     comparison = compare_named(base.store, *pair)
     if not arguments.markdown:
         show(comparison, as_json=arguments.json)
-        return 0
+        return
     text = base.redactor.redact_text(to_markdown(comparison))
     if arguments.output == "-":
         say_text(text)
-        return 0
+        return
     stem = f"compare-{comparison.left.session}-{comparison.right.session}"
     dest = output_path(arguments.output, base.config.data_dir, base.options.cwd, stem, "md")
     write_new(dest, text.encode())
     say_result({"path": str(dest.absolute())}, str(dest), as_json=arguments.json)
-    return 0
 
 
 def show(compared: Comparison, *, as_json: bool) -> None:
@@ -120,7 +123,7 @@ def resolve_branch(store: SessionStore, name: str) -> Branch:
                 f"{folder.name} has no event {seq}.", hint=f"The session has events 0 to {last}."
             )
         records = [record for record in records if record.seq <= int(seq)]
-    return Branch(folder.name, current_branch(records), open_blobs(folder).find)
+    return Branch(folder.name, current_branch(records), open_blobs(folder).find, name_branch(records))
 
 
 def _split_name(name: str) -> tuple[str, str]:
@@ -129,10 +132,10 @@ def _split_name(name: str) -> tuple[str, str]:
 
 
 def default_pair(store: SessionStore, name: str) -> tuple[str, str]:
-    """Return the names of a session and its parent. Without a parent, return the names of the session and its newest
-    fork.
+    """Return the names of the session `name` and of the session to compare it with: its parent, or its newest fork if
+    it has no parent. The older session comes first.
 
-    The older session comes first. Raises `UsageError` if the session has neither parent nor fork.
+    Raises `UsageError` if the session has neither parent nor fork.
     """
     folder = store.find(_split_name(name)[0])
     origin = read_origin(folder)
@@ -157,10 +160,7 @@ SIDE_BY_SIDE_FROM = 100
 
 
 def table(compared: Comparison, width: int) -> Iterator[str]:
-    """Yield the table of a comparison as lines of at most `width` columns.
-
-    If `width` is smaller than `MIN_COLUMNS`, use `MIN_COLUMNS`.
-    """
+    """Yield the table of a comparison as lines of at most `width` columns, but at least `MIN_COLUMNS`."""
     width = max(MIN_COLUMNS, width)
     yield from textwrap.wrap(
         escape_control("What if: " + "".join(describe_fork_point(compared.fork_point))), width
@@ -198,7 +198,7 @@ def _format_cell(cell: Cell) -> str:
 def _file_lines(compared: Comparison, width: int) -> Iterator[str]:
     yield ""
     if not compared.differences:
-        yield "No files differ at the end."
+        yield "Both sessions end with the same files."
         return
     yield "Where they differ"
     for number, file in enumerate(compared.differences):
@@ -256,7 +256,7 @@ def _blocks(compared: Comparison) -> Iterator[str]:
     yield "\n".join(lines)
     yield "## Where they differ"
     if not compared.differences:
-        yield "No files differ at the end."
+        yield "Both sessions end with the same files."
     for file in compared.differences:
         yield f"### {inline_code(strip_controls(file.path))}"
         sides = ((left, file.left, file.left_note), (right, file.right, file.right_note))

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 
 from tui_agent import __version__
+from tui_agent.cli.console.options import Parser
+from tui_agent.cli.console.output import say
 from tui_agent.cli.main import APP, VERBS, parser_for
-from tui_agent.cli.options import Parser
-from tui_agent.cli.output import say
 from tui_agent.fast_dataclass import dataclass
 
 EXAMPLES = """\
@@ -23,8 +23,8 @@ examples:
 class Entry:
     """A possible next word: a command or an option, with its help.
 
-    `takes_value` is True for an option that needs a value. `choices` are the option's allowed values; empty if any
-    value is allowed.
+    `takes_value`: True for an option that needs a value.
+    `choices`: the option's allowed values; empty if any value is allowed.
     """
 
     word: str
@@ -47,14 +47,13 @@ def configure(parser: Parser) -> None:
     parser.add_argument("format", choices=tuple(WRITERS), help="the shell, or `man` for a man page")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Print the completion script or the man page."""
     say(WRITERS[arguments.format](places()))
-    return 0
 
 
 def places() -> list[Place]:
-    """Return the places after each command and subcommand, read from the parsers of all commands."""
+    """Return a `Place` for each command and subcommand. They are read from the parsers of all commands."""
     top = parser_for("tui-agent", APP, import_module(APP.module))
     commands = tuple(Entry(name, verb.summary) for name, verb in VERBS.items())
     result = [Place("", "A terminal coding agent that records every event.", (*commands, *_options(top)))]
@@ -93,7 +92,7 @@ def _value_options(places: list[Place]) -> str:
 def _walk(places: list[Place], read_words: str) -> str:
     """Return shell code that stores the commands before the cursor in `$where`, and the preceding word in `$before`.
 
-    `$needs_value` is not empty if that word is an option that needs a value.
+    If the preceding word is an option that needs a value, `$needs_value` is not empty.
     """
     known = "|".join(f'" {place.path}"' for place in places if place.path)
     return f"""  local where="" word before="" needs_value="" valued=" {_value_options(places)} "
@@ -111,7 +110,7 @@ def _walk(places: list[Place], read_words: str) -> str:
 
 
 def _value_cases(places: list[Place], line: Callable[[Sequence[str]], str]) -> str:
-    """Return the branches of a shell's `case` statement. Each branch sets the allowed values of one option."""
+    """Return the branches of a shell's `case` statement, each with the allowed values of one option."""
     return "\n".join(
         f'      "{f" {place.path}" if place.path else ""} {entry.word}") {line(entry.choices)} ;;'
         for place in places

@@ -6,8 +6,15 @@ import os
 import shlex
 import subprocess
 
-from tui_agent.cli.options import EVERYTHING, Parser, Verbs, ignored_file_notices, load_context
-from tui_agent.cli.output import say, say_json, say_json_lines, table
+from tui_agent.cli.console.options import (
+    EVERYTHING,
+    Parser,
+    Verbs,
+    add_flag,
+    ignored_file_notices,
+    load_context,
+)
+from tui_agent.cli.console.output import say, say_json, say_json_lines, table
 from tui_agent.config.programs import find_system_program
 from tui_agent.config.settings.settings import Config
 from tui_agent.config.user_choices import APP_CHOICES, FILE_NAME
@@ -39,15 +46,15 @@ def configure(parser: Parser) -> None:
     """Add the subcommands of `config`."""
     verbs = Verbs(parser, EXAMPLES)
     show = verbs.add("show", show_config, "list settings and where they come from", groups=EVERYTHING)
-    show.add_argument("--all", action="store_true", help="also list settings that have their default value")
+    add_flag(show, "--all", "also list settings that have their default value")
     verbs.add("path", show_paths, "show where files are stored")
     verbs.add("edit", edit_config, "open your configuration in $EDITOR")
 
 
 def flatten_settings(value: object, key: str = "") -> list[tuple[str, object]]:
-    """Convert nested tables to pairs of a dotted name and a value, e.g. `("models.fast.provider", "openai-chat")`.
+    """Convert nested tables to pairs of a dotted name and a value, such as `("models.fast.provider", "openai-chat")`.
 
-    A table in a list is named by its index.
+    Each table in a list becomes one pair. The name of this pair ends with the table's index in the list.
     """
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         return [(f"{key}.{number}", item) for number, item in enumerate(value)]
@@ -60,14 +67,14 @@ def flatten_settings(value: object, key: str = "") -> list[tuple[str, object]]:
     ]
 
 
-def show_config(arguments: argparse.Namespace) -> int:
+def show_config(arguments: argparse.Namespace) -> None:
     """Print the effective settings of the app and the layer that set each setting."""
     config = load_context(arguments, interactive=True, client="app").config
     values = flatten_settings(config.model_dump(mode="json"))
     settings = [(key, value, _describe_origin(config, key)) for key, value in values]
     if arguments.json:
         say_json_lines({"key": key, "value": value, "origin": origin} for key, value, origin in settings)
-        return 0
+        return
     shown = [entry for entry in settings if arguments.all or entry[2] != "default"]
     rows = [[key, json.dumps(value, ensure_ascii=False), origin] for key, value, origin in shown]
     if rows:
@@ -76,7 +83,6 @@ def show_config(arguments: argparse.Namespace) -> int:
         say(f"{len(settings) - len(shown)} more settings have their default value. To list them, add --all.")
     for notice in ignored_file_notices(config):
         say(notice)
-    return 0
 
 
 def _describe_origin(config: Config, key: str) -> str:
@@ -85,7 +91,7 @@ def _describe_origin(config: Config, key: str) -> str:
     return f"{origin} (in the app only)" if is_app_only else origin
 
 
-def show_paths(arguments: argparse.Namespace) -> int:
+def show_paths(arguments: argparse.Namespace) -> None:
     """Print the locations of tui-agent's files and folders."""
     config = load_context(arguments, interactive=True).config
     locations = file_locations(config)
@@ -96,11 +102,10 @@ def show_paths(arguments: argparse.Namespace) -> int:
             (name, path, "" if os.path.lexists(path) else "(not found)") for name, path in locations.items()
         ]
         table(rows, ["what", "where", ""])
-    return 0
 
 
 def file_locations(config: Config) -> dict[str, str]:
-    """Return the paths of tui-agent's files and folders for this user and project. Maps each purpose to a path."""
+    """Return the paths of tui-agent's files and folders by purpose, such as `sessions` or `policy rules`."""
     paths = config.paths
     return {
         "configuration": str(paths.user_config),
@@ -116,11 +121,8 @@ def file_locations(config: Config) -> dict[str, str]:
     }
 
 
-def edit_config(arguments: argparse.Namespace) -> int:
-    """Open the user's configuration file in an editor and check it afterwards.
-
-    A missing file is created with examples in comments.
-    """
+def edit_config(arguments: argparse.Namespace) -> None:
+    """Open the user's configuration file in an editor and check it afterwards. A new file has examples."""
     path = load_context(arguments, interactive=True).config.paths.user_config
     installed = (find_system_program(program, os.environ) for program in ("nano", "vi"))
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or next(filter(None, installed), "")
@@ -134,4 +136,3 @@ def edit_config(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{editor} ended with status {process.returncode}.", hint=f"The file is {path}.")
     load_context(arguments, interactive=True)
     say(f"{path} is valid.")
-    return 0

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.options import Parser, add_groups, load_context
-from tui_agent.cli.output import say
+from tui_agent.cli.console.options import Parser, add_flag, add_groups, add_option, load_context
+from tui_agent.cli.console.output import say
 from tui_agent.cli.serve import import_server, parse_port, say_address, serve_until_signal
 from tui_agent.evals.environments.environment_file import EvalEnvironment, load_environment
 from tui_agent.evals.environments.environment_tests import OpenEnvironment, open_copy, sandboxed_environments
@@ -34,17 +34,17 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1, this machine only)"
     )
-    parser.add_argument("--port", type=parse_port, help=f"the port (default: {PORT}; 0: any free port)")
-    parser.add_argument(
+    add_option(parser, "--port", f"the port (default: {PORT}; 0: any free port)", type=parse_port)
+    add_flag(
+        parser,
         "--mcp",
-        action="store_true",
-        help="run an MCP server instead: over HTTP if --port is given, otherwise on standard input and output",
+        "run an MCP server instead: over HTTP if --port is given, otherwise on standard input and output",
     )
     add_groups(parser, ("folders",))
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Serve until Ctrl+C, SIGTERM or the end of standard input; return the exit status.
+def run(arguments: argparse.Namespace) -> None:
+    """Serve until Ctrl+C, SIGTERM or the end of standard input.
 
     Raises `ConfigError` if the environment cannot be loaded.
     """
@@ -61,14 +61,13 @@ def run(arguments: argparse.Namespace) -> int:
             anyio.run(
                 serve_until_signal, partial(serve, arguments.host, arguments.port, _announce_mcp_server)
             )
-        return 0
+        return
     server = import_server("environment_server")
     serve = partial(server.serve_environment, environment, open_env)
     anyio.run(
         serve_until_signal,
         partial(serve, arguments.host, PORT if arguments.port is None else arguments.port, _announce),
     )
-    return 0
 
 
 def environment_tools(

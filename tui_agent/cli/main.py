@@ -17,9 +17,9 @@ from types import ModuleType
 from typing import NamedTuple
 
 from tui_agent import __version__
-from tui_agent.cli import exit_codes
-from tui_agent.cli.error_stream import ErrorStream
-from tui_agent.cli.options import Parser
+from tui_agent.cli.console import exit_codes
+from tui_agent.cli.console.error_stream import ErrorStream
+from tui_agent.cli.console.options import Parser
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.lazy_import import load_module
 from tui_agent.protocol.unicode_text import replace_invisible
@@ -28,7 +28,7 @@ from tui_agent.protocol.unicode_text import replace_invisible
 class Verb(NamedTuple):
     """One command of tui-agent, such as `run`: its module and its line in the list of commands.
 
-    The module has `configure(parser)` and `run(arguments) -> int`.
+    The module has the functions `configure(parser)` and `run(arguments) -> int`.
     """
 
     module: str
@@ -50,14 +50,16 @@ VERBS: dict[str, Verb] = {
     "eval": Verb("tui_agent.cli.evals.command", "run suites of tasks, and compare models and configurations"),
     "deploy": Verb("tui_agent.cli.deploy", "serve an environment's tests over HTTP, or as an MCP server"),
     "sim": Verb("tui_agent.cli.sim.command", "measure an agent with a simulated user"),
-    "view": Verb("tui_agent.cli.view", "show the history of a simulation"),
-    "tasktree": Verb("tui_agent.cli.tasktree", "turn a task into a tree of aims and details"),
+    "view": Verb("tui_agent.cli.sim.view", "show the history of a simulation"),
+    "tasktree": Verb(
+        "tui_agent.cli.sim.tasktree", "let a model split a task into a tree of goals and details"
+    ),
     "map": Verb("tui_agent.cli.map", "rank a repository's files for a question"),
     "policy": Verb("tui_agent.cli.policy.command", "show what the policy decides about a command line"),
     "redact": Verb("tui_agent.cli.redact", "remove secrets from text on standard input"),
     "models": Verb("tui_agent.cli.models", "list the models, or test one"),
     "agents": Verb("tui_agent.cli.agents", "list the agents"),
-    "plugins": Verb("tui_agent.cli.plugins", "list, create, check or disable plugins"),
+    "plugins": Verb("tui_agent.cli.plugins.command", "list, create, check or disable plugins"),
     "mcp": Verb("tui_agent.cli.mcp", "list the MCP servers, or start one to see its tools"),
     "acp": Verb("tui_agent.cli.acp", "let an editor use tui-agent (Agent Client Protocol)"),
     "serve": Verb("tui_agent.cli.serve", "serve the app to browsers, and an HTTP API to programs"),
@@ -88,8 +90,7 @@ OUTPUT_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 class ClosedOutput(io.TextIOBase):
     """Standard output for a process that has none: every write fails, and the failure is reported.
 
-    An object of this class occupies the file descriptor of standard output. Otherwise the next opened file would get
-    that number and receive the output of child programs.
+    Keeps the file descriptor of standard output in use, so that no other opened file gets it.
     """
 
     def __init__(self) -> None:
@@ -104,7 +105,7 @@ class ClosedOutput(io.TextIOBase):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command and return its exit status. Errors are printed as one line on standard error."""
+    """Run one command and return its exit status; errors are printed as one line on standard error."""
     words = list(argv)
     if sys.stdout is None:
         sys.stdout = ClosedOutput()
@@ -153,7 +154,7 @@ def report(error: BaseException, *, debug: bool) -> None:
 
 
 def is_output_fault(error: BaseException) -> bool:
-    """Return True if the error came from writing to standard output. Such an `OSError` has no file name."""
+    """Return True if the error came from writing to standard output."""
     return isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_FAULTS
 
 
@@ -178,7 +179,8 @@ def format_error(error: BaseException) -> str:
 
 
 def dispatch(words: list[str]) -> int:
-    """Find the command's name in the command line, parse the other words as its arguments, and run it."""
+    """Find the name of a command in the command line, parse the other words as the command's arguments, and run the
+    command."""
     top = top_parser()
     position = position_of_command(words, top.options_with_value())
     if position is None:
@@ -199,14 +201,13 @@ def dispatch(words: list[str]) -> int:
 
 
 def options_part(words: list[str]) -> list[str]:
-    """Return the words of the command line before `--`; only these can be options."""
+    """Return the words of the command line before `--`, because no word after `--` can be an option."""
     return words[: words.index("--")] if "--" in words else words
 
 
 def position_of_command(words: list[str], options_with_value: set[str]) -> int | None:
-    """Return the index of the first word that is neither an option nor the value of an option.
-
-    Return None if `--` or the end of the command line comes first.
+    """Return the index of the first word that is neither an option nor the value of an option; None if `--` comes
+    first.
     """
     index = 0
     while index < len(words):
@@ -241,8 +242,10 @@ def call(prog: str, verb: Verb, words: list[str]) -> int:
         return 0
     arguments = parser.parse_args(words)
     require_current_folder()
-    status: int = (getattr(arguments, "call", None) or module.run)(arguments)
-    return status
+    status: int | None = (getattr(arguments, "call", None) or module.run)(arguments)
+    return (
+        status or exit_codes.Exit.DONE
+    )  # most commands either succeed or raise an error, and return nothing
 
 
 def require_current_folder() -> None:
@@ -268,7 +271,7 @@ def parser_for(prog: str, verb: Verb, module: ModuleType) -> Parser:
 
 
 def top_parser() -> Parser:
-    """Return the parser for `tui-agent` without a command. Its help lists the commands."""
+    """Return the parser for `tui-agent` without a command. The parser's help lists the commands."""
     listed = "\n".join(f"  {name:<14} {verb.summary}" for name, verb in VERBS.items())
     parser = Parser(
         prog="tui-agent",

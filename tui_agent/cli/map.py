@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 
 import tui_agent
-from tui_agent.cli.options import GROUPS, Parser, count
-from tui_agent.cli.output import say, say_json_lines, warn
+from tui_agent.cli.console.options import GROUPS, Parser, add_flag, add_list_option, add_option, count
+from tui_agent.cli.console.output import say, say_json_lines, warn
 from tui_agent.config import paths
 from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.small_files import read_small
@@ -40,27 +40,15 @@ MAX_USERS = 6
 
 def configure(parser: Parser) -> None:
     """Add the options of `map` to the parser."""
-    parser.add_argument(
-        "-q", "--query", metavar="Q", help="rank the files for this question, task or list of names"
-    )
-    parser.add_argument(
-        "--max-tokens", metavar="N", type=count, default=1200, help="maximum length in tokens (default 1200)"
-    )
-    parser.add_argument("--max-files", metavar="N", type=count, help="maximum number of files")
-    parser.add_argument(
-        "--pin", metavar="PATH", action="append", default=[], help="list this file first; can be repeated"
-    )
-    parser.add_argument(
-        "--hide", metavar="PATH", action="append", default=[], help="leave this file out; can be repeated"
-    )
-    parser.add_argument("--refresh", action="store_true", help="wait until every file is in the index")
-    parser.add_argument("--symbol", metavar="NAME", help="only list definitions whose name contains NAME")
-    parser.add_argument(
-        "--state",
-        action="store_true",
-        help="only show how many files are in the index, and whether it is being built",
-    )
-    parser.add_argument("--json", action="store_true", help="print a JSON object per file, best first")
+    add_option(parser, "-q --query Q", "rank the files for this question, task or list of names")
+    add_option(parser, "--max-tokens N", "maximum length in tokens (default 1200)", type=count, default=1200)
+    add_option(parser, "--max-files N", "maximum number of files", type=count)
+    add_list_option(parser, "--pin PATH", "list this file first; can be repeated")
+    add_list_option(parser, "--hide PATH", "leave this file out; can be repeated")
+    add_flag(parser, "--refresh", "wait until every file is in the index")
+    add_option(parser, "--symbol NAME", "only list definitions whose name contains NAME")
+    add_flag(parser, "--state", "only show how many files are in the index, and whether it is being built")
+    add_flag(parser, "--json", "print a JSON object per file, best first")
     GROUPS["folders"](parser)
 
 
@@ -106,7 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
-    """Print the state of the index or the matching definitions, without reading the repository's files."""
+    """Print the state of the index, or the definitions of the symbol in `arguments`, without reading the repository's
+    files."""
     files, building = repo_map.state()
     if arguments.state:
         message = f"{format_count(files, 'file')} in the index{', which is being built' if building else ''}"
@@ -122,10 +111,7 @@ def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
 
 
 def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
-    """Return the reason why a pinned file is not in the map, e.g. `is hidden`.
-
-    The reason is printed after the file's name.
-    """
+    """Return the reason why a pinned file is not in the map, such as `is hidden`, for printing after its name."""
     if path in map(os.path.normpath, hidden):
         return "is hidden"
     return "is left out of every map (docs/repomap.md)" if file.is_file() else "was not found"
@@ -142,7 +128,8 @@ def summary(shown: MapView) -> str:
 def as_json(file: RankedFile, words: list[tuple[str, int]], users: list[str]) -> dict[str, object]:
     """Return a file of the repository map as a JSON object.
 
-    `words` are the question's words that the file contains. `users` are other files that use names defined in the file.
+    `words`: the question's words that the file contains.
+    `users`: other files that use names defined in the file.
     """
     return {
         "path": clean(file.path),
@@ -155,10 +142,8 @@ def as_json(file: RankedFile, words: list[tuple[str, int]], users: list[str]) ->
 
 
 def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
-    """Return which secrets to redact.
-
-    Settings are loaded only if the user's configuration file has a table `[redaction]`.
-    """
+    """Return which secrets to redact. The settings are loaded only if the user's configuration file has a table
+    `[redaction]`."""
     if "redaction" not in (read_small(locations.user_config) or ""):
         return RedactionOptions(Keys(os.environ, locations.secrets).collect_redacted())
     known: RedactionOptions = import_module("tui_agent.session.fault_redaction").load_redaction_options(
@@ -168,12 +153,12 @@ def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
 
 
 def secret_table_digest() -> str:
-    """Return a hash of the policy's table of secret files. A repository index built with another table is outdated."""
+    """Return a hash of the policy's table of secret files; a repository index with another hash is outdated."""
     table = Path(tui_agent.__file__).parent / "policy" / "places" / "places.toml"
     return hashlib.sha256(table.read_bytes()).hexdigest()[:16]
 
 
 def may_show(path: str) -> bool:
-    """Return True if the policy allows reading and showing the file. The policy's table is loaded on first use."""
+    """Return True if the policy allows reading and showing the file."""
     allowed: bool = not import_module("tui_agent.policy.places.visibility").may_hold_secrets(path)
     return allowed

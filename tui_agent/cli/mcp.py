@@ -1,14 +1,15 @@
 """List, check and log in to the MCP servers of the configuration."""
 
 import argparse
+import math
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import anyio
 
-from tui_agent.cli.options import Parser, Verbs, ignored_file_notices, load_context
-from tui_agent.cli.output import say, say_json, table, warn
+from tui_agent.cli.console.options import Parser, Verbs, add_option, ignored_file_notices, load_context
+from tui_agent.cli.console.output import say, say_json, table, warn
 from tui_agent.config.extensions.mcp_servers import PROJECT_FILE, McpServer
 from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.errors import UsageError
@@ -43,19 +44,19 @@ def configure(parser: Parser) -> None:
     verbs.add("list", list_servers, "list the servers without starting their programs", groups=groups)
     check = verbs.add("check", check_server, "start a server, and list its tools", groups=groups)
     login = verbs.add("login", log_in, "log in to a server with an address, in your browser", groups=groups)
-    login.add_argument(
-        "--timeout-seconds",
-        metavar="N",
+    add_option(
+        login,
+        "--timeout-seconds N",
+        f"give up after N seconds (default: {LOGIN_LIMIT_S:g})",
         type=float,
         default=LOGIN_LIMIT_S,
-        help=f"give up after N seconds (default: {LOGIN_LIMIT_S:g})",
     )
     logout = verbs.add("logout", log_out, "delete the saved login of a server", groups=groups)
     for verb in (check, login, logout):
         verb.add_argument("name", metavar="NAME", help="a name from mcp list")
 
 
-def list_servers(arguments: argparse.Namespace) -> int:
+def list_servers(arguments: argparse.Namespace) -> None:
     """Print a line for each server of the user and of a trusted project."""
     base = load_context(arguments)
     servers, rows = configured_servers(base), []
@@ -75,26 +76,16 @@ def list_servers(arguments: argparse.Namespace) -> int:
         if not rows:
             say(f"{NO_SERVERS} {HOW_TO_ADD}")
     _warn_of_untrusted(base)
-    return 0
 
 
 def _ask_addresses(base: StartupContext, servers: Sequence[McpServer]) -> Mapping[str, str]:
-    """Return a message for each server that has an address and needs a login. Maps the server's name to the message."""
+    """Connect to the servers that have an address. Return a map from a server's name to a message, for each server
+    where the user must log in."""
     known = [server_settings(base, server) for server in servers]
     asked = [settings for settings in known if settings is not None and settings.login is not None]
     if not asked:
         return {}
-    runners: list[ServerRunner] = []
-
-    async def ask() -> None:
-        env = _environment(base)
-        with anyio.move_on_after(ANSWER_LIMIT_S):
-            async with anyio.create_task_group() as group:
-                for settings in asked:
-                    group.start_soon(_try_to_start, settings, env, runners)
-        await env.aclose()
-
-    anyio.run(ask)
+    runners = anyio.run(start_servers, _environment(base), asked, ANSWER_LIMIT_S)
     faults = {runner.settings.name: runner.fault for runner in runners}
     return {name: fault for name, fault in faults.items() if fault.startswith(NEEDS_LOGIN)}
 
@@ -109,15 +100,7 @@ def check_server(arguments: argparse.Namespace) -> int:
     """Start a server and print its tools; return 1 if it fails."""
     base = load_context(arguments)
     settings = _find_server(base, arguments.name)
-    runners: list[ServerRunner] = []
-
-    async def check() -> None:
-        env = _environment(base)
-        await _try_to_start(settings, env, runners)
-        await env.aclose()
-
-    anyio.run(check)
-    (runner,) = runners
+    [runner] = anyio.run(start_servers, _environment(base), [settings], math.inf)
     fault = runner.fault.removesuffix(OFF)
     if runner.start_seconds is not None:
         start_times(base).save(settings, runner.start_seconds)
@@ -189,7 +172,7 @@ def log_out(arguments: argparse.Namespace) -> int:
     if is_name and LoginFile(base.config.paths.mcp_logins, arguments.name).delete():
         say(f"Deleted the login of {arguments.name}. The server may accept the login until it expires.")
         return 0
-    warn(f"There is no saved login of {arguments.name}.")
+    warn(f"There is no saved login for {arguments.name}.")
     return 1
 
 
@@ -212,10 +195,23 @@ def _environment(base: StartupContext) -> LocalEnvironment:
     return LocalEnvironment(base.options.cwd, hidden=base.keys.collect_secrets().keys())
 
 
-async def _try_to_start(settings: ServerSettings, env: LocalEnvironment, runners: list[ServerRunner]) -> None:
-    """Start a server and add its runner to `runners`. Stop the server when it has listed its tools or failed."""
-    runner = ServerRunner(settings, env, env.root, lambda: None, delays=())
-    runners.append(runner)
+async def start_servers(
+    env: LocalEnvironment, servers: Sequence[ServerSettings], limit_s: float
+) -> list[ServerRunner]:
+    """Start the servers, and stop each server as soon as it has listed its tools or has failed.
+
+    After `limit_s` seconds, all servers are stopped. Closes `env`.
+    """
+    runners = [ServerRunner(settings, env, env.root, lambda: None, delays=()) for settings in servers]
+    with anyio.move_on_after(limit_s):
+        async with anyio.create_task_group() as group:
+            for runner in runners:
+                group.start_soon(_run_until_settled, runner)
+    await env.aclose()
+    return runners
+
+
+async def _run_until_settled(runner: ServerRunner) -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(runner.run)
         await runner.settled.wait()

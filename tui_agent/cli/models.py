@@ -5,11 +5,12 @@ import time
 
 import anyio
 
-from tui_agent.cli.options import Parser, Verbs, load_context
-from tui_agent.cli.output import say, say_json, say_json_lines, say_result, table
+from tui_agent.cli.console.options import Parser, Verbs, load_context
+from tui_agent.cli.console.output import say, say_json, say_json_lines, say_result, table
 from tui_agent.errors import ConfigError, ModelError
+from tui_agent.models.assembler import Assembler
 from tui_agent.models.faults import is_unknown_model
-from tui_agent.ports.model import FinishChunk, ModelClient, ModelFault, ModelRequest, TextChunk, UsageChunk
+from tui_agent.ports.model import ModelClient, ModelFault, ModelRequest
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.model import FaultKind
 from tui_agent.protocol.messages import UserMessage
@@ -29,7 +30,7 @@ HEADS = ("name", "provider", "model", "window", "$/M in", "$/M out")
 QUESTION = "Answer with the one word: ready"
 MAX_TOKENS = 64
 PATIENCE_S = 25.0
-"""Time limit for the answer to the question, in seconds. The app waits longer for this program."""
+"""Time limit for the model's answer, in seconds. The app runs this command with a longer time limit."""
 _SLOW_HINT = "The server may still be loading the model: try again. Otherwise check its address."
 
 
@@ -45,7 +46,7 @@ def configure(parser: Parser) -> None:
     )
 
 
-def list_models(arguments: argparse.Namespace) -> int:
+def list_models(arguments: argparse.Namespace) -> None:
     """Print the usable models, then each unusable profile with the reason."""
     base = load_context(arguments)
     factory = build_model_factory(base)
@@ -62,7 +63,7 @@ def list_models(arguments: argparse.Namespace) -> int:
             {"profile": name, "model": model, "fault": fault, "default": name == chosen}
             for name, model, fault in unready
         )
-        return 0
+        return
     table([row(info, chosen=chosen) for info in models], HEADS)
     if unready:
         say("\nNot usable yet:")
@@ -73,7 +74,6 @@ def list_models(arguments: argparse.Namespace) -> int:
         if chosen
         else "\nNo model is set. Set one with --model NAME, `model = …` in config.toml, or /model in the app."
     )
-    return 0
 
 
 def row(info: ModelInfo, *, chosen: str) -> list[str]:
@@ -91,9 +91,12 @@ def price(amount: float | None) -> str:
 class NoAnswer(ModelError):
     """The tested model did not answer."""
 
-    def __init__(self, kind: FaultKind, message: str, hint: str) -> None:
+    def __init__(self, kind: FaultKind, message: str, hint: str, *, is_address_suspect: bool = False) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
+        self.is_address_suspect = is_address_suspect
+        """True if the server's address is probably wrong: it answered 404 or 405, but did not say that the model is
+        unknown."""
 
 
 def _describe_fault(name: str, fault: ModelFault) -> str:
@@ -107,7 +110,7 @@ def _describe_fault(name: str, fault: ModelFault) -> str:
     return f"{name} does not answer: {fault.message}"
 
 
-def check_model(arguments: argparse.Namespace) -> int:
+def check_model(arguments: argparse.Namespace) -> None:
     """Send a model one short question. Raises `ModelError` if it does not answer."""
     base = load_context(arguments)
     config, factory = base.config, build_model_factory(base)
@@ -117,7 +120,14 @@ def check_model(arguments: argparse.Namespace) -> int:
         answer, usage = anyio.run(ask, factory.client(info), info)
     except NoAnswer as fault:
         if arguments.json:
-            say_json({"fault": fault.kind, "message": fault.message, "hint": fault.hint})
+            say_json(
+                {
+                    "fault": fault.kind,
+                    "message": fault.message,
+                    "hint": fault.hint,
+                    "address_suspect": fault.is_address_suspect,
+                }
+            )
         raise
     duration = time.monotonic() - started
     figures = f"{clip_line(answer, 80)!r}, {format_tokens(usage.input_tokens)}+{format_tokens(usage.output_tokens)} tokens"
@@ -126,7 +136,6 @@ def check_model(arguments: argparse.Namespace) -> int:
         f"{info.profile} answers in {format_duration(duration)} ({figures})",
         as_json=arguments.json,
     )
-    return 0
 
 
 async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
@@ -139,26 +148,25 @@ async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
         tools=(),
         max_tokens=MAX_TOKENS,
     )
-    pieces: list[str] = []
-    usage, finished = Usage(), False
+    answer = Assembler()
     try:
         with anyio.fail_after(PATIENCE_S):
             async with client.stream(request) as chunks:
                 async for chunk in chunks:
-                    match chunk:
-                        case TextChunk(text=text):
-                            pieces.append(text)
-                        case UsageChunk(usage=chunk_usage):
-                            usage = chunk_usage
-                        case FinishChunk():
-                            finished = True
-                        case ModelFault() as fault:
-                            raise NoAnswer(fault.kind, _describe_fault(info.profile, fault), hint=fault.hint)
+                    answer.feed(chunk)
     except TimeoutError as error:
         message = f"{info.profile} did not answer within {format_time_limit(PATIENCE_S)}."
         raise NoAnswer("timeout", message, hint=_SLOW_HINT) from error
     finally:
         await client.aclose()
-    if not finished:
+    if answer.fault is not None:
+        fault = answer.fault
+        raise NoAnswer(
+            fault.kind,
+            _describe_fault(info.profile, fault),
+            hint=fault.hint,
+            is_address_suspect=fault.status in (404, 405) and not is_unknown_model(fault),
+        )
+    if answer.finished is None:
         raise ModelError(f"{info.profile} stopped in the middle of its answer.", hint="Try again.")
-    return "".join(pieces), usage
+    return answer.text, answer.usage

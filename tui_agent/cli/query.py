@@ -4,8 +4,8 @@ import argparse
 import csv
 import sys
 
-from tui_agent.cli.options import GROUPS, load_context
-from tui_agent.cli.output import (
+from tui_agent.cli.console.options import GROUPS, add_option, load_context
+from tui_agent.cli.console.output import (
     escape_control,
     say,
     say_json_lines,
@@ -14,38 +14,42 @@ from tui_agent.cli.output import (
     terminal_width,
     warn,
 )
-from tui_agent.export.session_database import DatabaseBusy, QueryResult, SessionDatabase
-from tui_agent.export.session_tables import TABLES
+from tui_agent.export.tables.session_database import DatabaseBusy, QueryResult, SessionDatabase
+from tui_agent.export.tables.session_tables import TABLES
 from tui_agent.store.session_store import SessionStore
 
 EXAMPLES = """\
 examples:
   tui-agent query "SELECT model, sum(cost_usd) FROM costs GROUP BY model"
-  tui-agent query "SELECT tool, count(*) FROM parts WHERE status = 'failed' GROUP BY tool" --format csv
-  tui-agent query "SELECT payload->>'$.reason' AS reason, count(*) FROM events WHERE kind = 'turn.finished' GROUP BY 1"
-  tui-agent query                                    list the tables and their columns
+  tui-agent query "SELECT tool, count(*) FROM parts GROUP BY 1" --format csv
+  tui-agent query "SELECT payload->>'$.path' FROM events WHERE kind = 'file.changed'"
+  tui-agent query                           list the tables and their columns
 
 The command needs tui-agent[parquet]. The SQL is DuckDB's dialect, and times are in UTC.
 """
 MIN_CELL = 16
 MIN_PROGRESS = 100
-"""Minimum number of unread sessions for showing the progress."""
+"""A progress line is shown if at least this many sessions have to be added to the database."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the statement and the output format to the parser."""
     parser.add_argument("sql", metavar="SQL", nargs="?", help="one SELECT statement")
-    parser.add_argument(
-        "--format", choices=("table", "json", "csv"), default="table", help="output format (default: table)"
+    add_option(
+        parser,
+        "--format",
+        "output format (default: table)",
+        choices=("table", "json", "csv"),
+        default="table",
     )
     GROUPS["folders"](parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Bring the database of sessions up to date, run the statement and print its rows."""
     if arguments.sql is None:
         table(((name, ", ".join(columns)) for name, columns in TABLES.items()), ("table", "columns"))
-        return 0
+        return
     result = query_sessions(load_context(arguments).store, arguments.sql)
     if arguments.format == "json":
         say_json_lines(dict(zip(result.columns, row, strict=True)) for row in result.rows)
@@ -57,14 +61,13 @@ def run(arguments: argparse.Namespace) -> int:
         say("\n".join(text for _, text in result.rows))
     else:
         _print_table(result)
-    return 0
 
 
 def query_sessions(store: SessionStore, sql: str) -> QueryResult:
-    """Return the rows of a statement over all sessions, with their newest events.
+    """Run the SQL statement on all sessions, including their newest events, and return its rows.
 
-    If another query uses the database, the newest events can be missing. Sessions that another version of tui-agent
-    wrote are left out. A warning is printed in both cases.
+    Prints a warning for each session that is left out. Also prints a warning if another query is running: the newest
+    events may then be missing from the rows.
     """
     database = SessionDatabase(store.root)
     states = store.log_states()
@@ -95,7 +98,7 @@ def _print_table(result: QueryResult) -> None:
 
 
 def _fit_widths(widths: list[int]) -> list[int]:
-    """Return the widths of columns for this terminal. The widest columns are reduced, but not below `MIN_CELL`."""
+    """Return the widths of columns for this terminal. The widest are reduced, but not below `MIN_CELL`."""
     room, fitted = terminal_width() - 2 * (len(widths) - 1), list(widths)
     for left, column in zip(
         range(len(widths), 0, -1), sorted(range(len(widths)), key=widths.__getitem__), strict=True

@@ -10,8 +10,8 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from tui_agent.cli.options import GROUPS, load_context
-from tui_agent.cli.output import say
+from tui_agent.cli.console.options import GROUPS, add_flag, load_context
+from tui_agent.cli.console.output import say
 from tui_agent.store.redaction.redactor import Hit, Redactor, clip_hits, merge_hits, replace_hits
 
 EXAMPLES = """\
@@ -21,10 +21,8 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""`LINES_BEFORE` is the number of earlier lines that are searched together with a line.
-
-`MAX_BEFORE` is the maximum length of such an earlier line, in characters.
-"""
+"""Number of preceding lines that are searched together with a line, and the number of characters used from the end of
+each preceding line."""
 MAX_CONTINUED = 1_000
 """Maximum number of lines ending in a backslash that are collected before the first one is written."""
 _KEY_BEGINS = re.compile(
@@ -34,7 +32,8 @@ _KEY_BEGINS = re.compile(
 _KEY_LINE = re.compile(
     r"[\s|>+\d:\"',\\-]{0,40}(?:[A-Za-z0-9+/=]{1,200}|[A-Z][A-Za-z0-9-]{1,30}: .{0,200}|-{4,5} ?END [A-Z0-9 ]{1,50}-{4,5})?[\s\"'\\,;nr+]{0,12}"
 )
-"""Regular expression for a line inside a private key: Base64, a header, or the end."""
+"""Regular expression for a line of a private key after the key's first line: a line of Base64 text, a header, or the
+end line."""
 _KEY_GOES_ON = "private-key-line"
 """Rule name for the lines of a private key after its first line; `--explain` does not list them."""
 _KEY_ENDS = re.compile(r"-----END|^\s*Private-(?:MAC|Hash):")
@@ -43,14 +42,10 @@ _KEY_ENDS = re.compile(r"-----END|^\s*Private-(?:MAC|Hash):")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add `--explain` and the folder options; the folder's `.env` can contain secrets to redact."""
     GROUPS["folders"](parser)
-    parser.add_argument(
-        "--explain",
-        action="store_true",
-        help="list the secrets (line, rule, kind) instead of printing the text",
-    )
+    add_flag(parser, "--explain", "list the secrets (line, rule, kind) instead of printing the text")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Print standard input without its secrets, or with `--explain` a list of the secrets."""
     redactor = load_context(arguments).redactor
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
@@ -58,15 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.explain:
         for line in explained_lines(sys.stdin, redactor):
             say(line)
-        return 0
+        return
     for line in redacted_lines(sys.stdin, redactor):
         sys.stdout.write(line)
         sys.stdout.flush()
-    return 0
 
 
 def explained_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
-    """Yield `line N: rule (kind)` for each secret that `redacted_lines` would remove. N counts from 1."""
+    """Yield `line N: rule (kind)`, with N from 1, for each secret that `redacted_lines` would remove."""
     for number, (_, hits) in enumerate(_judged_lines(lines, redactor), 1):
         for hit in (hit for hit in hits if hit.rule != _KEY_GOES_ON):
             variable = hit.rule == hit.what
@@ -80,7 +74,7 @@ def redacted_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
 
 
 def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[str, list[Hit]]]:
-    """Yield each line with the byte ranges of its secrets. A line of a private key is one secret."""
+    """Yield each line with the byte ranges of its secrets; a line of a private key is one secret."""
     in_key = False
     before: deque[str] = deque(maxlen=LINES_BEFORE)
     for block in _group_continued_lines(lines):
@@ -109,10 +103,7 @@ def _group_continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _hits_by_line(texts: Sequence[str], before: Iterable[str], redactor: Redactor) -> Iterator[list[Hit]]:
-    """Yield the secrets of each of the `texts`.
-
-    `before` has the preceding lines, because they can help to recognise a secret.
-    """
+    """Yield the secrets of each of the `texts`; the lines `before` them can help to recognise a secret."""
     raw, context = _encode("\n".join(texts)), _encode("".join(f"{text}\n" for text in before))
     hits = redactor.hits(raw)
     if context and raw.strip() and redactor.suspects(context + raw):

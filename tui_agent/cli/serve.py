@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from tui_agent.cli.options import EVERYTHING, add_groups, session_options
-from tui_agent.cli.output import say
+from tui_agent.cli.console.options import EVERYTHING, add_groups, add_option, session_options
+from tui_agent.cli.console.output import say
 from tui_agent.config.settings.extras import load_package
 from tui_agent.errors import UsageError
 
@@ -35,8 +35,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1, this machine only)"
     )
-    parser.add_argument(
-        "--port", type=parse_port, default=PORT, help=f"the port (default: {PORT}; 0: any free port)"
+    add_option(
+        parser, "--port", f"the port (default: {PORT}; 0: any free port)", type=parse_port, default=PORT
     )
     parser.add_argument(
         "--view",
@@ -56,8 +56,8 @@ def parse_port(text: str) -> int:
     return int(text)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Serve until Ctrl+C or SIGTERM; return the exit status.
+def run(arguments: argparse.Namespace) -> None:
+    """Serve until Ctrl+C or SIGTERM.
 
     Raises `ConfigError` if the extra `web` is not installed.
     """
@@ -66,13 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
         path = arguments.view.resolve()
         if not path.exists():
             raise UsageError(
-                f"{path} was not found.", hint="Give the file of a history, or the folder of the outputs."
+                f"{path} was not found.",
+                hint="Give the history file of a simulation, or the folder with the outputs of simulations.",
             )
         serve = partial(server.serve_histories, path)
     else:
         serve = partial(server.serve, session_options(arguments, client="web", interactive=True))
     anyio.run(serve_until_signal, partial(serve, arguments.host, arguments.port, _announce))
-    return 0
 
 
 def import_server(name: str) -> ModuleType:

@@ -3,8 +3,8 @@
 import argparse
 import os
 
-from tui_agent.cli.options import Parser, Verbs, load_context
-from tui_agent.cli.output import say, say_json, say_json_lines, table, wants_colour
+from tui_agent.cli.console.options import Parser, Verbs, load_context
+from tui_agent.cli.console.output import say, say_json, say_json_lines, table, wants_colour
 from tui_agent.errors import UsageError
 from tui_agent.tui.theme.startup import find_plugin_themes, theme_folders
 from tui_agent.tui.theme.theme import ROLES, ThemeFile, contrast_pairs, discover
@@ -30,20 +30,19 @@ def themes(arguments: argparse.Namespace) -> tuple[dict[str, ThemeFile], list[st
     base = load_context(arguments)
     folders = theme_folders(os.environ)
     available, faults = discover(folders, find_plugin_themes(base.options, os.environ))
-    return available, [str(fault) for fault in faults], base.config.theme
+    return available, [str(fault) for fault in faults.values()], base.config.theme
 
 
-def list_themes(arguments: argparse.Namespace) -> int:
+def list_themes(arguments: argparse.Namespace) -> None:
     """Print a line for each theme."""
     available, faults, chosen = themes(arguments)
     if arguments.json:
         say_json_lines(as_json(theme, chosen) for theme in available.values())
-        return 0
+        return
     rows = [[name, _background_name(theme), theme.about] for name, theme in available.items()]
     table(rows, ["name", "background", "about"])
     for fault in faults:
         say(fault)
-    return 0
 
 
 def _background_name(theme: ThemeFile) -> str:
@@ -62,7 +61,7 @@ def as_json(theme: ThemeFile, chosen: str) -> dict[str, object]:
     }
 
 
-def preview_theme(arguments: argparse.Namespace) -> int:
+def preview_theme(arguments: argparse.Namespace) -> None:
     """Print the colours of a theme by their use, and its five lowest contrasts."""
     available, _, chosen = themes(arguments)
     theme = available.get(arguments.name)
@@ -72,17 +71,16 @@ def preview_theme(arguments: argparse.Namespace) -> int:
         )
     if arguments.json:
         say_json(as_json(theme, chosen))
-        return 0
+        return
     say(f"{theme.name}: {theme.about}" if theme.about else theme.name)
     if not theme.colors:
-        return 0
+        return
     for role in ROLES:
         color = theme.colors[role]
         print(f"  {swatch(color)}{role:<18} {color}")
     say("\nLowest contrasts:")
     for pair in contrast_pairs(theme)[:5]:
         say(f"  {pair.ratio:5.2f}:1  {pair.text} on {pair.ground}")
-    return 0
 
 
 def swatch(color: str) -> str:

@@ -4,11 +4,11 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from tui_agent.cli.options import GROUPS, RECORDING_HELP, load_context
-from tui_agent.cli.output import say, say_json, shorten, terminal_width, warn
+from tui_agent.cli.console.options import GROUPS, RECORDING_HELP, add_flag, load_context
+from tui_agent.cli.console.output import say, say_json, shorten, terminal_width, warn
 from tui_agent.cli.run.parts import print_part
 from tui_agent.folds.base import fold
-from tui_agent.folds.text.labels import FAILURE_LABELS, SPAN_STATE_LABELS, TURN_END_LABELS
+from tui_agent.folds.text.labels import FAILURE_LABELS, SPAN_STATE_LABELS, TURN_END_LABELS, describe_failures
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.measure_labels import describe_work, measure_rows
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
@@ -32,23 +32,14 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the session and the output format to the parser."""
     parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
-    parser.add_argument(
-        "--spans", action="store_true", help="also print the tree of turns, requests and tools"
-    )
-    parser.add_argument(
-        "--parts", action="store_true", help="print a line for each part and its checkpoint instead"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object; with --parts, one per part"
-    )
+    add_flag(parser, "--spans", "also print the tree of turns, requests and tools")
+    add_flag(parser, "--parts", "print a line for each part and its checkpoint instead")
+    add_flag(parser, "--json", "print one JSON object; with --parts, one per part")
     GROUPS["folders"](parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Print the summary of one session.
-
-    With `--spans`, print the tree of turns too. With `--parts`, print only the session's parts.
-    """
+def run(arguments: argparse.Namespace) -> None:
+    """Print the summary of one session. `--spans` adds the tree of turns; `--parts` prints only the parts."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
     records = read_records(folder)
@@ -57,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.parts:
         for row in fold(Parts(), records):
             print_part(row, as_json=arguments.json)
-        return 0
+        return
     metrics = fold(Metrics(), records)
     spans = fold(Trace(), records)
     if arguments.json:
@@ -70,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
                 "spans": [dataclasses.asdict(span) for span in spans.spans],
             }
         )
-        return 0
+        return
     say(f"session {folder.name}  {folder}")
     for name, value in (*summary(metrics), *measure_rows(metrics)):
         say(f"{name:<12} {value}")
@@ -80,7 +71,6 @@ def run(arguments: argparse.Namespace) -> int:
             say(span_line(span))
     if metrics.final_answer:
         say(f"\n{metrics.final_answer}")
-    return 0
 
 
 def integrity(folder: Path) -> dict[str, object]:
@@ -90,15 +80,20 @@ def integrity(folder: Path) -> dict[str, object]:
 
 
 def summary(metrics: MetricsView) -> list[tuple[str, str]]:
-    """Return the metrics of a session as (name, formatted value) pairs. Metrics without a value are left out."""
+    """Return (name, formatted value) pairs of a session's metrics, without metrics that have no value."""
     tools = ", ".join(
         f"{name} {count}" for name, count in sorted(metrics.tools.items(), key=lambda pair: -pair[1])
     )
-    cost = "unknown (no price)" if metrics.cost_usd is None else format_cost(metrics.cost_usd)
+    cost = (
+        "unknown (no price)"
+        if metrics.cost_usd is None
+        else format_cost(metrics.cost_usd, metrics.cost_precision)
+    )
     tokens = f"{format_tokens(metrics.input_tokens)} in ({format_tokens(metrics.cached_tokens)} cached), {format_tokens(metrics.output_tokens)} out"
     calls = f"{metrics.model_calls}, {metrics.model_retry_count} retried, {metrics.model_failures} failed"
     failures = f"{metrics.failed_tools} failed, {metrics.invalid_calls} invalid, {metrics.denials} denied"
-    tests = f"{metrics.tests_passed or 0} passed, {metrics.tests_failed or 0} failed"
+    failed_tests = describe_failures(metrics.tests_failed or 0, metrics.test_errors) or "0 failed"
+    tests = f"{metrics.tests_passed or 0} passed, {failed_tests}"
     has_tests = metrics.tests_passed is not None or metrics.tests_failed is not None
     start = f"{format_time(metrics.first_at)}, last event {format_duration(metrics.last_at - metrics.first_at)} later"
     rows = [
@@ -123,7 +118,7 @@ def _end_label(reason: str) -> str:
 
 
 def kinds(metrics: MetricsView) -> str:
-    """Format the eight most frequent kinds of events with their counts, and the total of all others."""
+    """Format the eight most frequent kinds of events with their counts, followed by the total of the remaining kinds."""
     commonest = sorted(metrics.kinds.items(), key=lambda pair: (-pair[1], pair[0]))
     rest = sum(count for _, count in commonest[8:])
     counts = [f"{kind} {count}" for kind, count in commonest[:8]]
@@ -142,10 +137,11 @@ def spans_in_order(trace: TraceView) -> list[Span]:
 
 
 def describe_tokens(span: Span) -> str:
-    """Format the tokens of a model request. For any other span, format its total output and its largest input."""
+    """Format the input and output tokens of a model request. For any other span, format the sum of the output tokens of
+    its requests, and the input tokens of the largest request."""
     tokens_in, tokens_out = format_tokens(span.tokens_in or 0), format_tokens(span.tokens_out or 0)
     if span.estimated:
-        return f"about {tokens_in}+{tokens_out} tokens, not counted by the provider"
+        return f"about {tokens_in}+{tokens_out} tokens (estimated: the provider reported none)"
     return (
         f"{tokens_in}+{tokens_out} tokens"
         if span.kind == "model"

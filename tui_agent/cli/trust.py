@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tui_agent.cli.options import GROUPS, session_options
-from tui_agent.cli.output import say, say_json, table
+from tui_agent.cli.console.options import GROUPS, add_flag, session_options
+from tui_agent.cli.console.output import say, say_json, table
 from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project import trust
 from tui_agent.config.project.project_effects import describe_effect
@@ -39,13 +39,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "folder", nargs="?", type=Path, metavar="DIR", help="the folder (default: the current one)"
     )
     decision = parser.add_mutually_exclusive_group()
-    decision.add_argument("--yes", action="store_true", help="use the files until they change")
-    decision.add_argument(
-        "--no", action="store_true", help="ignore the files without asking until they change"
-    )
-    decision.add_argument("--forget", action="store_true", help="forget the decision about the folder")
-    decision.add_argument("--list", action="store_true", help="list all folders with a decision")
-    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    add_flag(decision, "--yes", "use the files until they change")
+    add_flag(decision, "--no", "ignore the files without asking until they change")
+    add_flag(decision, "--forget", "forget the decision about the folder")
+    add_flag(decision, "--list", "list all folders with a decision")
+    add_flag(parser, "--json", "print JSON lines")
     GROUPS["folders"](parser)
 
 
@@ -86,7 +84,7 @@ def show(projects: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
 
 
 def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
-    """Yield (mark, name, possible effect) of each file of a project. Files deleted since the decision come last."""
+    """Yield (mark, name, possible effect) of each file of a project; files deleted since the decision are last."""
     marked = trust.compare_files(project.files, paths)
     for file in project.files.files:
         yield marked.get(file.name, ""), file.name, describe_effect(file)
@@ -96,7 +94,8 @@ def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
 
 
 def show_decisions(paths: Paths, *, as_json: bool) -> int:
-    """Print every folder with a trust decision. `holds` is False if its files have changed since the decision."""
+    """Print every folder that has a trust decision. In the JSON output, `holds` is False if the folder's files have
+    changed since the decision."""
     rows = []
     for folder, decision in sorted(trust.load_decisions(paths).items()):
         is_current = trust.is_decision_current(Path(folder), paths)

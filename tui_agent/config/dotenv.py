@@ -1,6 +1,6 @@
-"""Parser for `.env` files. It returns a mapping and never changes the process's environment.
+"""Parser for `.env` files. It never changes the process's environment.
 
-Invariant: variables and commands in values are not expanded. A value is the text between quotes, or up to a comment.
+Invariant: variables and commands in values are not expanded.
 """
 
 import re

@@ -12,9 +12,10 @@ _BLOCKS = frozenset((">", "|", ">-", "|-", ">+", "|+"))
 class FrontMatter(NamedTuple):
     """The fields of a file, and the text below them.
 
-    `fields` maps lower-case names to values. `fault` describes an error in the fields; empty if there is none.
+    `fields`: maps lower-case names to values.
+    `fault`: an error in the fields, or empty.
 
-    If the line `---` before or after the fields is missing, there are no fields, and the whole text is the body.
+    If a line `---` before or after the fields is missing, the whole text is the body.
     """
 
     fields: dict[str, str]

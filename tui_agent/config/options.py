@@ -3,6 +3,7 @@
 Invariant: the options are plain data of standard types. None means that the configuration decides.
 """
 
+import json
 from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -27,7 +28,7 @@ class SessionOptions:
     image: str | None = None
     """The image of the container; None to use the configured image."""
     work_dir: str = ""
-    """A second path of the workspace in a container."""
+    """A second path at which a container has the workspace; empty for none."""
     session: str | None = None
     """Id of the session to open or create."""
     continue_latest: bool = False
@@ -50,11 +51,10 @@ class SessionOptions:
     with.
     """
     without: tuple[str, ...] = ()
-    """Features that a new session turns off: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME` and
-    others.
+    """Features that a new session turns off: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME` and others.
 
-    If `context:compaction` is listed, there is no automatic compaction. If `policy:retry` is listed, the
-    model gets no further attempt after a denied call: the turn ends.
+    `context:compaction` turns off automatic compaction. With `policy:retry`, a turn ends at its first denied call, so
+    that the model cannot try something else.
     """
     data_dir: Path | None = None
     plugin_dirs: tuple[Path, ...] = field(default=())
@@ -65,15 +65,15 @@ class SessionOptions:
     prompt: str | None = None
     """First message of the session; None to start without a message.
 
-    The app sends the message when the app is ready. A run waits longer for an MCP server that the message
-    names.
+    The app sends the message when the app is ready. `tui-agent run` waits longer for the start of an MCP server that
+    the message names.
     """
     steer: str = ""
-    """In a demo: message that the app sends while the agent works."""
+    """Message that the app sends in a demo while the agent works; empty for none."""
     typed_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Pairs of name and value of variables and API keys that the user typed for this run.
+    """Variables and API keys that the user typed for this run, as pairs of name and value.
 
-    They are kept in memory only, and are used before all other values.
+    Kept in memory only, and used before all other values.
     """
     interactive: bool = True
     """True if someone can answer questions. If False, calls that need approval are denied."""
@@ -82,44 +82,30 @@ class SessionOptions:
     ignore_project: bool = False
     """True to ignore project files that the user has not decided about, without asking the user."""
     mcp_servers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Pairs of name and settings of the client's MCP servers. The settings are a JSON object as in `.mcp.json`."""
+    """The MCP servers of the client, as pairs of name and settings. The settings are a JSON object as in `.mcp.json`.
+    """
     engine_socket: Path | None = None
     """The Unix socket of a server that has the engines of all sessions. If None, a session starts an engine itself."""
     cwd_given: bool = False
-    """True if `cwd` was given explicitly. If a session's own workspace no longer exists, the session then continues in
-    `cwd`.
-    """
+    """True if `cwd` was given explicitly. A session whose own workspace no longer exists then continues in `cwd`."""
 
     @property
     def is_attended(self) -> bool:
-        """True if someone can answer questions. False for headless runs, because they would wait for an answer
-        forever.
-        """
+        """True if someone can answer questions. Headless runs are not attended: they would wait for an answer forever."""
         return self.interactive and self.client != "headless"
 
     def to_json(self) -> dict[str, object]:
         """Return the options as a JSON object for the engine process; `from_json` restores them."""
-        plain = asdict(self)
-        for key in ("cwd", "data_dir", "engine_socket"):
-            plain[key] = None if plain[key] is None else str(plain[key])
-        plain["plugin_dirs"] = [str(path) for path in self.plugin_dirs]
+        plain: dict[str, object] = json.loads(json.dumps(asdict(self), default=str))
         return plain
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> "SessionOptions":
         """Restore options from the result of `to_json`."""
-        return cls(
-            **plain
-            | {
-                "cwd": Path(plain["cwd"]),
-                "data_dir": None if plain["data_dir"] is None else Path(plain["data_dir"]),
-                "engine_socket": None if plain["engine_socket"] is None else Path(plain["engine_socket"]),
-                "plugin_dirs": tuple(map(Path, plain["plugin_dirs"])),
-                "readable": tuple(plain["readable"]),
-                "allowed_tools": None if plain["allowed_tools"] is None else tuple(plain["allowed_tools"]),
-                "without": tuple(plain["without"]),
-                "trusted_once": tuple(plain["trusted_once"]),
-                "typed_keys": tuple((name, key) for name, key in plain["typed_keys"]),
-                "mcp_servers": tuple((name, settings) for name, settings in plain["mcp_servers"]),
-            }
-        )
+        values = {name: _as_tuple(value) for name, value in plain.items()}
+        paths = {name: Path(plain[name]) for name in ("cwd", "data_dir", "engine_socket") if plain[name]}
+        return cls(**values | paths | {"plugin_dirs": tuple(map(Path, plain["plugin_dirs"]))})
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value

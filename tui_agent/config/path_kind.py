@@ -1,6 +1,6 @@
 """Classification of a file by its path alone.
 
-Invariant: the file itself is not read. Letter case does not matter.
+Invariant: the file itself is not read.
 """
 
 import re

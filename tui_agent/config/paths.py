@@ -1,6 +1,6 @@
 """Locations of the user's and the project's files.
 
-Invariant: computing a path creates nothing and reads no file. The environment's variables are an argument.
+Invariant: computing a path creates nothing and reads no file.
 """
 
 import sys
@@ -18,7 +18,7 @@ PROJECT_FOLDER = ".tui_agent"
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Folders of the user and of the project. These folders need not exist."""
+    """Paths of the folders of the user and of the project. The folders need not exist."""
 
     config_dir: Path
     data_dir: Path
@@ -56,30 +56,30 @@ class Paths:
 
     @property
     def repo_maps(self) -> Path:
-        """Folder of cached repository maps, one file each. They can be deleted at any time."""
+        """Folder of cached repository maps, one file each. The files can be deleted at any time."""
         return self.cache_dir / "repomap"
 
     @property
     def trusted_copies(self) -> Path:
-        """Folder with copies of files loaded from trusted projects, as they were when trusted."""
+        """Folder with copies of files from trusted projects, with the content that the user trusted."""
         return self.config_dir / "trusted"
 
 
 def local_repo_maps(data_dir: Path) -> Path:
-    """Return the folder for repository maps when sessions have their own data folder."""
+    """Return the folder for repository maps inside the data folder `data_dir`."""
     return data_dir / "repomap"
 
 
 def screen_error_log(data_dir: Path) -> Path:
     """Return the path of the log of errors on the app's screen.
 
-    The first line of each entry has the time and the session. The newest entry is last.
+    The first line of each entry has the time and the session; the newest entry is last.
     """
     return data_dir / "reports" / "screen.log"
 
 
 def private_folders(data_dir: Path) -> tuple[Path, ...]:
-    """Return the folders in the data folder that contain copies of the user's files and prompts. No command needs them."""
+    """Return the folders with copies of the user's files and prompts. No command needs them."""
     return tuple(
         data_dir / name
         for name in (
@@ -95,15 +95,20 @@ def private_folders(data_dir: Path) -> tuple[Path, ...]:
 
 
 def find_paths(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = None) -> Paths:
-    """Return the paths for a start in `cwd`. `data_dir` (the option) wins over `TUI_AGENT_HOME`."""
+    """Return the paths for a start in `cwd`; the option `data_dir` wins over `TUI_AGENT_HOME`."""
     home = _home_user_folder(environ)
     return Paths(
-        config_dir=_user_folder("config", environ, home),
+        config_dir=user_config_dir(environ),
         data_dir=data_dir if data_dir is not None else user_data_dir(environ),
         cache_dir=_user_folder("cache", environ, home),
         project=project_root(cwd, home),
         home=home,
     )
+
+
+def user_config_dir(environ: Mapping[str, str]) -> Path:
+    """Return the folder for the user's configuration. Raises `ConfigError` if the home folder is unknown."""
+    return _user_folder("config", environ, _home_user_folder(environ))
 
 
 def user_data_dir(environ: Mapping[str, str]) -> Path:
@@ -113,7 +118,7 @@ def user_data_dir(environ: Mapping[str, str]) -> Path:
 
 
 def project_root(cwd: Path, home: Path) -> Path:
-    """Return the nearest folder at or above `cwd` with `.tui_agent/` or `.git`, or `cwd` if no such folder exists.
+    """Return the nearest folder at or above `cwd` with `.tui_agent/` or `.git`; otherwise return `cwd`.
 
     The home folder and its parents are skipped. Raises `ConfigError` if `cwd` itself is unreadable.
     """
@@ -161,5 +166,5 @@ def _expand_home(text: str, home: Path) -> Path:
 
 
 def is_session_stored(folder: Path | None) -> bool:
-    """Return True if a session has a log on disk. The log is created with the session's first message."""
+    """Return True if the session in `folder` has a log on disk. The log is created with the session's first message."""
     return folder is not None and (folder / "events.jsonl").is_file()

@@ -1,7 +1,6 @@
 """Lookup of system programs that the app starts itself, and the environment of git.
 
-Invariant: a program inside the workspace, or found through a relative entry of `PATH`, is never used. So a repository
-cannot replace a program that the app starts by name.
+Invariant: a program inside the workspace, or found through a relative entry of `PATH`, is never used.
 """
 
 import os
@@ -11,7 +10,7 @@ from pathlib import Path
 
 
 def safe_path(workspace: Path, environ: Mapping[str, str]) -> str:
-    """Return `PATH` with only the absolute entries outside the workspace. Links are resolved for this check."""
+    """Return `PATH` with only the absolute entries outside the workspace. Links are resolved."""
     root = workspace.resolve()
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
     safe = [
@@ -23,10 +22,7 @@ def safe_path(workspace: Path, environ: Mapping[str, str]) -> str:
 
 
 def git_environment(workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return environment variables for git commands that only read the user's repository.
-
-    They prevent git from fetching and from prompting.
-    """
+    """Return environment variables for git commands that only read, without fetching or prompting."""
     inherited = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     return {
         **inherited,
@@ -46,10 +42,7 @@ def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str 
 
 
 def find_system_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return the path of a program outside the current folder.
-
-    Return None if the program is not found, or if the current folder no longer exists.
-    """
+    """Return the path of a program outside the current folder, or None."""
     try:
         return find_program(name, Path.cwd(), environ)
     except OSError:

@@ -1,6 +1,6 @@
 """Insertion of words into a template of a shell command; each word is quoted for its position.
 
-Invariant: the shell reads an inserted word as literal text. The word cannot add a command or end the quotes around it.
+Invariant: the shell reads an inserted word as literal text.
 """
 
 import re
@@ -24,17 +24,16 @@ _UNQUOTABLE: Final[dict[_Context, re.Pattern[str]]] = {
     "double": re.compile(r"\$\{(?!\w+\})|\$\$|\$\(\("),
     "single": re.compile(r"(?!)"),
 }
-"""Maps a context to a pattern. The pattern finds the start of a text that has its own quoting rules.
+"""For each quoting context, matches the start of shell syntax in which no word can be quoted safely.
 
-Such a text is `${x:-…}`, `$'…'`, `$$`, `((…))`, `case … in`, or a comment.
+Examples: `${x:-…}`, `$'…'`, `$$`, `((…))`, `case … in`, or a comment.
 """
 
 
 def fill_template(template: str, words: Sequence[str]) -> str:
     """Return the template of a shell command with its placeholders replaced by the words.
 
-    Raises `ConfigError` if a word cannot be quoted safely at its placeholder, because of the shell syntax before it
-    (`_UNQUOTABLE`).
+    Raises `ConfigError` if a word cannot be quoted safely because of the shell syntax before its placeholder.
     """
     filled: list[str] = []
     contexts: list[_Context] = ["plain"]
@@ -57,10 +56,7 @@ def fill_template(template: str, words: Sequence[str]) -> str:
 
 
 def words_for(place: re.Match[str], words: Sequence[str]) -> Sequence[str]:
-    """Return all words for `$ARGUMENTS`, or the N-th word for `$N`.
-
-    If there are fewer than N words, return no words.
-    """
+    """Return all words for `$ARGUMENTS`, or the N-th word for `$N`. The result can be empty."""
     return words if place[1] == "ARGUMENTS" else words[int(place[1]) - 1 : int(place[1])]
 
 

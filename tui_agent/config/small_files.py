@@ -1,14 +1,14 @@
 """Reads small configuration files and writes the user's private files.
 
-Invariant: only regular files are read, up to a size limit. Other users can never read a private file, not even for a
-moment. A private file is replaced atomically.
+Invariant: only regular files are read, up to a size limit. A private file is replaced atomically, and never readable by
+other users.
 """
 
 import os
 import stat
 from pathlib import Path
 
-from tui_agent.errors import ConfigError
+from tui_agent.errors import ConfigError, os_errors_as
 from tui_agent.units import format_bytes
 
 MAX_BYTES = 1 << 20
@@ -50,8 +50,9 @@ def read_regular(
 ) -> bytes | None:
     """Read at most `limit` bytes of a regular file, or return None for any other kind of file.
 
-    Raises `OSError` if the file cannot be opened. Opening never blocks, not even on a pipe. `folder_fd` is the
-    descriptor of the folder that a relative path starts in.
+    Never blocks on opening, not even on a pipe. Raises `OSError` if the file cannot be opened.
+
+    `folder_fd`: descriptor of the folder that a relative path starts in.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder_fd)
     try:
@@ -64,7 +65,7 @@ def read_regular(
 
 
 def replace_private(path: Path, text: str, mode: int = 0o600) -> None:
-    """Atomically replace a file of the user. A new folder gets the mode 0700.
+    """Atomically replace a file of the user; a new folder gets the mode 0700.
 
     If that fails, raises `OSError` and keeps the old file.
     """
@@ -85,10 +86,7 @@ def replace_private(path: Path, text: str, mode: int = 0o600) -> None:
 
 def write_private(path: Path, text: str, mode: int = 0o600) -> None:
     """Write a file like `replace_private`, but raise `ConfigError` on failure."""
-    try:
+    with os_errors_as(
+        ConfigError, f"{path} cannot be written", hint="Check the folder's permissions and free space."
+    ):
         replace_private(path, text, mode)
-    except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be written: {error.strerror}.",
-            hint="Check the folder's permissions and free space.",
-        ) from error

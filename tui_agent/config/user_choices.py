@@ -1,7 +1,7 @@
 """The user's choices that the app remembers between starts: theme, model, side panes, and the policy of each project.
 
-Invariant: the choices are stored in one file of the data folder, never in config.toml. They apply only to settings that
-no configuration sets. A damaged file means no choices. `bypass` is neither saved nor used.
+Invariant: the choices are stored in one file of the data folder, never in config.toml. The choices apply only to
+settings that no configuration sets. The policies `plan` and `bypass` are neither saved nor used.
 """
 
 import json
@@ -13,12 +13,16 @@ from typing import Final, NamedTuple
 FILE_NAME: Final = "choices.json"
 MAX_BYTES: Final = 1 << 18
 MAX_PROJECTS: Final = 300
-"""Maximum number of projects with a remembered policy. The most recent choices are kept."""
+"""Maximum number of projects with a remembered policy; the most recent are kept."""
 MAX_ADDRESSES: Final = 20
-"""Maximum number of models with a remembered address. The most recent choices are kept."""
+"""Maximum number of models with a remembered address; the most recent are kept."""
 APP_CHOICES: Final = ("theme", "policy")
-"""Settings whose remembered choice is used only in the app. A headless run uses only the remembered model."""
-NEVER_REMEMBERED: Final = "bypass"
+"""Settings for which the app uses the user's remembered choice, but a headless run does not."""
+NEVER_REMEMBERED: Final = frozenset(("plan", "bypass"))
+"""Policies that a new session never starts with because of an earlier choice.
+
+`plan` is only a phase of one session.
+"""
 
 
 class UserChoices(NamedTuple):
@@ -34,17 +38,13 @@ class UserChoices(NamedTuple):
     """Maps a model's name to the address that the user gave for it; the newest choice comes last."""
 
     def with_policy(self, project: Path, policy: str) -> "dict[str, str]":
-        """Return the remembered policies with the project's policy added.
-
-        Above `MAX_PROJECTS`, drop the oldest policy.
-        """
+        """Return the remembered policies, with the policy of `project` set to `policy`. Above `MAX_PROJECTS`, the
+        oldest is dropped."""
         return _with_newest(self.policies, str(project), policy, MAX_PROJECTS)
 
     def with_address(self, model: str, base_url: str) -> "dict[str, str]":
-        """Return the remembered addresses with the model's address added.
-
-        Above `MAX_ADDRESSES`, drop the oldest address.
-        """
+        """Return the remembered addresses, with the address of `model` set to `base_url`. Above `MAX_ADDRESSES`, the
+        oldest is dropped."""
         return _with_newest(self.addresses, model, base_url, MAX_ADDRESSES)
 
     def to_json(self) -> str:
@@ -61,7 +61,7 @@ def _with_newest(values: Mapping[str, str], name: str, value: str, most: int) ->
 
 
 def load_choices(data_dir: Path) -> tuple[UserChoices, str]:
-    """Return the remembered choices and "". If the file cannot be used, return empty choices and the reason."""
+    """Return (choices, ""), or (empty choices, reason) if the file cannot be used."""
     path = data_dir / FILE_NAME
     try:
         if not path.exists():
@@ -87,5 +87,5 @@ def _parse(plain: Mapping[str, object]) -> UserChoices:
         raise TypeError
     if not all(isinstance(text, str) for text in (*texts.values(), *policies.values(), *addresses.values())):
         raise TypeError
-    usable = {folder: name for folder, name in policies.items() if name != NEVER_REMEMBERED}
+    usable = {folder: name for folder, name in policies.items() if name not in NEVER_REMEMBERED}
     return UserChoices(**texts, sidebar=sidebar, policies=usable, addresses=addresses)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Assembly of a request from fragments, history and tools, with a manifest of its sections.
 
-Invariant: the same input gives the same request byte for byte, because providers cache prefixes. The user's messages
-and the instructions are shortened only if the window cannot hold them.
+Invariant: equal input gives an equal request byte for byte, because providers cache prefixes. The user's messages and
+the instructions are shortened only if the window cannot hold them.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from tui_agent.context.history_tokens import (
     split_shares,
 )
 from tui_agent.context.instruction_limits import RULES_LABEL, cut_rules
-from tui_agent.context.summary import CutText
+from tui_agent.context.summary.summary import CutText
 from tui_agent.context.token_counter import CHARS_PER_TOKEN, Tokens
 from tui_agent.context.window_fit import FittedHistory, HistoryFitter
 from tui_agent.fast_dataclass import dataclass
@@ -44,8 +44,7 @@ SEPARATOR = "\n\n"
 TRAILING_SECTION: Final[SectionName] = "working_memory"
 """Name of the section whose fragments change within a turn.
 
-The fragments are sent after the history. Everything before them then stays cached. If the request does not fit, these
-fragments are dropped first.
+These fragments are sent after the history, so that everything before them stays cached.
 """
 SHORTEN_FRACTION = 0.25
 """The history is shortened in portions of this size, as a fraction of the tokens available for a request.
@@ -53,7 +52,8 @@ SHORTEN_FRACTION = 0.25
 With smaller portions, nearly every request would start differently, and the provider could cache nothing.
 """
 CUT_FRACTION = 0.10
-"""Extra cut when user messages do not fit, as a fraction of the tokens available for a request.
+"""If user messages do not fit, they are cut by this much more than necessary. The value is a fraction of the tokens
+available for a request.
 
 This reserve lets the next requests start with the same text, without new cuts.
 """
@@ -80,8 +80,8 @@ SECTION_ORDER: tuple[SectionName, ...] = (
 class RequestInput:
     """The content of one request, and the limits for packing it.
 
-    `answer` is the number of tokens reserved for the answer. `session_context` is the beginning of the summary that an
-    earlier session handed over to this session.
+    `answer`: number of tokens reserved for the answer.
+    `session_context`: beginning of the summary that an earlier session handed over to this session.
     """
 
     request_id: RequestId
@@ -102,10 +102,10 @@ class RequestInput:
 class PackedRequest:
     """A packed request: the system prompt, the messages after it, and the manifest.
 
-    `needed` and `chars` are the tokens and characters of the request before shortening. `cuts` are the user messages,
-    instructions and summaries that had to be cut because the window cannot hold them; `needed` counts their size after
-    the cut. `short` are the shortened sections. `last` is the request's maximum size in tokens if only a minimum is
-    reserved for the answer. It is None if the window is unknown.
+    `needed`, `chars`: tokens and characters of the request before shortening, but after the cuts in `cuts`.
+    `short`: shortened sections.
+    `cuts`: user messages, instructions and summaries that were cut because the window cannot hold them.
+    `last`: maximum number of tokens that a request can have if only the minimum is reserved for the answer.
     """
 
     system: str
@@ -138,18 +138,12 @@ class _Draft:
 
     @property
     def required(self) -> int:
-        """The number of tokens that are never shortened.
-
-        They are the sections in `ALWAYS_SENT` and the required content of summaries.
-        """
+        """The number of tokens in content that is never shortened."""
         return sum(self.shares[name].tokens for name in ALWAYS_SENT) + sum(map(required_tokens, self.counted))
 
 
 class Assembly:
-    """Assembles the requests of one agent.
-
-    Caches the sizes of messages, texts and tools, and the shortened texts.
-    """
+    """Assembles the requests of one agent, and caches the sizes of texts and the shortened texts."""
 
     def __init__(self, tokens: Tokens | None = None) -> None:
         self.tokens = tokens or Tokens()
@@ -259,10 +253,7 @@ class Assembly:
             self._history = history
 
     def _fit(self, draft: _Draft) -> FittedHistory:
-        """Shorten or drop content until the request fits.
-
-        The working memory is dropped first. Then the sections in `SHORTENING_ORDER` are shortened.
-        """
+        """Shorten or drop content until the request fits."""
         request, room, counted, texts = draft.request, draft.room, draft.counted, draft.texts
         if room.tokens is None:
             return FittedHistory(list(counted))
@@ -363,10 +354,8 @@ class Assembly:
         )
 
     def _to_own_count(self, tokens: int, request: RequestInput) -> int:
-        """Convert the model's tokens to tokens as `Tokens.count` counts them.
-
-        A reserve for the rounding of each section is subtracted.
-        """
+        """Convert a number of tokens, as the model counts them, to the number that `Tokens.count` would give. A reserve
+        for rounding is subtracted."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(request.model.model)))
 
     def _clip(self, fragment: Fragment, share: SectionShare) -> str:
@@ -425,10 +414,7 @@ def _selected_messages(request: RequestInput) -> Sequence[Message]:
 def _subtract_cut(
     shares: dict[SectionName, SectionShare], section: SectionName, before: MessageCount, after: MessageCount
 ) -> None:
-    """Subtract the cut part of a message, in characters and tokens, from the shares of the message's sections.
-
-    If the message has several sections, each is reduced in proportion to its size.
-    """
+    """Subtract the cut part of a message, in characters and tokens, from the shares of the message's sections."""
     parts = split_shares(before, section)
     chars = scale_to_total([part.chars for _, part in parts], before.chars - after.chars)
     tokens = scale_to_total([part.tokens for _, part in parts], before.tokens - after.tokens)
@@ -463,17 +449,14 @@ def _message_label(message: Message) -> str:
 
 
 def _transient_messages(texts: Sequence[str]) -> list[Message]:
-    """Return a message with these texts. The message is sent after the history, in one request only.
-
-    Returns an empty list if there are no texts.
-    """
+    """Return a message with these texts, to be sent after the history in one request only."""
     if not texts:
         return []
     return [UserMessage(content=tuple(TextContent(text=text) for text in texts), origin="transient")]
 
 
 def _describe_shortening(name: SectionName, share: SectionShare) -> str:
-    """Return the manifest's note on how a section was shortened. Empty if the section is complete."""
+    """Return the manifest's note on how a section was shortened."""
     if name in ALWAYS_SENT and not share.rules:
         return "never shortened"
     notes = list(share.rules)

@@ -26,10 +26,8 @@ SHARES: Final[Mapping[SectionName, float]] = {
     "tool_results": 0.40,
     "recent_observations": 0.40,
 }
-"""Maps a section to its share of the tokens available for a request.
-
-The shares apply only if the whole request does not fit.
-"""
+"""Maps a section to its share of the tokens available for a request. The shares limit the sections only if the whole
+request does not fit."""
 
 SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "repo_map",
@@ -39,21 +37,21 @@ SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "mentions",
     "recent_observations",
 )
-"""Order in which sections of the history are shortened. Before that, the working memory is dropped."""
+"""Order in which sections of the history are shortened."""
 
 EXCLUDED_FRAGMENTS: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("working_memory", "instructions")),
     "pack": frozenset(("working_memory",)),
     "memory": frozenset(),
 }
-"""Maps a context mode to its excluded sections. No fragments of these sections are sent."""
+"""Maps a context mode to the sections whose fragments are not sent."""
 
 EXCLUDED_MESSAGES: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("repo_map", "session_context", "instructions")),
     "pack": frozenset(),
     "memory": frozenset(),
 }
-"""Maps a context mode to its excluded sections. No messages of these sections are sent.
+"""Maps a context mode to the sections whose messages are not sent.
 
 No mode leaves out summaries: their content is in no other message.
 """
@@ -67,8 +65,9 @@ _MARGIN = 0.02
 class Room:
     """The maximum tokens of a request. Both limits are None if the window is unknown.
 
-    `tokens` is the window minus the answer and a margin. If the user's messages need more than `tokens`, the limit is
-    `max_tokens`, which reserves only a minimum for the answer.
+    `tokens`: the window minus the answer and a margin.
+    `max_tokens`: a higher limit, used if the user's messages do not fit in `tokens`: only a minimum is reserved for the
+    answer.
     """
 
     tokens: int | None
@@ -78,8 +77,8 @@ class Room:
     def for_window(cls, window: int, answer: int, learnt: InferredWindow = UNKNOWN_WINDOW) -> "Room":
         """Compute the maximum tokens of a request for a model with a window of `window` tokens (0: unknown).
 
-        The answer gets at most half of the window. No limit exceeds the size that a provider refused. `max_tokens` can
-        be as large as a request that the provider once accepted.
+        At most half of the window is reserved for an answer of `answer` tokens. `learnt` are the limits inferred from
+        the provider's refusals.
         """
         size = learnt.stated_window(window)
         if size <= 0:
@@ -92,6 +91,6 @@ class Room:
         return cls(limit, last if window == size else max(last, min(learnt.accepted, usable)))
 
     def budget(self, section: SectionName) -> int | None:
-        """Return the maximum tokens of a section. Return None if the section or the request has no limit."""
+        """Return the maximum tokens of a section, or None if the section or the request has no limit."""
         share = SHARES.get(section)
         return None if share is None or self.tokens is None else round(self.tokens * share)

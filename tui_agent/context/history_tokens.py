@@ -30,7 +30,7 @@ _PER_MESSAGE = 4
 
 @dataclass(frozen=True, slots=True)
 class MessageCount:
-    """A message with its number of characters and its number of tokens. `Tokens.count` counts the tokens."""
+    """A message with its number of characters and its number of tokens, as counted by `Tokens.count`."""
 
     message: Message
     chars: int
@@ -98,9 +98,10 @@ def _part_texts(part: ModelPart) -> list[str]:
 
 
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
-    """Return the section of each message. Tool results after the user's newest message are recent observations.
+    """Return the section of each message. Tool results after the user's newest message are in the section
+    `recent_observations`.
 
-    `carried` is the summary that an earlier session handed over to this session; empty if there is none.
+    `carried` is the summary that an earlier session handed over to this session.
     """
     newest = max((index for index, message in enumerate(messages) if _starts_turn(message)), default=-1)
     return [
@@ -109,7 +110,8 @@ def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
 
 
 def _starts_turn(message: Message) -> bool:
-    """Return True if the message was sent with a prompt. Return False for instructions that are added after a call."""
+    """Return True if the message was sent with a prompt. False for a message with instructions that were added after a
+    tool call."""
     return isinstance(message, UserMessage) and message.origin != "instructions"
 
 
@@ -160,7 +162,7 @@ class SectionShare:
         self.tokens += tokens
 
     def merge(self, more: "SectionShare") -> None:
-        """Add the counts of another share of the same section."""
+        """Add the counts in `more`, which is also a share of this section."""
         self.add(more.chars, more.tokens)
         self.raw_chars += more.lost
         self.lost += more.lost
@@ -169,10 +171,7 @@ class SectionShare:
 
 
 def split_shares(count: MessageCount, section: SectionName) -> list[tuple[SectionName, SectionShare]]:
-    """Return a message's size by section.
-
-    Only a summary has two sections: one for the user's words, and one for all other text.
-    """
+    """Return a message's size by section. Only a summary has two sections: the user's words, and all other text."""
     message = count.message
     parts = message.shares if isinstance(message, SummaryMessage) else ()
     if not parts:
@@ -194,5 +193,5 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
 
 
 def required_tokens(count: MessageCount) -> int:
-    """Return the tokens of a summary without the user's words. The result is 0 for any other message."""
+    """Return the number of tokens of a summary, without the user's words in it; 0 for a message that is not a summary."""
     return sum(share.tokens for name, share in split_shares(count, "messages") if name == "packed_context")

@@ -1,7 +1,6 @@
 """First version of a repository's AGENTS.md, written from its languages, commands, layout and checks.
 
-Invariant: only files of the workspace are read, through the environment, and nothing is run. Every statement comes from
-a file of the repository.
+Invariant: files are read only through the environment, and nothing is run.
 """
 
 import re
@@ -52,7 +51,7 @@ _CI: Final = (".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "Jenkinsfi
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Facts about a repository. `existing` is the text of its AGENTS.md; None if there is no such file."""
+    """Facts about a repository. `existing` is the text of its AGENTS.md."""
 
     languages: tuple[tuple[str, int], ...]
     folders: tuple[tuple[str, int, str], ...]
@@ -96,10 +95,7 @@ async def survey(env: Environment) -> Survey:
 
 
 def render_guide(facts: Survey) -> str:
-    """Return the text of an AGENTS.md.
-
-    If the repository has an AGENTS.md, return the text of that file with missing commands added.
-    """
+    """Return the text of an AGENTS.md. An existing AGENTS.md is only extended by missing commands."""
     if facts.existing is None:
         sections = [
             *_head(facts),
@@ -131,7 +127,7 @@ def _commands_end(lines: list[str]) -> int:
 
 
 def _is_mentioned(command: str, text: str) -> bool:
-    """Return True if `text` contains the command. Arguments and runners such as `uv run` are ignored."""
+    """Return True if `text` contains the command, without arguments and runners such as `uv run`."""
     core = _STARTED.sub("", command)
     while core.endswith((" .", " ./...")):
         core = core.removesuffix(" ./...").removesuffix(" .")

@@ -1,28 +1,28 @@
 """Division of the available characters among instructions that do not all fit.
 
-Invariant: all functions are pure. The outermost folder's instructions are cut first. The innermost folder's and the
-user's own instructions are cut last.
+Invariant: the outermost folder's instructions are cut first. The innermost folder's and the user's own instructions are
+cut last.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 from tui_agent.context.priorities import divide_evenly
-from tui_agent.context.summary import CutText
+from tui_agent.context.summary.summary import CutText
 from tui_agent.context.truncation import artifact_id, head_and_tail
 
 RULES_LABEL: Final = "the instructions of "
 """Start of a label that tells the user which instructions were cut."""
 MIN_CUT_CHARS: Final = 400
-"""Texts up to this length, in characters, are never cut. Examples are a heading, or a file of a few lines."""
+"""Texts up to this length, in characters, are never cut, e.g. a heading or a file of a few lines."""
 _LEAST: Final = 60
 
 
 def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple[str, CutText | None]]:
-    """Return each text with a record of its cut. The texts are cut if they have more than `room` characters in total.
+    """Return each text with a record of its cut, or with None if it was not cut. Texts are cut if they have more than
+    `room` characters in total.
 
-    The record is None for an uncut text. The texts are ordered from the outermost folder to the innermost. The id of
-    the user's own file is an absolute path.
+    The texts are ordered from the outermost folder to the innermost. The id of the user's own file is an absolute path.
     """
     sizes = [len(text) for text in texts]
     results = list[tuple[str, CutText | None]]()

@@ -1,7 +1,7 @@
 """Search for the instruction files of the user, the repository and its subfolders.
 
-Invariant: only regular files of limited size are read. A link must lead to a file in the workspace. Above the workspace
-no link is followed. References inside the texts are not followed. A note reports everything that is left out.
+Invariant: only regular files of limited size are read. A link must lead to a file in the workspace. A note reports
+everything that is left out.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from tui_agent.protocol.events.instructions import InstructionFile, InstructionS
 from tui_agent.units import format_bytes, format_number
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
-"""Names of instruction files. In each folder, the first of these that exists is used."""
+"""Names of instruction files. In each folder, the first name that exists is used."""
 MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
 """Maximum total length of all instruction files, in characters.
@@ -29,19 +29,16 @@ MAX_ALL_CHARS = 96_000
 If they are longer, the files of outer folders are cut first, and the user's own file last.
 """
 MIN_CHARS = 2_000
-"""Minimum length of an instruction file after a cut, in characters.
+"""Minimum length of an instruction file after a cut, in characters. If there is less room, the file is left out.
 
-If there is less room, the whole file is left out. A file that is added during a session always gets this much room.
+A file that is added during a session always gets this much room.
 """
 JOINING_FRACTION = 0.10
 """Maximum size of an instruction file that is added during a session, as a fraction of the window."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MAX_PLACES = 50
-"""Maximum number of paths that are taken from a call's commands.
-
-The folders of these paths are searched for instruction files.
-"""
+"""Maximum number of paths per call. Only the folders of these paths are searched for instruction files."""
 _PATTERN = frozenset("*?[")
 
 
@@ -89,8 +86,10 @@ class _InstructionSet:
 class InstructionFiles:
     """Reader of the instruction files of one workspace.
 
-    `user` is the folder of the user's own file. If `project` is False, the repository's files are ignored, with a note.
-    `may_read` gets a path and the path's target. It returns the reason why reading is forbidden, or an empty string.
+    `user`: folder of the user's own file.
+    `project`: False to ignore the repository's files.
+    `may_read`: called with a path and the real path that it leads to. Returns the reason why reading is forbidden, or
+    an empty string.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class InstructionFiles:
     async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
         """Return the instruction files that apply from the start of a session, and the `known` files in subfolders.
 
-        If a file is unchanged, the same object as in `known` is returned.
+        If a file is unchanged, the object from `known` is returned.
         """
         reading = _InstructionSet()
         await to_thread.run_sync(self._read_user, reading)
@@ -131,7 +130,7 @@ class InstructionFiles:
     async def workspace_paths(self, paths: Sequence[str]) -> list[str]:
         """Return the paths that are in the workspace, as relative paths. Folders end with `/`.
 
-        A glob is included only if its folder has no wildcards.
+        A path with a wildcard in its folder is left out.
         """
         places, root = list[str](), self._env.root.rstrip("/") + "/"
         for path in paths[:MAX_PLACES]:
@@ -150,7 +149,7 @@ class InstructionFiles:
     async def load_nested(
         self, folders: Sequence[str], known: Sequence[InstructionFile], room: int
     ) -> LoadedInstructions:
-        """Return the instruction files of these folders that are not in `known`. Files of outer folders come first.
+        """Return the instruction files in `folders`, except the files in `known`. Files of outer folders come first.
 
         Each file is cut to `room` characters.
         """
@@ -264,10 +263,7 @@ def folders_of(paths: Sequence[str]) -> list[str]:
 def _read_plain(
     path: Path, shown: str, scope: InstructionScope, reading: _InstructionSet, *, links: bool = False
 ) -> bool:
-    """Read an instruction file outside the workspace. Return False if the file does not exist.
-
-    Blocks while the file is read.
-    """
+    """Read an instruction file outside the workspace. Return False if the file does not exist."""
     try:
         data = read_regular(path, MAX_READ_BYTES + 1, 0 if links else os.O_NOFOLLOW) or b""
     except (FileNotFoundError, NotADirectoryError):
@@ -287,7 +283,8 @@ def _limit_total(
 ) -> LoadedInstructions:
     """Return as many instruction files as fit into `MAX_ALL_CHARS` characters.
 
-    Known files are included first, then the user's own file, then files of inner folders, then files of outer folders.
+    Space is given first to known files, then to the user's own file, to files of inner folders, and last to files of
+    outer folders.
     """
     ranks = [
         ((file.path, file.sha256) not in known, file.scope != "user", -index)

@@ -1,7 +1,7 @@
 """Working memory of a task: facts from the results of tool calls, in named blocks of limited size.
 
-Invariant: all functions are pure. The same memory, call and result give the same blocks. Results of parallel calls only
-add or remove items of lists, so that no result overwrites another.
+Invariant: all functions are pure. Results of parallel calls only add or remove items of lists, so that no result
+overwrites the facts from a different result.
 """
 
 import re
@@ -21,20 +21,23 @@ from tui_agent.folds.context.memory import (
     strip_change_note,
 )
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileRead
-from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.protocol.parts import ToolCallPart, text_previews
 
 MAX_SHOWN = 30
 """Maximum number of lines of one block that are sent to the model."""
 MAX_FAILING = 200
 TEST_COMMANDS: Final = "test_commands"
-"""Name of the block that stores, for each failing test, the test command that reported it. The block is not shown."""
+"""Name of the hidden block that stores, for each failing test, the test command that reported the failure."""
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""Minimum length of an answered question, in words, to close a longer open question that contains its text."""
+"""Minimum number of words of an answered question that also closes every open question that contains its text.
+
+A shorter question could be part of many questions.
+"""
 _LINE = 200
 _QUESTION = 120
 _DEFINES = re.compile(
@@ -69,7 +72,7 @@ _VERBS: Final = frozenset(
 _QUERY_PROGRAMS: Final = frozenset(
     ("grep", "egrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "which", "command", "pgrep")
 )
-"""Programs that report "no" by exit status 1. For them, this status is not an error."""
+"""Programs whose exit status 1 means "no" and not an error."""
 _STARTERS: Final = frozenset(
     ("uv", "run", "poetry", "pipenv", "hatch", "npx", "python", "python3", "-m", "time", "env")
 )
@@ -78,7 +81,7 @@ _SETS = re.compile(r"\w+=")
 
 
 def is_check(command: str) -> bool:
-    """Return True if the command builds or checks the code. The success of such a command is worth remembering."""
+    """Return True if the command builds or checks the code."""
     words = _last_command_words(command)
     if not words or "|" in command:
         return False
@@ -101,10 +104,7 @@ def is_fault(command: str, status: int, output: str) -> bool:
 
 
 def _last_command_words(command: str) -> list[str]:
-    """Return the words of the last command in the line.
-
-    Variables at its start and runners such as `uv run` are left out.
-    """
+    """Return the words of the last command in the line, without variables and runners such as `uv run` at its start."""
     words = _ENDS.split(command.strip())[-1].split()
     while words and (words[0] in _STARTERS or _SETS.match(words[0])):
         words = words[1:]
@@ -114,10 +114,12 @@ def _last_command_words(command: str) -> list[str]:
 def still_failing(failing_before: Mapping[str, str], run: TestFinished, most: int) -> dict[str, str]:
     """Return up to `most` tests that fail after `run`, each with the command that reported the failure.
 
-    The failures of `run` come first. `failing_before` are the tests that failed before `run`.
+    `failing_before` are the tests that failed before `run`. If `run` ran no test, for example because its path does not
+    exist, nothing changes.
     """
     passes = run.exit_code == 0
-    new_failures = [] if passes else list(run.failures) or [_run_failure(run.command)]
+    ran_none = run.passed == run.failed == run.skipped == run.xfailed == run.xpassed == 0
+    new_failures = [] if passes or ran_none else list(run.failures) or [_run_failure(run.command)]
     names_tests = passes or bool(run.failures)
     failing = dict.fromkeys(new_failures, run.command)
     for name, command in failing_before.items():
@@ -146,17 +148,14 @@ def _is_covered(name: str, command: str) -> bool:
 
 
 def _has_module(name: str, path: str) -> bool:
-    """Return True if the unittest name `name`, such as `test_more.ChunkedTests.test_one`, belongs to the file `path`.
-
-    The name is relative to the folder that unittest searched, so the first folders of the path can be missing.
-    """
+    """Return True if the unittest name `name`, such as `test_more.ChunkedTests.test_one`, belongs to the file `path`."""
     parts = path.removesuffix(".py").split("/")
     modules = (".".join(parts[index:]) for index in range(len(parts)))
     return "::" not in name and any(name.startswith(f"{module}.") for module in modules)
 
 
 def _selected_tests(command: str) -> list[str]:
-    """Return the arguments of a test command that select tests. Empty if the command runs all tests."""
+    """Return the arguments of a test command that select tests."""
     selected, words = list[str](), iter(command.split())
     for word in words:
         if word in _OPTIONS_WITH_VALUE:
@@ -202,7 +201,7 @@ class _Changes:
         self.gone.setdefault(block, []).extend(removed)
 
     def update(self) -> MemoryUpdated | None:
-        """Return the event that records the changes. Return None if the memory stays the same."""
+        """Return the event that records the changes, or None if the memory stays the same."""
         update = MemoryUpdated(
             blocks={name: value for name, value in self.blocks.items() if self.memory.get(name, []) != value},
             appended={block: tuple(items) for block, items in self.newest.items() if items},
@@ -214,7 +213,7 @@ class _Changes:
 def update_from_result(
     memory: JsonMap, call: ToolCallPart, result: ToolResult, redact: Callable[[str], str] = str
 ) -> MemoryUpdated | None:
-    """Return the event that updates the memory after a tool call. Return None if the memory stays the same.
+    """Return the event that updates the memory after a tool call, or None if the memory stays the same.
 
     `redact` removes secrets from a text.
     """
@@ -238,7 +237,7 @@ def update_from_result(
 
 
 def render_memory(memory: JsonMap) -> str:
-    """Format the memory for the model. Return an empty string if the memory is empty."""
+    """Format the memory for the model."""
     blocks = [
         f"{title}:\n" + "\n".join(f"- {line}" for line in _limit_lines(lines))
         for title, lines in list_blocks(memory)
@@ -313,7 +312,7 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
 
 
 def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Add the findings of a read-only delegate as a fact, and the delegate's open questions.
+    """Add a read-only delegate's findings as a fact, and the delegate's open questions.
 
     The findings are added only if the delegate reports high confidence and names locations in the source.
     """
@@ -335,7 +334,7 @@ def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult
 
 
 def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Remember a failed subtask as an open problem. Forget the problem when the same task succeeds."""
+    """Remember a failed subtask as an open problem, until the same task succeeds."""
     task, reason = call.arguments.get("prompt"), result.data.get("reason")
     if not isinstance(task, str) or not isinstance(reason, str):
         return
@@ -346,7 +345,7 @@ def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> N
 
 
 def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
-    """Yield the locations in `evidence`, each as `src/app.py:10-24`. Locations that were not found are left out."""
+    """Yield the locations in `evidence` that were found, each as `src/app.py:10-24`."""
     for entry in evidence:
         path = entry.get("path") if isinstance(entry, dict) else None
         if isinstance(entry, dict) and isinstance(path, str) and not entry.get("not_found"):
@@ -354,9 +353,13 @@ def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
 
 
 def _matching_questions(asked: str, questions: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    """Yield the open questions that the question `asked` contains, or that contain `asked`. Only whole words count."""
+    """Yield each open question that occurs in `asked`, or in which `asked` occurs.
+
+    Only whole words match. If `asked` has fewer than `MIN_QUESTION_WORDS` words, only questions that occur in `asked`
+    are yielded.
+    """
     words = _normalise_words(asked)
-    is_short = words.count(" ") < MIN_QUESTION_WORDS
+    is_short = len(words.split()) < MIN_QUESTION_WORDS
     return (
         question
         for question in questions
@@ -370,7 +373,7 @@ def _normalise_words(text: str) -> str:
 
 
 def _result_text(result: ToolResult) -> str:
-    return "\n".join(text_preview(piece.text) for piece in result.content if isinstance(piece, TextContent))
+    return "\n".join(text_previews(result.content))
 
 
 def _line(text: str, max_chars: int = _LINE) -> str:

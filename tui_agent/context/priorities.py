@@ -1,7 +1,6 @@
 """Division of a summary's characters among its blocks by rank.
 
-Invariant: all functions are pure. A required block is cut only if all required blocks together do not fit. Characters
-that a block does not use are available to the next block.
+Invariant: a required block is cut only if all required blocks together do not fit.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +14,7 @@ _LESS: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class FittedText:
-    """A block's text, cut to the available room.
-
-    `cut` is True if some text is missing; `dropped` is the number of missing pieces.
-    """
+    """A block's text, cut to the available room. `dropped` is the number of left-out pieces, such as lines or messages."""
 
     text: str
     cut: bool = False
@@ -29,8 +25,10 @@ class FittedText:
 class SummaryBlock:
     """A block of a summary, such as the task or the changed files. Sizes are in characters.
 
-    `needs` is the size of the shortest form without loss, and `share` is the guaranteed fraction of the summary. `user_label`
-    names a required block for the user. `own` is True if the block contains the user's words.
+    `needs`: size of the shortest form that loses nothing.
+    `share`: fraction of the summary that the block is guaranteed.
+    `user_label`: name of a required block in messages to the user; empty for an optional block.
+    `own`: True if the block contains the user's words.
     """
 
     title: str
@@ -50,7 +48,7 @@ class SummaryBlock:
 def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> list[FittedText]:
     """Return the fitted text of each block. Blocks are in order of rank; the last block is the first to be cut.
 
-    The texts have about `preferred` characters in total. If the blocks need more, they have up to `room` characters.
+    The texts have about `preferred` characters in total, or up to `room` characters if the blocks need more.
     """
     minimums = _guaranteed_sizes(blocks, room)
     least_after = _sums_after(minimums)
@@ -60,17 +58,18 @@ def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> lis
         hard_limit = room - used - least_after[index]
         soft_limit = max(block.needs, preferred - used - needs_after[index])
         limit = max(0, minimums[index], min(hard_limit, soft_limit))
-        short = FittedText(block.full_text) if len(block.full_text) <= limit else block.fit(limit)
+        short = FittedText(block.full_text)
+        if len(block.full_text) > limit:
+            cut = block.fit(limit)
+            # With the note about what is left out, a cut text can be longer than the full text.
+            short = cut if len(cut.text) < len(block.full_text) else short
         texts.append(short)
         used += len(short.text)
     return texts
 
 
 def _guaranteed_sizes(blocks: Sequence[SummaryBlock], room: int) -> list[int]:
-    """Return each block's guaranteed size in a summary of `room` characters.
-
-    If not all guaranteed sizes fit, blocks without the user's words get less.
-    """
+    """Return each block's guaranteed size in a summary of `room` characters."""
     minimums = [min(block.needs, int(block.share * room)) for block in blocks]
     own = sum(block.needs for block in blocks if block.own)
     others = sum(size for size, block in zip(minimums, blocks, strict=True) if not block.own)
@@ -88,7 +87,7 @@ def _sums_after(sizes: Sequence[int]) -> list[int]:
 def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
     """Divide `room` evenly and return one part for each need. No part is larger than its need.
 
-    Larger needs get the room that small needs leave unused.
+    Example: for the needs 2 and 9 and the room 10, the parts are 2 and 8.
     """
     rooms, room = [0] * len(needs), max(0, room)
     by_need = sorted(range(len(needs)), key=needs.__getitem__)

@@ -1,6 +1,6 @@
 """Commands to build, test and check a repository, found in the repository's files.
 
-Invariant: all functions are pure. A file that cannot be parsed is ignored.
+Invariant: a file that cannot be parsed is ignored.
 """
 
 import json
@@ -66,7 +66,7 @@ _PACKAGE_FILES: Final = frozenset(
 )
 """Names of package files.
 
-If there is one, `make install` installs dependencies. Otherwise, it installs the program itself.
+Without such a file, `make install` is left out, because it installs the program itself, not its dependencies.
 """
 
 
@@ -82,8 +82,7 @@ class ProjectCommand:
 def find_commands(texts: Mapping[str, str], paths: Collection[str]) -> list[ProjectCommand]:
     """Return the commands that these files name, one for each kind and language.
 
-    Makefile targets take precedence over the repository's own scripts. The scripts take precedence over the usual tools
-    of the language.
+    The order of precedence is: Makefile targets, the repository's own scripts, the usual tools of the language.
     """
     commands = _first_of_kind(_targets("Makefile", "make", _TARGET, texts))
     commands += _first_of_kind(_targets("justfile", "just", _RECIPE, texts))

@@ -1,7 +1,7 @@
 """Skills: folders with a SKILL.md, from the user and from a trusted project.
 
 Invariant: a project's skills are used exactly as they were when the user trusted the project. Only files inside the
-folder of a user's skill are read. A broken skill is listed with its error and does not affect other skills.
+folder of a user's skill are read.
 """
 
 import os
@@ -37,15 +37,16 @@ class _Skill:
     record: SkillRecord
     body: str = ""
     folder: Path | None = None
-    """Folder of a user's skill. None for a skill of the project; such a skill has its files in `contents`."""
+    """Folder of a user's skill. A skill of the project has its files in `contents`."""
     contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class SkillStore:
     """The skills of the user and the project.
 
-    `user` is the folder of the user's skills. `neighbours` are skill folders of other programs in the user's home
-    folder. `leaves_out` gets a skill's name and returns True if the skill is ignored.
+    `user`: folder of the user's skills.
+    `neighbours`: skill folders of other programs in the user's home folder.
+    `leaves_out`: function that gets a skill's name and returns True if the skill is ignored.
     """
 
     def __init__(
@@ -60,8 +61,9 @@ class SkillStore:
         self._project = project
         self._skills: dict[str, _Skill] = {}
         self.records: tuple[SkillRecord, ...] = ()
-        """All skills, sorted by name. If the user and the project have skills of the same name, the project's skill is
-        used.
+        """All skills, sorted by name.
+
+        If a skill of the user and a skill of the project have the same name, only the project's skill is listed.
         """
         self.refresh()
 
@@ -178,7 +180,7 @@ def _user_skills(user: Path) -> Iterator[_Skill]:
 
 
 def _skills_in_project(project: ProjectFiles, start: str) -> Iterator[_Skill]:
-    """Yield the skills in the project's folder `start`. The name of the folder ends with a slash."""
+    """Yield the skills in the project's folder `start`, e.g. `skills/`."""
     files_by_skill: dict[str, dict[str, bytes]] = {}
     for file in project.files:
         name, slash, path = file.name.removeprefix(start).partition("/")
@@ -234,7 +236,7 @@ def _parse_skill(
 
 
 def _is_folder(path: Path) -> bool:
-    """Return True for a folder. Return False for anything else, and for a folder that cannot be examined."""
+    """Return True for a folder that can be examined."""
     return os.path.isdir(path)  # noqa: PTH112 - it raises nothing
 
 

@@ -1,7 +1,6 @@
 """Token counting with a tokenizer if one is installed, corrected by the provider's own counts.
 
-Invariant: nothing is downloaded. Without a tokenizer file on this machine, tokens are estimated from characters, and
-`name` is `characters`.
+Invariant: nothing is downloaded. Without a tokenizer file on this machine, tokens are estimated from characters.
 """
 
 import binascii
@@ -22,17 +21,14 @@ IMAGE_TOKENS = 1200
 """Number of tokens that are counted for one image."""
 VOCABULARY = "cl100k_base"
 _FILE = "litellm_core_utils/tokenizers/9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
-"""Path of OpenAI's vocabulary inside litellm's package (both MIT).
-
-Each line of the file is a token in base64 and its rank.
-"""
+"""Path of OpenAI's vocabulary inside litellm's package (both MIT)."""
 _SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
-"""SHA-256 of the vocabulary, as published with tiktoken. A file with another hash is not used."""
+"""SHA-256 of the vocabulary, as published with tiktoken."""
 _PATTERN = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
     r"|\s+(?!\S)|\s"
 )
-"""Pattern that splits text into words. It is part of the definition of the vocabulary."""
+"""Pattern that splits text into words, as defined by the vocabulary."""
 _PIECE = 64 * 1024
 
 
@@ -48,8 +44,8 @@ class Vocabulary(Protocol):
 class BytePairs:
     """OpenAI's vocabulary cl100k.
 
-    Its counts are close enough to the counts of other vocabularies. It needs a third of the memory of the newer
-    vocabulary o200k.
+    Its counts are close enough to those of other vocabularies. It needs a third of the memory of the newer vocabulary
+    o200k.
     """
 
     name = VOCABULARY
@@ -92,9 +88,9 @@ def load_bundled_vocabulary() -> Vocabulary | None:
 
 
 class Tokens:
-    """Estimates a model's tokens: the number of tokens in our own vocabulary times the model's ratio.
+    """Estimates how many tokens a model counts for a text: tokens counted with our own vocabulary, times a ratio.
 
-    The model's ratio is computed from the provider's counts (`calibration`).
+    The ratio is computed from the provider's counts.
     """
 
     def __init__(
@@ -119,7 +115,7 @@ class Tokens:
 
     @property
     def name(self) -> str:
-        """The name of the vocabulary. Without a vocabulary, it is `characters`."""
+        """The name of the vocabulary, or `characters` without a vocabulary."""
         return self._vocabulary.name if self._vocabulary is not None else "characters"
 
     def count(self, text: str) -> int:

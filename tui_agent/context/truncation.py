@@ -1,7 +1,6 @@
 """Truncation of long texts to head and tail, with a note that counts the omitted text.
 
-Invariant: a cut never splits a character. If lines are short, every cut is between two lines. The sizes of head, tail
-and omitted text add up to the size of the full text.
+Invariant: a cut never splits a character. The sizes of head, tail and omitted text add up to the size of the full text.
 """
 
 import hashlib
@@ -18,7 +17,8 @@ MAX_LINES = 400
 class TruncatedText:
     """A text after truncation, including the note.
 
-    `size` (UTF-8 bytes) and `lines` describe the full text.
+    `size`: UTF-8 bytes of the full text.
+    `lines`: number of lines of the full text.
     """
 
     text: str
@@ -34,7 +34,7 @@ class TruncatedText:
 
 
 def artifact_id(text: str) -> str:
-    """Return the id that an artifact with this text has."""
+    """Return the id of the artifact (a stored text that the model can read) whose content is `text`."""
     return Artifact.id_for_sha256(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest())
 
 
@@ -43,8 +43,8 @@ def head_and_tail(
 ) -> TruncatedText:
     """Return the text. If it is too long, return its head and tail with a note.
 
-    The result has at most `max_bytes` bytes and `max_lines` lines. `artifact` is the id of the artifact with the full
-    text; the note names it.
+    The result has at most `max_bytes` bytes and `max_lines` lines. The note names `artifact`, the id of the artifact
+    with the full text.
     """
     raw = text.encode("utf-8", "replace")
     pieces = _split_lines(raw)

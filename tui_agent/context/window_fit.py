@@ -1,8 +1,9 @@
 """Shortening of a history so that the request fits into the window.
 
-Invariant: calls keep their results, and messages keep their order. A shortened text says that text is left out. If
-shortening is not enough, the oldest answers are dropped with their results. The user's messages and a summary's
-required content are cut last, with a note that names the artifact with the full text.
+If shortening is not enough, the oldest answers are dropped with their results. The user's messages and a summary's
+required content are cut last.
+
+Invariant: calls keep their results, and messages keep their order. A shortened text says that text is left out.
 """
 
 import json
@@ -14,7 +15,7 @@ from pydantic import JsonValue
 
 from tui_agent.context.budgets import SHORTENING_ORDER, Room
 from tui_agent.context.history_tokens import MessageCount
-from tui_agent.context.summary import STORY
+from tui_agent.context.summary.summary import STORY
 from tui_agent.context.truncation import artifact_id, head_and_tail
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
@@ -31,12 +32,10 @@ from tui_agent.protocol.parts import (
 SHORT_BYTES, SHORT_LINES = 1_200, 24
 """Maximum bytes and lines of a text after it was shortened (about 300 tokens)."""
 _MIN_BLOCK_TOKENS = 400
-"""Minimum number of tokens of a message that can be shortened."""
+"""A message with fewer tokens than this is not shortened."""
 _TINY_BYTES, _TINY_LINES, _TINY_MIN_TOKENS = 240, 6, 90
-"""Limits for a second pass: maximum bytes and lines of a shortened text, and minimum tokens of a message.
-
-The second pass also shortens answers and the arguments of calls.
-"""
+"""Limits for the second time that messages are shortened: maximum bytes and lines of a shortened text, and minimum
+tokens of a message that is shortened."""
 _MIN_WORD_TOKENS = 200
 """Minimum size of a user message after a cut, in tokens."""
 _TRIES = 4
@@ -47,8 +46,8 @@ _IMAGE = TextContent(text="[image left out: no room]")
 class FittedHistory:
     """A history while it is being fitted into the window.
 
-    `short` maps a section to the positions of its shortened messages. `words` maps positions to full texts, for user
-    messages and summaries that were cut.
+    `short`: maps a section to the positions of its shortened messages.
+    `words`: maps the position of each cut user message or summary to the full text.
     """
 
     counted: list[MessageCount]
@@ -56,9 +55,9 @@ class FittedHistory:
     dropped: set[int] = field(default_factory=set)
     words: dict[int, str] = field(default_factory=dict)
     whole: dict[int, MessageCount] = field(default_factory=dict)
-    """Maps the position of a message in `words` to the uncut message."""
+    """Maps the position of each message in `words` to the uncut message."""
     pinned: frozenset[int] = frozenset()
-    """Positions of pinned messages. They are shortened last."""
+    """Positions of pinned messages. Pinned messages are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
     """Maps the position of a shortened pinned message to the message's full text."""
 
@@ -67,7 +66,7 @@ class FittedHistory:
         self.counted[index], self.whole[index], self.words[index] = after, whole, _longest_text(whole.message)
 
     def messages(self) -> Iterator[Message]:
-        """Return the messages to send. Dropped messages are left out."""
+        """Return the messages to send."""
         return (count.message for index, count in enumerate(self.counted) if index not in self.dropped)
 
 
@@ -90,8 +89,7 @@ class HistoryFitter:
     ) -> None:
         """Shorten the history by at least `needed` tokens.
 
-        Old messages are shortened further, until `preferred` tokens are saved. Newest results and pinned messages are
-        shortened only as far as `needed` requires.
+        Old messages are shortened further, until `preferred` tokens are saved.
         """
         remaining = needed - preferred + self._shorten_sections(fitted, sections, room, preferred)
         everything = range(len(fitted.counted))
@@ -108,9 +106,10 @@ class HistoryFitter:
             _drop_oldest(fitted, remaining)
 
     def cut_as_before(self, fitted: FittedHistory, limit: object) -> None:
-        """Repeat the earlier cuts of these messages, so that the request starts like the previous request.
+        """Cut the messages in `fitted` as they were cut for earlier requests, so that the new request starts like the
+        previous one.
 
-        `limit` identifies the window at the time of the cuts. If it has changed, the earlier cuts are forgotten.
+        `limit` identifies the window. If the window has changed, the earlier cuts are forgotten.
         """
         if limit != self._limit:
             self._limit = limit
@@ -203,7 +202,7 @@ class HistoryFitter:
         return excess
 
     def _shorten_if_smaller(self, before: MessageCount, *, tiny: bool) -> MessageCount | None:
-        """Return the message with shortened texts. Return None if that saves no tokens."""
+        """Return the message with shortened texts, or None if that saves no tokens."""
         if before.tokens < (_TINY_MIN_TOKENS if tiny else _MIN_BLOCK_TOKENS):
             return None
         known = self._short.get((id(before.message), tiny))
@@ -230,10 +229,7 @@ def _index_of_newest_answer(fitted: FittedHistory) -> int:
 
 
 def _longest_text(message: Message) -> str:
-    """Return the longest text of a user message or an instruction, or the text of a summary.
-
-    Empty for other messages.
-    """
+    """Return the longest text of a user message or an instruction, or the text of a summary."""
     match message:
         case UserMessage(origin="prompt" | "instructions"):
             return _text(message)
@@ -337,6 +333,6 @@ def _short_text(text: str) -> str:
 
 
 def _shorten_story(text: str, shorten: Callable[[str], str]) -> str:
-    """Return the summary with a shorter story section. All other sections of a summary are required."""
+    """Return the summary with a shorter story section, because all other sections are required."""
     required, heading, story = text.rpartition(f"\n## {STORY}\n")
     return f"{required}{heading}{shorten(story)}" if heading else shorten(text)

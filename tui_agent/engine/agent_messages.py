@@ -1,7 +1,6 @@
 """Messages and tool calls that an agent creates itself, without asking a model.
 
-Invariant: an agent's messages and calls are recorded as its answer before they are used. Every history is therefore
-valid, and every message part has an index.
+Invariant: an agent's messages and calls are recorded as its answer before they are used.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,7 +15,7 @@ from tui_agent.protocol.parts import ModelPart, ToolCallPart, Usage, tool_calls
 
 
 def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[ModelPart]) -> None:
-    """Record texts or calls as an answer of the agent. The agent created them itself, without a model."""
+    """Record `new_parts`, texts or calls that the agent created without a model, as the agent's answer."""
     parts.recorder.append(
         ModelResponded(
             request_id=parts.ids.request(),
@@ -33,11 +32,11 @@ def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[
 
 
 def with_new_ids(ids: Ids, calls: Sequence[ToolCallPart]) -> tuple[ToolCallPart, ...]:
-    """Return the calls with new ids, because the session can already contain the agent's own ids."""
+    """Return the calls with new ids. The ids that an agent program chose can already be in use in the session."""
     return tuple(call.model_copy(update={"call_id": ids.call()}) for call in calls)
 
 
 def close_unused_calls(recorder: Recorder, agent: AgentId, keep: Collection[CallId] = ()) -> None:
-    """Record a result for each call that the model made but the agent does not run."""
+    """Record a result for each open call of `agent` that the agent does not run. Calls in `keep` stay open."""
     unused = [call for call in recorder.state.open_calls if call.agent == agent and call.call_id not in keep]
     close_calls(recorder, unused, why="the agent did not run this call")

@@ -18,7 +18,7 @@ class StateKeeper:
         self._not_paused.set()
 
     def set(self, state: AgentState, reason: str = "", *, agent: AgentId = MAIN_AGENT) -> None:
-        """Record the agent's state if it changed. While a pause is pending, the recorded reason mentions the pause."""
+        """Record the agent's state if it changed."""
         if state is AgentState.RUNNING and self.is_paused and not reason:
             reason = PAUSE_PENDING
         if self._current.get(agent) == (state, reason):
@@ -36,7 +36,7 @@ class StateKeeper:
         return not self._not_paused.is_set()
 
     def pause(self) -> None:
-        """Pause the agents. Each agent pauses at its next call of `wait_while_paused`."""
+        """Pause the agents. Each agent pauses when it next calls `wait_while_paused`."""
         if not self.is_paused:
             self._not_paused = anyio.Event()
             self._update_running("")

@@ -1,18 +1,18 @@
-"""The components that the engine uses but does not create. Some of them can change during a session.
+"""The components that the engine uses but does not create.
 
-Invariant: all extensions (tools, middlewares, agents, hooks and listeners) are replaced together, between two
-iterations of the main agent. No iteration uses both old and new extensions. A delegate keeps the extensions that it
-started with.
+Invariant: all extensions (tools, middlewares, agents, hooks, listeners) are replaced together, between two iterations
+of the main agent. A delegate keeps the extensions that it started with.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
-from tui_agent.context.compaction_limits import CompactionSettings
+from tui_agent.context.summary.compaction_limits import CompactionSettings
 from tui_agent.context.token_counter import Tokens
 from tui_agent.engine.recorder import EventListener, Recorder
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.models.retry_wait import MAX_RETRIES
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.clock import Clock, Ids
@@ -21,7 +21,7 @@ from tui_agent.ports.delegate import DelegationRules
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
 from tui_agent.ports.knowledge import Knowledge
-from tui_agent.ports.log import Blobs
+from tui_agent.ports.log import Blobs, OtherChange
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.policy import Policy
@@ -42,7 +42,7 @@ class Extensions:
     """The hooks of the session, in the order in which they run."""
     listeners: Sequence[EventListener] = ()
     commands: Mapping[str, SlashCommand] = field(default_factory=dict)
-    """Maps a name to its slash command. Contains the commands that run in the engine."""
+    """The slash commands that run in the engine, by name."""
     unusable_commands: Mapping[str, str] = field(default_factory=dict)
     """Maps the name of a command to the reason why the command's file cannot be used."""
 
@@ -67,7 +67,7 @@ class CurrentExtensions:
         self._waiting.append(changed)
 
     def take_over(self, recorder: Recorder) -> None:
-        """If new extensions are waiting, use them instead of the current extensions. Record each change once."""
+        """If new extensions are waiting, use them and record each change once."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
@@ -95,8 +95,8 @@ def is_overridden(method: Callable[..., object], default: Callable[..., object])
 class EngineParts:
     """The components of an engine.
 
-    `remember_rule` permanently stores a rule that the user allows. The second argument is the rule's workspace; empty
-    means every workspace. It raises `ConfigError` if the rule cannot be written.
+    `remember_rule`: function that permanently stores a permission rule that the user accepted. Its second argument is
+    the rule's workspace (empty: all workspaces). It raises `ConfigError` if the rule cannot be written.
     """
 
     recorder: Recorder
@@ -108,14 +108,14 @@ class EngineParts:
     resolve_model: ResolveModel
     tokens: Tokens
     repomap: RepoMaps | None
-    """Renderer of the repository map. None if no map is available."""
+    """Renderer of the repository map, or None."""
     jitter: Callable[[], float]
-    """Function that returns a random number in [0, 1). This number varies the waiting time between attempts."""
+    """Function that returns a random number in [0, 1) to vary the wait between tries."""
     clock: Clock
     ids: Ids
     interactive: bool = True
     turn_seconds: float | None = None
-    """Time limit of a turn in seconds, for a session without a limit of its own. None if there is no limit."""
+    """Time limit of a turn in seconds, if the session has none of its own (None: no limit)."""
     missing_services: Collection[Service] = ()
     """Services that some tools need and that are not available in this run."""
     remember_rule: Callable[[str, str], None] | None = None
@@ -126,9 +126,9 @@ class EngineParts:
 
     Raises `ConfigError` if the permission cannot be saved.
     """
-    max_retries: int = 4
+    max_retries: int = MAX_RETRIES
     checkpoints: Checkpoints | None = None
-    """The store of checkpoints. None if no checkpoints are taken."""
+    """The store of checkpoints (None: no checkpoints are taken)."""
     hook_facts: JsonMap = field(default_factory=dict)
     """Facts that are passed to every hook, such as the session's id and folder."""
     compaction_limits: CompactionSettings = field(default_factory=CompactionSettings)
@@ -136,10 +136,19 @@ class EngineParts:
     delegation: DelegationRules = field(default_factory=DelegationRules)
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)
-    """Services for looking up skills, and definitions of symbols in the workspace."""
-    load_changed: Callable[[], ChangedExtensions | None] | None = None
-    """Function that loads changed plugins. Returns None if no plugin has changed. Must be called in a worker thread."""
+    """Services that look up skills, and services that look up the definitions of symbols in the workspace."""
+    load_changed: Callable[[bool], ChangedExtensions | None] | None = None
+    """Function that loads changed plugins. If its argument is True, plugins that failed earlier are tried again.
+
+    Returns None if nothing has changed. Blocks.
+    """
     tool_servers: ToolServers | None = None
+    find_changes_by_others: Callable[[str, float], Iterable[OtherChange]] | None = None
+    """Function that returns the file changes that other sessions of a workspace recorded after a time (seconds since
+    the epoch).
+
+    Blocks.
+    """
 
     @property
     def tools(self) -> ToolRegistry:
@@ -160,7 +169,7 @@ class EngineParts:
     def with_agents(
         self, agents: Mapping[str, Callable[[], Agent]], middlewares: Sequence[Middleware] | None = None
     ) -> "EngineParts":
-        """Return a copy with other agents. Middlewares are replaced too if `middlewares` is set."""
+        """Return a copy with the given agents and, if `middlewares` is not None, with the given middlewares."""
         value = self.extensions.value
         wrapping = value.middlewares if middlewares is None else middlewares
         changed = replace(value, agents=agents, middlewares=wrapping)

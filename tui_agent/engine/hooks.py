@@ -1,8 +1,8 @@
-"""Execution of hooks before and after events, one after another. Each run is recorded.
+"""Execution of hooks, one after another, with a record of each run.
 
-Invariant: a hook can make the policy's decision stricter. It can allow a call only if the permission profile is the
-only reason to ask. If a hook for a call fails, the user is asked about the call. A failed hook for any other event has
-no effect. A call that a hook changed is judged and shown with the changes.
+Invariant: a hook can make the policy's decision stricter. A hook can allow a call only if the permission profile is the
+only reason to ask. If a hook for a call fails, the user is asked. A call that a hook changed is judged and shown with
+the changes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,12 +14,13 @@ from pydantic import JsonValue
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.policy.decision.choices import HOOKED, only_once
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.policy import Decision
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, JsonMap, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, JsonMap
 from tui_agent.protocol.events.hook import HOOK_STOPPED, HookDecision, HookEvent, HookRan
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.protocol.parts import ToolCallPart, text_previews
 from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_number
 
@@ -42,7 +43,8 @@ _ALLOWED_DECISIONS: Final[Mapping[HookEvent, frozenset[HookDecision]]] = {
 class HookVerdict:
     """The combined answer of several hooks.
 
-    `call` is the call as changed by the hooks. `outcomes` are the events to record.
+    - `call`: the call as changed by the hooks.
+    - `outcomes`: events to record.
     """
 
     decision: HookDecision = ""
@@ -53,7 +55,7 @@ class HookVerdict:
     def with_outcome(self, ran: HookRan) -> "HookVerdict":
         """Return the verdict combined with the answer of one more hook.
 
-        The strictest decision wins; a failed hook counts as "ask".
+        The strictest decision wins. A failed hook counts as "ask".
         """
         decision: HookDecision = "ask" if ran.fault else ran.decision
         all_ran = (*self.outcomes, ran)
@@ -62,7 +64,7 @@ class HookVerdict:
         return replace(
             self,
             decision=decision,
-            reason=f"a hook failed: {ran.fault}" if ran.fault else ran.reason,
+            reason=f"a hook failed ({ran.command}): {ran.fault}" if ran.fault else ran.reason,
             outcomes=all_ran,
         )
 
@@ -70,9 +72,9 @@ class HookVerdict:
 NO_VERDICT: Final = HookVerdict()
 
 CheckArguments = Callable[[ToolCallPart], tuple[str, str]]
-"""Function that checks the arguments of a call.
+"""Function that checks the arguments of a call and returns (fault, target).
 
-Returns (fault, target): the fault is empty if the arguments are valid, and the target is shown for the call.
+The fault is empty if the arguments are valid.
 """
 
 
@@ -87,7 +89,7 @@ def merge_decisions(decision: Decision, hook_verdict: HookVerdict) -> Decision:
         )
     if hook_verdict.decision == "ask" and decision.verdict == "allow":
         reason = hook_verdict.reason or "a hook asks for your approval"
-        return replace(decision, verdict="ask", rule_id=HOOK_RULE, reason=reason, choices=())
+        return replace(decision, verdict="ask", rule_id=HOOK_RULE, reason=reason, choices=only_once(HOOKED))
     if hook_verdict.decision == "ask" and decision.verdict == "ask" and hook_verdict.reason:
         return replace(decision, reason=f"{decision.reason}; {hook_verdict.reason}")
     if hook_verdict.decision == "allow" and decision.verdict == "ask" and decision.by_profile:
@@ -109,19 +111,13 @@ class Hooks:
         self._parts = parts
 
     def has_hooks(self, event: HookEvent, subject: str | None = None) -> bool:
-        """Return True if there is a hook for this event.
-
-        With `subject` (e.g. a tool), the hook must also match the subject.
-        """
+        """Return True if there is a hook for this event and, if given, for this subject (e.g. a tool)."""
         return any(
             hook.event == event and (subject is None or hook.matches(subject)) for hook in self._parts.hooks
         )
 
     async def before_tool(self, call: ToolCallPart, agent: AgentId, fitting: CheckArguments) -> HookVerdict:
-        """Run the hooks before a call, and record their answers.
-
-        Each hook gets the call as changed by the previous hooks.
-        """
+        """Run the hooks before a call, and record their answers."""
         hook_verdict = replace(NO_VERDICT, call=call)
         for hook in self._hooks_for("before_tool", call.name):
             reply, ran = await self._ask(hook, _call_facts(call), agent, call)
@@ -144,9 +140,7 @@ class Hooks:
     async def after_tool(self, call: ToolCallPart, ended: ToolFinished, agent: AgentId) -> None:
         """Run the hooks after a call, and record their answers."""
         if self.has_hooks("after_tool"):
-            text = "\n".join(
-                text_preview(part.text) for part in ended.content if isinstance(part, TextContent)
-            )
+            text = "\n".join(text_previews(ended.content))
             response: JsonMap = {"status": ended.status, "text": text, "summary": ended.summary}
             facts = {**_call_facts(call), "tool_response": response, "duration_ms": ended.duration_ms}
             await self.run_hooks("after_tool", facts, agent, call)
@@ -160,7 +154,7 @@ class Hooks:
     ) -> HookVerdict:
         """Run the hooks of an event. The caller must `record` the answers.
 
-        If a hook of a `before_…` event denies, the later hooks do not run.
+        If a hook of a `before_…` event denies, later hooks do not run.
         """
         hook_verdict = NO_VERDICT
         for hook in self._hooks_for(event, _subject(facts, call)):
@@ -218,10 +212,8 @@ class Hooks:
 
 
 def _subject(facts: Mapping[str, JsonValue], call: ToolCallPart | None) -> str:
-    """Return the value that a hook's matcher is compared with.
-
-    The value is the tool's name, the source of a session's start, or the trigger of a compaction.
-    """
+    """Return the text to compare with a hook's matcher: the name of the called tool, the reason why a session starts,
+    or the trigger of a compaction."""
     return call.name if call is not None else str(facts.get("source") or facts.get("trigger") or "")
 
 
@@ -240,10 +232,7 @@ def _with_fault(ran: HookRan, fault: str) -> HookRan:
 
 
 def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
-    """Return the event `ran` with the hook's reply.
-
-    A decision that is not allowed for the event is recorded as a fault.
-    """
+    """Return the event `ran` with the hook's reply."""
     ran = ran.model_copy(update={"exit_code": reply.exit_code})
     answer = reply.answer
     fault = reply.fault or _find_fault(ran.event, answer)

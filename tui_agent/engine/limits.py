@@ -9,14 +9,12 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost
 
 CLIENTS_OF_COMMANDS = ("headless", "eval", "sim")
-"""Kinds of clients without an app. Their limits are set by options of a command."""
+"""Kinds of clients that have no app, because a shell command such as `tui-agent run` starts them. The options of the
+shell command set their limits."""
 
 
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
-    """Return the limit that was reached, with a sentence for the user. Return None if no limit was reached.
-
-    A delegate also has its own iteration limit. The time limit is not checked here: a cancel scope enforces it.
-    """
+    """Return the limit that was reached, with a sentence for the user, or None. The time limit is not checked here."""
     if state.own_iteration_limit is not None and state.local_iteration >= state.own_iteration_limit:
         return "iteration_limit", f"Stopped at {format_count(state.own_iteration_limit, 'iteration')}."
     if state.settings is None:
@@ -26,7 +24,8 @@ def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
         parts = format_count(budgets.max_parts, "message part")
         return "part_limit", f"Stopped at {parts}, the limit of this session. --max-parts raises it."
     if budgets.max_cost_usd is not None and used.cost_usd >= budgets.max_cost_usd:
-        cost, limit = format_cost(used.cost_usd), format_cost(budgets.max_cost_usd)
+        cost = format_cost(used.cost_usd, used.cost_precision, short=True)
+        limit = format_cost(budgets.max_cost_usd)
         raises = "--max-cost" if state.client in CLIENTS_OF_COMMANDS else "/cost"
         return "cost_limit", f"Stopped at {cost}; the limit of this session is {limit}. {raises} raises it."
     if budgets.max_iterations is not None and used.iterations >= budgets.max_iterations:

@@ -1,7 +1,7 @@
 """The mailbox of incoming commands, and the user's answers that tasks wait for.
 
-Invariant: `post` never blocks and never fails. An answer is delivered directly to the task that waits for it. If no
-task waits, the answer is dropped.
+Invariant: `post` never blocks and never fails. An answer goes directly to the task that waits for it. If no task waits,
+the answer is dropped.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class Mailbox(Generic[ItemT]):
         self._closed = False
 
     def post(self, command: ItemT) -> None:
-        """Queue a command. After `close`, the command is dropped."""
+        """Queue a command, or drop it after `close`."""
         if not self._closed:
             self._commands.put_nowait(command)
 
@@ -34,7 +34,7 @@ class Mailbox(Generic[ItemT]):
             yield command
 
     def close(self) -> None:
-        """Stop accepting commands. Commands already queued are still delivered."""
+        """Stop accepting commands."""
         self._closed = True
         self._commands.put_nowait(None)
 
@@ -56,7 +56,7 @@ class PendingAnswers(Generic[AnswerT]):
         return True
 
     async def wait(self, request_id: RequestId) -> AnswerT:
-        """Wait for the answer to `request_id`. After a cancellation, a late answer is refused."""
+        """Wait for the answer to `request_id`."""
         future: asyncio.Future[AnswerT] = asyncio.get_running_loop().create_future()
         self._futures[request_id] = future
         try:

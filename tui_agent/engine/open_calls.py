@@ -1,41 +1,42 @@
-"""Cleanup after an interruption, a limit or a crash. It closes calls, delegates and requests without a recorded end.
+"""Cleanup after an interruption, a limit or a crash: ends calls, delegates and requests that are still open.
 
-Invariant: a call stays open only if it waits for approval and never started. Its recorded arguments must be exactly as
-the model sent them. The next run then asks about the call again. Every other open call gets a result, and every open
-delegate or request gets an end.
+Invariant: a call stays open only if it waits for approval, never started, and was recorded exactly as the model sent
+it. The next run asks about such a call again.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from tui_agent.engine.model.request import resolve_part
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.errors import BlobNotFound
+from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.session.delegates import DelegateState, delegate_chain
 from tui_agent.folds.session.unfinished_work import SUMMARIES, unfinished_status
 from tui_agent.folds.session.view import OpenCall
 from tui_agent.folds.text.control_sequences import strip_control_sequences
+from tui_agent.models.pricing import cost
 from tui_agent.ports.delegate import DelegateEnd
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.events.agent import AgentFinished
-from tui_agent.protocol.events.model import ModelFailed
+from tui_agent.protocol.events.model import ModelFailed, ModelRequested
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
 from tui_agent.protocol.messages import AssistantMessage
-from tui_agent.protocol.parts import TextContent, ToolCallPart, tool_calls
+from tui_agent.protocol.parts import TextContent, ToolCallPart, Usage, tool_calls
+from tui_agent.units import describe_line_changes
 
 TURN_ENDED_FIRST = "the previous turn ended before this call started"
-"""Reason that is recorded if a call waits for approval when another turn or command starts. The call is then closed."""
+"""Reason that is recorded when another turn or command starts and closes a call that waits for approval."""
 STOPPED_FIRST = "the work was stopped before this call started"
-"""Reason that is recorded if a call had not started when the user or a crash stopped the work.
-
-The call is then closed.
+"""Reason that is recorded when a call is closed because the user or a crash stopped the work before the call started.
 """
 _REDACTED = "[redacted: "
 """Start of the marker that replaces a secret in the log.
 
-An argument with this marker differs from what the model sent.
+An argument with this marker differs from the argument that the model sent.
 """
 _MESSAGES: dict[ToolStatus, str] = {
     "interrupted": "This call was stopped before it finished.",
@@ -46,7 +47,7 @@ NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 
 
 def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
-    """Return the main agent's calls that have not started.
+    """Return the main agent's calls that have not started and were recorded as the model sent them.
 
     Returns an empty tuple if none of these calls waits for approval.
     """
@@ -92,11 +93,12 @@ def close_calls(
     lost_message: str = "",
     printed: LiveOutputs | None = None,
 ) -> int:
-    """Record a result for each open call, or only for `calls`. Return the number of these calls.
+    """Record a result for each of `calls` (None: all open calls). Return the number of these calls.
 
-    With `crashed`, calls that started are recorded as lost. `why` is the recorded reason for calls that did not start.
-    `lost_message` replaces the usual message of lost calls. `printed` is the output of each call so far, which is added
-    to the result.
+    - `crashed`: True if the program crashed. A call that had started can then get the status `lost`.
+    - `why`: reason for calls that did not start.
+    - `lost_message`: message for lost calls, if not the usual one.
+    - `printed`: the output that each call has printed so far. It is added to the call's result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls
@@ -113,7 +115,8 @@ def close_calls(
         elif lost_message and status == "lost":
             for_model = lost_message
         for_model = with_output(for_model, printed.pop(call.call_id))
-        for_model += _close_delegates(recorder, call.call_id, crashed=crashed)
+        for_model += _describe_delegate_files(call)
+        _close_delegates(recorder, call.call_id, crashed=crashed)
         recorder.append(
             ToolFinished(
                 call_id=call.call_id,
@@ -130,25 +133,30 @@ def close_calls(
     return len(open_calls)
 
 
-def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: bool) -> str:
-    """End the delegates that the call `call_id` waits for. If `call_id` is None, end all delegates.
-
-    Returns a message that lists the files changed by these delegates.
-    """
-    message = ""
+def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: bool) -> None:
+    """End the delegates that the call `call_id` waits for (None: all delegates)."""
     for delegate in reversed(recorder.state.delegates):
         if call_id is not None and delegate.call_id != call_id:
             continue
         if delegate.request is not None:
-            _cancel_request(recorder, delegate.request, "", delegate.agent)
+            _cancel_request(recorder, delegate.request, delegate.agent)
         why = "The program ended while the subtask was running." if crashed else "The subtask was stopped."
         recorder.append(delegate_end(delegate, "interrupted", why), agent=delegate.agent)
-        written = (*delegate.files_created, *delegate.files_modified)
-        if written:
-            message += f" Until then the subtask had written: {', '.join(written)}."
-        if delegate.files_deleted:
-            message += f" It had deleted: {', '.join(delegate.files_deleted)}."
-    return message
+
+
+def _describe_delegate_files(call: OpenCall) -> str:
+    """List the files that the delegates of an unfinished call changed, or return an empty string."""
+    files = [_describe_file(file) for file in call.delegate_files if file.differs]
+    return f" Until then the subtask had changed: {', '.join(files)}." if files else ""
+
+
+def _describe_file(file: ChangedFile) -> str:
+    if file.disk_sha256_after is None:
+        return f"{file.path} (deleted)"
+    # The sum of several changes is not the net change, so it is left out.
+    return (
+        f"{file.path} ({describe_line_changes(file.added, file.removed)})" if file.changes == 1 else file.path
+    )
 
 
 def delegate_end(
@@ -173,29 +181,52 @@ def delegate_end(
 
 
 def with_output(message: str, output: str) -> str:
-    """Append the output of an unfinished call to `message`. Control sequences are removed."""
+    """Append the output of an unfinished call to `message`, without control sequences."""
     plain = strip_control_sequences(output)
     return f"{message} Its output until then:\n{plain}" if plain else message
 
 
-def close_requests(recorder: Recorder, partials: dict[str, str]) -> int:
-    """Record every open model request as cancelled, and return the number of these requests.
+class UnfinishedRequest(NamedTuple):
+    """A model request without a recorded end: the agent that sent it, and what was received of the answer.
 
-    `partials` has the incomplete answer to each request.
+    `output_chars` counts the text and the reasoning; `text` has the text only.
+    """
+
+    agent: AgentId
+    sent: ModelRequested
+    text: str = ""
+    output_chars: int = 0
+
+
+def close_requests(recorder: Recorder, unfinished: Mapping[RequestId, UnfinishedRequest]) -> int:
+    """Record every open model request as cancelled. Return the number of these requests.
+
+    `unfinished`: requests that the provider charges for although they did not finish. Their cost is estimated.
     """
     open_requests = recorder.state.open_requests
     for request_id in open_requests:
-        _cancel_request(recorder, request_id, partials.get(request_id, ""), MAIN_AGENT)
+        request = unfinished.get(request_id)
+        agent = request.agent if request is not None else MAIN_AGENT
+        _cancel_request(recorder, request_id, agent, request)
     return len(open_requests)
 
 
-def _cancel_request(recorder: Recorder, request_id: RequestId, partial: str, agent: AgentId) -> None:
+def _cancel_request(
+    recorder: Recorder, request_id: RequestId, agent: AgentId, request: UnfinishedRequest | None = None
+) -> None:
+    usage, price = Usage(), None
+    if request is not None:
+        input_tokens, output_tokens = request.sent.estimated_tokens, request.output_chars // 4
+        usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens, estimated=True)
+        price = cost(request.sent.model, usage)
     recorder.append(
         ModelFailed(
             request_id=request_id,
             fault="cancelled",
             message="The program ended while the model answered.",
-            partial=partial,
+            partial=request.text if request is not None else "",
+            usage=usage,
+            cost_usd=price,
         ),
         agent=agent,
     )

@@ -1,6 +1,6 @@
 """Questions to the user, recorded with their answers.
 
-Invariant: a question expires when its turn ends. A later answer is refused.
+Invariant: a question can be answered only until its turn ends.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,9 @@ from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked
-from tui_agent.protocol.settings import AgentState, PolicyName
+from tui_agent.protocol.settings import POLICY_AFTER_PLAN, AgentState, PolicyName
 
 PLAN_OPTIONS = ("Approve; ask me before changes", "Approve; accept edits", "Keep planning")
-_AFTER_PLAN: dict[int, PolicyName] = {0: "ask", 1: "accept-edits"}
 STUCK_OPTIONS = ("Go on", "Stop here")
 
 
@@ -56,16 +55,13 @@ class Asker:
             QuestionAnswered(question_id=question.question_id, answer=answer.answer, choice=answer.choice),
             agent=agent,
         )
-        if form == "plan" and answer.choice in _AFTER_PLAN:
-            self._end_plan_policy(_AFTER_PLAN[answer.choice])
+        if form == "plan" and answer.choice in POLICY_AFTER_PLAN:
+            self._end_plan_policy(POLICY_AFTER_PLAN[answer.choice])
         self._states.set(AgentState.RUNNING, agent=agent)
         return Answer(choice=answer.choice, text=answer.answer)
 
     def _end_plan_policy(self, policy: PolicyName) -> None:
-        """After the user approved a plan, switch from the policy `plan` to `policy`.
-
-        Does nothing if the current policy is not `plan`.
-        """
+        """After the user approved a plan, switch from the policy `plan` (if it is still set) to `policy`."""
         settings = self._parts.recorder.state.settings
         if settings is not None and settings.policy == "plan":
             self._parts.recorder.append(

@@ -1,7 +1,7 @@
-"""The engine's only access to the log, and the log's folds: states computed by applying one event after another.
+"""The engine's only access to the log, and its folds: states that are computed by applying one event after another.
 
-Invariant: when `append` returns, the event is in the log and in every fold. The folds cover the current branch and are
-rebuilt when the session moves to another branch.
+Invariant: when `append` returns, the event is in the log and in every fold. The folds cover the current branch; a move
+to another branch computes them again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ from tui_agent.folds.session.snapshot import Snapshot, take_snapshot
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.log import Log
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CommandId, Payload
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope, Record, known_events
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.messages import Message
 
@@ -29,10 +29,10 @@ SENDING_STEPS = 4
 """Number of rounds of the event loop that followers need to send new events to their clients."""
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Function that loads the folds of the first part of a branch from the cache.
+"""Function that loads the cached folds of the first part of a branch.
 
-Returns None if the cache has nothing for this branch. The argument is the branch, as ranges of event numbers. The
-result is (folds, number of the last event that the folds include).
+Its argument is the branch, as ranges of event numbers. It returns (folds, number of their last event), or None if
+nothing is cached for this branch.
 """
 
 
@@ -45,15 +45,11 @@ class _Folds:
         self.meter = ContextMeter(cached.meter if cached else None)
         self.calibration = Calibration(cached.calibration if cached else None)
         self.windows = InferredWindows(cached.windows if cached else None)
-        for record in history:
-            if isinstance(record, Envelope):
-                self.apply(record)
+        for record in known_events(history):
+            self.apply(record)
 
     def apply(self, record: Envelope, for_model: Envelope | None = None) -> None:
-        """Apply an event to all folds.
-
-        `for_model` is the event before redaction. The messages for the model are computed from `for_model`.
-        """
+        """Apply an event to all folds. `for_model`: the event before redaction, for the messages to the model."""
         self.state.apply(record)
         self.messages.apply(for_model or record)
         self.meter.apply(record)
@@ -64,7 +60,7 @@ class _Folds:
 class Recorder:
     """Appends events to the log and applies them to the log's folds.
 
-    `cause` is the id of the command that started the running turn.
+    `cause`: id of the command that started the running turn.
     """
 
     def __init__(
@@ -79,10 +75,12 @@ class Recorder:
     ) -> None:
         """Compute the folds of `history`.
 
-        `history` is the whole log. With `marks` (from `read_marks`), it is only the current branch. With `cached`, it
-        is only the records after that cached fold, and must not contain a move of the head. With `model_sees_secrets`,
-        the model gets the texts of this run unredacted, although the log redacts them. `load_earlier_fold` can be
-        called in a thread.
+        - `history`: the records of the whole log, if neither `marks` nor `cached` is given.
+        - `marks`: the result of `read_marks`; `history` then has only the records of the current branch.
+        - `cached`: saved folds; `history` then has only the later records, and none of them moves the session to
+          another event.
+        - `model_sees_secrets`: True if the model gets the texts of this run unredacted, although the log redacts them.
+        - `load_earlier_fold`: function that may be called in a thread.
         """
         self._log = log
         self._earlier = load_earlier_fold
@@ -96,13 +94,12 @@ class Recorder:
         if cached is not None or marks is None:
             marks = records = list(history)
             history = records if cached is not None else current_branch(records)
-        for record in marks:
-            if isinstance(record, Envelope):
-                self._branches.apply(record)
-                self._commits.apply(record)
+        for record in known_events(marks):
+            self._branches.apply(record)
+            self._commits.apply(record)
         self._folds = _Folds(history, cached)
         self.calibration, self.windows = self._folds.calibration, self._folds.windows
-        """Facts inferred from the token counts and refusals of providers. These facts survive a revert."""
+        """Facts inferred from the token counts and refusals of providers."""
         self._delegates: dict[AgentId, ModelMessages] = {}
 
     def _replace_folds(self, folds: _Folds) -> None:
@@ -111,10 +108,7 @@ class Recorder:
         self._delegates = {}
 
     async def fold_branch_at(self, to_seq: int) -> None:
-        """Compute the folds of the branch that ends at `to_seq`, in a thread, before the head moves there.
-
-        Events that are recorded meanwhile are not on that branch.
-        """
+        """Compute the folds of the branch that ends at `to_seq`, before the session moves to `to_seq`."""
         branch_stretches = stretches(self._branches.view().moves, to_seq)
         self._prepared = to_seq, await to_thread.run_sync(partial(self._fold_branch, branch_stretches))
 
@@ -139,7 +133,7 @@ class Recorder:
             messages.apply(for_model)
 
     def snapshot(self) -> Snapshot | None:
-        """Return the current folds. The caller must save them at once, because they change with the next event.
+        """Return the current folds. Save them at once, because they change with the next event.
 
         Returns None while the session is busy, or if the folds contain secrets.
         """
@@ -171,7 +165,8 @@ class Recorder:
 
     @property
     def branches(self) -> BranchesView:
-        """The moves of the head, and the targets of an undo and a redo."""
+        """The moves of the session from one event to another, such as undos, and the events to which an undo and a redo
+        would move."""
         return self._branches.view()
 
     @property
@@ -184,7 +179,7 @@ class Recorder:
     ) -> Envelope:
         """Store one event and apply it to the folds.
 
-        Raises `StoreFull` if the disk is full. In this case, the event is not stored and not applied.
+        Raises `StoreFull` if the disk is full; the event is then neither stored nor applied.
         """
         self._repair_log()
         return self._append(payload, agent, cause)
@@ -217,16 +212,18 @@ class Recorder:
             await lowlevel.checkpoint()
 
     def commit_at(self, seq: int) -> str:
-        """Return the commit of the files at event `seq`; empty if there is no checkpoint.
+        """Return the git commit of the checkpoint that has the files as of event `seq`; empty if there is no
+        checkpoint.
 
-        This is the newest commit up to the event on its branch. Before the first checkpoint, it is the first commit.
+        This is the newest checkpoint up to the event, on the event's branch. For an event before the first checkpoint,
+        it is the session's first checkpoint.
         """
         return self._commits.commit_on(stretches(self._branches.view().moves, seq))
 
     def kept_changes(self, to_seq: int) -> tuple[tuple[str, str], ...]:
-        """Return the file changes after the event `to_seq` that the user kept by moving only the conversation.
+        """Return the file changes after the event `to_seq` that the user kept when only the conversation was moved.
 
-        Each is a pair of commits: the files before and after the changes.
+        Each item is a pair of commits: before and after the changes.
         """
         spans = self._branches.kept_spans(to_seq, self.state.seq, self.has_event)
         pairs = [(self.commit_at(first), self.commit_at(last)) for first, last in spans]
@@ -241,7 +238,7 @@ class Recorder:
         return self._log.read_branch(after=seq)
 
     def model_messages(self, agent: AgentId = MAIN_AGENT) -> ModelMessages:
-        """Return an agent's history, including messages that left the context. Callers must not change the object."""
+        """Return an agent's history, including messages that left the context. Do not change the object."""
         return self._folds.messages if agent == MAIN_AGENT else self._delegates[agent]
 
     def messages(self, agent: AgentId = MAIN_AGENT) -> tuple[Message, ...]:
@@ -253,5 +250,5 @@ class Recorder:
         self._delegates[agent] = ModelMessages(agent)
 
     def drop_agent(self, agent: AgentId) -> None:
-        """Remove the history of a finished delegate from memory. The log keeps its events."""
+        """Remove the history of a finished delegate from memory."""
         self._delegates.pop(agent, None)

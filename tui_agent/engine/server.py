@@ -1,55 +1,60 @@
-"""The server of a session: takes commands from the mailbox one at a time, checks them, and runs them.
+"""The server of a session: takes commands one at a time, checks them, and runs them.
 
 Invariant: a command leads to events with its id as `cause`, or to `command.rejected`. The only exception is the command
-that sets the width of program output, because the width is not recorded. An exception in the engine never ends the
-server.
+that sets the width of program output: it is not recorded. An exception in the engine never ends the server.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
 from tui_agent.engine.agent_state import StateKeeper
-from tui_agent.engine.agents import INIT_SOURCE, require_role
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.checkpoints.rewind import Rewind
-from tui_agent.engine.command_checks import Refusal, check_can_continue, check_command, refuse_failed_move
 from tui_agent.engine.compaction.commands import pin_messages
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.delta_merge import FlushTimer
 from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
+from tui_agent.engine.input.attachments import load_attachments
+from tui_agent.engine.input.command_checks import (
+    Refusal,
+    check_can_continue,
+    check_command,
+    refuse_failed_move,
+)
+from tui_agent.engine.input.prompt_hooks import (
+    PromptHooks,
+    prompt_from_queue,
+    prompt_from_steering,
+    queue_from_steering,
+    steering_from_queue,
+)
+from tui_agent.engine.input.slash_commands import SlashCommands
+from tui_agent.engine.input.user_shell import begin_user_shell, run_user_shell
 from tui_agent.engine.mailbox import Mailbox, PendingAnswers
-from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls
-from tui_agent.engine.prompt_hooks import PromptHooks, prompt_from_queue, prompt_from_steering
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.session_title import title_from_message
 from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
-from tui_agent.engine.slash_commands import SlashCommands
 from tui_agent.engine.tools.background import Background
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.programs import ProgramKeeper
-from tui_agent.engine.turns import Turns
-from tui_agent.engine.user_shell import begin_user_shell, run_user_shell
+from tui_agent.engine.turns.agents import INIT_SOURCE, require_role
+from tui_agent.engine.turns.session_title import title_from_message
+from tui_agent.engine.turns.turns import Turns
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
 from tui_agent.folds.session.view import MENTIONS_REASON, SessionStateView
 from tui_agent.ports.environment import OutputWidthSetter
-from tui_agent.ports.log import Blobs
 from tui_agent.protocol import commands
 from tui_agent.protocol.base import Payload, RequestId
-from tui_agent.protocol.commands import Attachment, Command
+from tui_agent.protocol.commands import Command
 from tui_agent.protocol.events.session import CommandRejected, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
-from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.settings import AgentState
-from tui_agent.units import format_bytes
 
-MAX_ATTACHMENT_BYTES = 20_000_000
-ATTACHMENT_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _HEAD_MOVES = {
     "revert": "reverting",
     "undo": "undoing",
@@ -57,7 +62,8 @@ _HEAD_MOVES = {
     "revert_hunk": "reverting",
     "plan_revert": "checking the files",
 }
-"""Maps a kind of command that moves the head to the text shown while the command runs."""
+"""Maps the kind of a command to the text shown while the command runs. These commands move the session to another
+event, or plan such a move."""
 HeadMoveCommand: TypeAlias = (
     commands.Revert | commands.RevertHunk | commands.Undo | commands.Redo | commands.PlanRevert
 )
@@ -68,6 +74,7 @@ class Engine:
 
     def __init__(self, parts: EngineParts, on_trouble: Callable[[TuiAgentError], None]) -> None:
         self._parts = parts
+        self.policy = parts.policy
         self._on_trouble = on_trouble
         self._mailbox: Mailbox[Command] = Mailbox()
         self._ticker = FlushTimer()
@@ -76,9 +83,9 @@ class Engine:
         self._answers: PendingAnswers[commands.AnswerQuestion] = PendingAnswers()
         self._is_closing = self._client_is_gone = False
         self._running_plan: anyio.Event | None = None
-        """Event that is set when the running `PlanRevert` ends.
+        """Event that is set when the running `PlanRevert` ends (None: none is running).
 
-        None if none is running. Commands that move the head wait for this event.
+        Undo, redo and revert wait for this event.
         """
         self._checkpointing = CheckpointRecorder(parts.recorder, parts.blobs, parts.checkpoints, parts.clock)
         self._background = Background(JobManager(parts, self._ticker, on_trouble), ProgramKeeper(parts))
@@ -100,7 +107,7 @@ class Engine:
         self._mailbox.post(command)
 
     async def serve(self) -> None:
-        """Run commands until `Close`. Then stop the turn, and return when everything is closed."""
+        """Run commands until `Close`, then stop the turn and close everything."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._ticker.run)
             group.start_soon(self._checkpointing.run_maintenance)
@@ -205,7 +212,7 @@ class Engine:
                 if plan is None:
                     self._turns.reserve()
                     self._running_plan = anyio.Event() if isinstance(command, commands.PlanRevert) else None
-                group.start_soon(self._move_head, command, plan)
+                group.start_soon(self._move_head, command, plan, group)
             case commands.SetOutputWidth(columns=columns):
                 if isinstance(self._parts.env, OutputWidthSetter):
                     self._parts.env.output_columns = columns
@@ -214,7 +221,7 @@ class Engine:
             case commands.Rename() | commands.RecordResult():
                 self._parts.recorder.append(_recorded_event(command), cause=command.id)
             case commands.RunCommand():
-                group.start_soon(self._guard_async, partial(self.slash_commands.run, command, group))
+                group.start_soon(self._serve_slash_command, command, group)
             case commands.ReloadPlugins():
                 group.start_soon(self._guard_async, partial(self._turns.reload.run, command))
             case _ if isinstance(command, SettingCommand):
@@ -224,16 +231,23 @@ class Engine:
         self, command: commands.SubmitPrompt | commands.Steer | commands.Queue, group: TaskGroup
     ) -> None:
         recorder = self._parts.recorder
-        images, own_words = load_attachments(self._parts.blobs, command.attachments), command.own_words
-        if not self._turns.is_running:
-            message = UserMessageReceived(text=command.text, attachments=images, own_words=own_words)
+        place = command.place if isinstance(command, commands.Queue) else None
+        comes_after_others = bool(place and recorder.state.queue)
+        sent: dict[str, Any] = {
+            "text": command.text,
+            "attachments": load_attachments(self._parts.blobs, command.attachments),
+            "own_words": command.own_words,
+            "typed_mentions": command.typed_mentions,
+        }
+        if not (self._turns.is_running or recorder.state.running_command or comes_after_others):
+            message = UserMessageReceived(**sent)
             self._begin_turn(message, group, command)
         elif isinstance(command, commands.Steer) and _is_steerable(recorder.state):
-            message_now = UserSteered(text=command.text, attachments=images, own_words=own_words)
+            message_now = UserSteered(**sent)
             self._steer(message_now, group, command)
         else:
             queue_id = self._parts.ids.request()
-            queued = UserQueued(queue_id=queue_id, text=command.text, attachments=images, own_words=own_words)
+            queued = UserQueued(queue_id=queue_id, place=place, **sent)
             recorder.append(queued, cause=command.id)
 
     def _continue_turn(self, command: commands.ContinueTurn, group: TaskGroup) -> None:
@@ -256,35 +270,26 @@ class Engine:
             self._begin_turn(prompt_from_queue(queued), group, command)
             return
         recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
-        self._steer(
-            UserSteered(text=queued.text, attachments=queued.attachments, command=queued.command),
-            group,
-            command,
-        )
+        self._steer(steering_from_queue(queued), group, command)
 
     def _steer(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
-        if self._prompt_hooks.can_record_at_once(message.text):
+        if self._prompt_hooks.can_record_at_once(message):
             self._parts.recorder.append(message, cause=command.id)
         else:
             group.start_soon(self._steer_after_hooks, message, group, command)
 
     async def _steer_after_hooks(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
-        """Run the hooks, then add the message to the running turn.
-
-        If the turn ends meanwhile, the message starts a new turn or is queued.
-        """
-        text, images, recorder = message.text, message.attachments, self._parts.recorder
+        """Run the hooks, then add the message to the running turn."""
+        recorder = self._parts.recorder
         try:
-            hook_verdict = await self._prompt_hooks.ask_hooks(text)
+            hook_verdict = await self._prompt_hooks.ask_hooks(message.text)
             if hook_verdict.decision != "deny":
                 message = await self._prompt_hooks.add_mentions(message)
         except StoreError as error:
             self._on_trouble(error)
             return
         except anyio.get_cancelled_exc_class():
-            queued = UserQueued(
-                queue_id=self._parts.ids.request(), text=text, attachments=images, command=message.command
-            )
+            queued = queue_from_steering(message, self._parts.ids.request())
             self._guard(partial(recorder.append, queued, cause=command.id))
             raise
         if hook_verdict.decision == "deny":
@@ -299,7 +304,7 @@ class Engine:
 
     def _begin_turn(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
         is_lost = self._checkpointing.has_uncheckpointed_changes
-        if not is_lost and self._prompt_hooks.can_record_at_once(message.text):
+        if not is_lost and self._prompt_hooks.can_record_at_once(message):
             self._start_turn(message, group, command)
         else:
             self._turns.reserve()
@@ -310,8 +315,7 @@ class Engine:
     ) -> None:
         """Run the hooks, read the mentioned files, then start a turn.
 
-        Changes that a crash left without a checkpoint are checkpointed first, because they belong to the previous turn.
-        If the user stops this work, the message is not sent.
+        If the user stops this, the message is not sent.
         """
         activity = self._prompt_hooks.pending_hook or MENTIONS_REASON
         self._guard(partial(self._states.set, AgentState.RUNNING, activity))
@@ -372,12 +376,12 @@ class Engine:
         self._next_in_queue(group)
 
     def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
-        """Start a turn with the oldest queued message. Do nothing if the last turn was interrupted or failed.
+        """Start a turn with the oldest queued message, unless the last turn was interrupted or failed.
 
-        With `awaited`, the end of the last turn does not matter: the message was queued while a user's command ran.
+        `awaited`: True if the message was queued while a user's command ran; it then starts a turn in any case.
         """
         state = self._parts.recorder.state
-        if not state.queue or self._turns.is_running or self._is_closing:
+        if not state.queue or self._turns.is_running or state.running_command or self._is_closing:
             return
         if not awaited and state.last_turn_end not in (None, "finished"):
             return
@@ -397,10 +401,16 @@ class Engine:
                 self._guard(partial(self._states.set, AgentState.IDLE))
         self._next_in_queue(group, awaited=not _queued_ids(self._parts.recorder) <= before)
 
+    async def _serve_slash_command(self, command: commands.RunCommand, group: TaskGroup) -> None:
+        """Run a slash command, then send messages that were queued meanwhile."""
+        before = _queued_ids(self._parts.recorder)
+        await self._guard_async(partial(self.slash_commands.run, command, group))
+        self._next_in_queue(group, awaited=not _queued_ids(self._parts.recorder) <= before)
+
     async def _change_context(
         self, command: commands.Compact | commands.RestoreContext, group: TaskGroup
     ) -> None:
-        """Compact or restore the context at the user's request. Then send messages that were queued meanwhile."""
+        """Compact or restore the context at the user's request, then send messages that were queued meanwhile."""
         self._parts.recorder.cause = command.id
         before = _queued_ids(self._parts.recorder)
         try:
@@ -417,11 +427,11 @@ class Engine:
             except CheckpointError as fault:
                 self._checkpointing.report_fault(fault)
 
-    async def _move_head(self, command: HeadMoveCommand, plan: anyio.Event | None) -> None:
+    async def _move_head(self, command: HeadMoveCommand, plan: anyio.Event | None, group: TaskGroup) -> None:
         if plan is not None:
             await plan.wait()
             if self._turns.is_running:
-                self._guard(partial(self._reject_late, command))
+                self._guard(partial(self._carry_out, command, group))  # which rejects it
                 return
             self._turns.reserve()
         self._parts.recorder.cause = command.id
@@ -446,11 +456,6 @@ class Engine:
                 self._running_plan = None
             self._guard(partial(self._states.set, AgentState.IDLE))
 
-    def _reject_late(self, command: Command) -> None:
-        reason = check_command(command, self._parts.recorder.state, True, self._decisions, self._answers)
-        if reason is not None:
-            self._reject(command, reason)
-
 
 @contextmanager
 def _reporting_store_errors(report: Callable[[TuiAgentError], None]) -> Iterator[None]:
@@ -471,29 +476,5 @@ def _recorded_event(command: commands.Rename | commands.RecordResult) -> Payload
 
 
 def _is_steerable(state: SessionStateView) -> bool:
-    """Return True if neither a user's command nor a compaction is running."""
-    return state.shell is None and not state.is_compacting
-
-
-def load_attachments(blobs: Blobs, wanted: Sequence[Attachment]) -> tuple[ImageContent, ...]:
-    """Read and store images. Raises `ConfigError` if an image cannot be read or has an unsupported type."""
-    return tuple(_store_image(blobs, attachment) for attachment in wanted)
-
-
-def _store_image(blobs: Blobs, attachment: Attachment) -> ImageContent:
-    path = Path(attachment.path)
-    if attachment.media_type not in ATTACHMENT_TYPES:
-        raise ConfigError(
-            f"{path.name} is {attachment.media_type}.", hint="Models accept PNG, JPEG, GIF and WebP."
-        )
-    try:
-        if not path.is_file() or path.stat().st_size > MAX_ATTACHMENT_BYTES:
-            raise ConfigError(
-                f"{path} is not a file, or is larger than {format_bytes(MAX_ATTACHMENT_BYTES)}."
-            )
-        data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
-    return ImageContent(
-        media_type=attachment.media_type, blob_sha256=blobs.put_bytes(data), size=len(data), name=path.name
-    )
+    """Return True unless a `!` command, a slash command or a compaction is running."""
+    return state.shell is None and not state.is_compacting and not state.running_command

@@ -1,4 +1,4 @@
-"""Commands that change a setting. Each command records one `settings.changed`, even if the value is the same."""
+"""Commands that change a setting. Each command records one `settings.changed`, even for the same value."""
 
 from typing import Literal, TypeAlias
 
@@ -66,7 +66,7 @@ def revoke_rule(parts: EngineParts, command: commands.RevokeRule) -> None:
     """Revoke a rule that the user allowed for this session. Raises `ConfigError` if there is no such rule."""
     if command.rule not in parts.recorder.state.granted_rules:
         raise ConfigError(
-            f"This session has no allowed rule {command.rule!r}.", hint="/policy lists the allowed rules."
+            f"No rule {command.rule!r} was allowed in this session.", hint="/policy lists the allowed rules."
         )
     parts.recorder.append(PermissionRevoked(rule=command.rule), cause=command.id)
 

@@ -1,7 +1,6 @@
 """Conversion of a session to the Agent Trajectory Interchange Format (ATIF), which other evaluation tools read.
 
-Invariant: the document has the current branch only. An answer of a model and the results of its calls are one entry. A
-delegate's work is an embedded trajectory.
+Invariant: the document has the current branch only. A model's answer and the results of its calls are one entry.
 """
 
 from collections.abc import Iterable
@@ -14,17 +13,25 @@ from tui_agent import __version__
 from tui_agent.errors import UsageError
 from tui_agent.export.export_content import Texts
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, LongText
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, known_events
 from tui_agent.protocol.events.agent import AgentSpawned
-from tui_agent.protocol.events.model import ModelRequested, ModelResponded
+from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
-from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart, ToolCallPart, Usage, add_cost
+from tui_agent.protocol.parts import (
+    ReasoningPart,
+    TextContent,
+    TextPart,
+    Usage,
+    add_cost,
+    tool_calls,
+)
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import iterate_records
 from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.units import CostPrecision, combine_precision
 
 SCHEMA_VERSION: Final = "ATIF-v1.7"
 
@@ -38,6 +45,15 @@ class _AgentTrajectory:
     output_tokens: int = 0
     cached_tokens: int = 0
     cost_usd: float | None = None
+    cost_precision: CostPrecision = "exact"
+
+    def spend(self, end: ModelResponded | ModelFailed) -> None:
+        """Add the tokens and the cost of a model call."""
+        self.input_tokens += end.usage.input_tokens
+        self.output_tokens += end.usage.output_tokens
+        self.cached_tokens += end.usage.cached_tokens
+        self.cost_usd = add_cost(self.cost_usd, end.cost_usd)
+        self.cost_precision = combine_precision(self.cost_precision, end.cost_precision)
 
 
 def to_atif(folder: Path, redactor: Redactor) -> dict[str, Any]:
@@ -46,9 +62,8 @@ def to_atif(folder: Path, redactor: Redactor) -> dict[str, Any]:
     Raises `SessionNotFound` if there is no log, `UsageError` if the branch has no messages.
     """
     builder = _AtifBuilder(Texts(open_blobs(folder), redactor))
-    for record in iterate_records(folder, current_branch_only=True):
-        if isinstance(record, Envelope):
-            builder.apply(builder.texts.redact_event(record))
+    for record in known_events(iterate_records(folder, current_branch_only=True)):
+        builder.apply(builder.texts.redact_event(record))
     return builder.document(folder.name)
 
 
@@ -81,6 +96,9 @@ class _AtifBuilder:
                 agent.model = model
             case ModelResponded() as answer:
                 self._add_answer(agent, event, answer)
+                agent.spend(answer)
+            case ModelFailed() as failure:
+                agent.spend(failure)
             case ToolFinished() as result:
                 self._add_result(result)
             case _:
@@ -99,7 +117,7 @@ class _AtifBuilder:
     def _add_answer(self, agent: _AgentTrajectory, event: Envelope, answer: ModelResponded) -> None:
         is_model = answer.author == "model"
         reasoning = self._join(part.text for part in answer.parts if isinstance(part, ReasoningPart))
-        calls = [part for part in answer.parts if isinstance(part, ToolCallPart)]
+        calls = list(tool_calls(answer.parts))
         entry = self._add(
             agent,
             event,
@@ -120,10 +138,6 @@ class _AtifBuilder:
             llm_call_count=int(is_model),
             extra={"first_part": answer.first_part, "seq": event.seq},
         )
-        agent.input_tokens += answer.usage.input_tokens
-        agent.output_tokens += answer.usage.output_tokens
-        agent.cached_tokens += answer.usage.cached_tokens
-        agent.cost_usd = add_cost(agent.cost_usd, answer.cost_usd)
         self._calls |= {call.call_id: entry for call in calls}
 
     def _add_result(self, result: ToolFinished) -> None:
@@ -153,13 +167,14 @@ class _AtifBuilder:
         document = _describe(main, session, session)
         for agent in delegates.values():
             main.cost_usd = add_cost(main.cost_usd, agent.cost_usd)
+            main.cost_precision = combine_precision(main.cost_precision, agent.cost_precision)
         if main.cost_usd is not None:
             document["final_metrics"]["total_cost_usd"] = main.cost_usd
         if delegates:
             document["subagent_trajectories"] = [
                 _describe(agent, name, session) for name, agent in delegates.items()
             ]
-        return {**document, "extra": self._extra}
+        return {**document, "extra": {**self._extra, "cost_precision": main.cost_precision}}
 
 
 def _describe(agent: _AgentTrajectory, trajectory: str, session: str) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from tui_agent.folds.comparison.files import NetFileChange, compare_contents, di
 from tui_agent.folds.session.changed_files import FilesChanged, FilesChangedView
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
-from tui_agent.folds.transcript.entries import Entry
+from tui_agent.folds.transcript.entries import Entry, UserEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import MAIN_AGENT, BlobText, CallId, JsonMap, LongText
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope, Record, known_events
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.session import RunStarted
@@ -36,9 +36,12 @@ _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n|$)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ExportedChange:
-    """A change to one file. `diff` are the hunks; if there are none, `note` gives the reason (binary, too large).
+    """A change to one file.
 
-    `before` and `after` are the SHA-256 of the file's own bytes.
+    `diff`: hunks of the change.
+    `note`: reason why there are no hunks (binary, too large).
+
+    `before`, `after`: SHA-256 of the file's own bytes.
     """
 
     seq: int
@@ -58,8 +61,9 @@ class ExportedChange:
 class ExportContent:
     """One branch of a session, from the start of the session to the branch's newest event.
 
-    `models` are the names of the models that the main agent asked, in order of first use. `files` are the net changes
-    of files. `unlisted_files` counts other changed files, which the log does not list.
+    `models`: models that the main agent asked, in order of first use.
+    `files`: net changes of files.
+    `unlisted_files`: number of changed files that the log only counts and does not list.
     """
 
     session: str
@@ -73,11 +77,11 @@ class ExportContent:
     unlisted_files: int
     checkpoints: tuple[CheckpointTaken | CheckpointRestored, ...]
     metrics: MetricsView
-    """Metrics of all branches of the session. Abandoned branches are included: they cost money too."""
+    """Metrics of all branches of the session, even abandoned ones, which cost money too."""
     texts: "Texts"
 
     def items(self) -> Iterator[Entry | ExportedChange]:
-        """Yield the entries of the conversation in order. The file changes that no tool call made are between them."""
+        """Yield the entries of the conversation in order. File changes outside tool calls are between them."""
         outside_changes = [change for change in self.changes if change.call_id is None]
         for entry in self.entries:
             while outside_changes and outside_changes[0].seq < entry.seq:
@@ -98,7 +102,7 @@ class Texts:
         self._redactor = redactor
 
     def full_text(self, text: LongText) -> str:
-        """Return the full text. If the text's blob is missing, return the beginning of the text and a note."""
+        """Return the full text or, if its blob is missing, its beginning and a note."""
         if not isinstance(text, BlobText):
             return self.clean_text(text)
         data = self._blobs.find(text.blob_sha256)
@@ -113,7 +117,7 @@ class Texts:
         return strip_controls(self._redactor.redact_text(text))
 
     def full_json(self, data: JsonMap) -> JsonMap:
-        """Return JSON data with the full, redacted text of every stored string.
+        """Return JSON data in which every string that is stored as a blob is replaced by its full text, redacted.
 
         If a blob is missing, return the data unchanged.
         """
@@ -134,7 +138,7 @@ class Texts:
         return Envelope.model_validate(self._redactor.json(event.model_dump(mode="json")))
 
     def build_change(self, event: Envelope, change: FileChanged) -> ExportedChange:
-        """Return a file change with its diff, or with a note if it has none."""
+        """Return a file change with its diff, or with a note why there is none."""
         diff, note = diff_contents(change, self._blobs.find, self.clean_text)
         if diff is None:
             note += f", {format_bytes(change.before_size)} to {format_bytes(change.after_size)}"
@@ -201,7 +205,12 @@ def load_export(folder: Path, redactor: Redactor) -> ExportContent:
         workspace=texts.clean_text(state.draft.workspace),
         models=tuple(map(texts.clean_text, models or [first_model])),
         turns=turns,
-        entries=tuple(transcript.view().entries),
+        # As in the app: a message that left the queue is shown where it was sent, if it was sent.
+        entries=tuple(
+            entry
+            for entry in transcript.view().entries
+            if not (isinstance(entry, UserEntry) and entry.state == "removed")
+        ),
         changes=tuple(changes),
         files=texts.net_changes(files.view()),
         unlisted_files=files.view().unlisted_count,
@@ -212,4 +221,4 @@ def load_export(folder: Path, redactor: Redactor) -> ExportContent:
 
 
 def _redacted_events(records: Iterator[Record], texts: Texts) -> Iterator[Envelope]:
-    return (texts.redact_event(record) for record in records if isinstance(record, Envelope))
+    return map(texts.redact_event, known_events(records))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.export.archive import export_archive
+from tui_agent.export.archive.archive import export_archive
+from tui_agent.export.archive.bundle import export_bundle
 from tui_agent.export.atif import to_atif
-from tui_agent.export.bundle import export_bundle
 from tui_agent.export.export_content import load_export
 from tui_agent.export.html.page import to_html
 from tui_agent.export.markdown import to_markdown

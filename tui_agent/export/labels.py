@@ -40,7 +40,7 @@ STATES = {
     "interrupted": "stopped",
     "lost": "lost",
 }
-MESSAGE_STATES = {"sent": "", "queued": "queued", "steered": "sent during the turn", "removed": "removed"}
+MESSAGE_STATES = {"sent": "", "queued": "queued", "steered": "sent during the turn"}
 AUTHORS = {"agent": "by the agent", "command": "by a command", "human": "by someone else"}
 
 
@@ -64,7 +64,7 @@ def header_rows(story: ExportContent) -> list[tuple[str, str]]:
             else "",
         ),
         ("tokens", tokens if metrics.model_calls else ""),
-        ("cost", format_cost(metrics.cost_usd)),
+        ("cost", format_cost(metrics.cost_usd, metrics.cost_precision)),
     ]
     return [(name, value) for name, value in rows if value]
 
@@ -82,7 +82,7 @@ def turn_end(entry: TurnEntry) -> str:
         format_count(entry.iterations, "model call") if entry.iterations else "",
         files,
         format_folders(entry.folders),
-        format_cost(entry.cost_usd),
+        format_cost(entry.cost_usd, entry.cost_precision),
     ]
     return " · ".join(phrase for phrase in phrases if phrase)
 
@@ -96,22 +96,30 @@ def tool_labels(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
 
 
 def answer_text(entry: QuestionEntry, texts: Texts) -> str:
-    """Return the user's answer to a question, or a note that there is none."""
+    """Return the user's answer to a question, or a note that the user did not answer."""
     if entry.answer is not None:
         return texts.full_text(entry.answer)
     return "(the turn ended without an answer)" if entry.is_void else "(no answer yet)"
 
 
+def unsent_note(entry: UserEntry, texts: Texts) -> str:
+    """Return a note if the pictures of a message were not sent to the model; otherwise return an empty text."""
+    model = texts.clean_text(entry.images_left_out_for)
+    return f"not sent to {model}" if model else ""
+
+
 def attachment_names(entry: UserEntry, texts: Texts) -> list[str]:
-    """Return the names of the pictures that are attached to a message."""
+    """Return the names of the pictures that are attached to a message, with a note if they were not sent."""
+    note = unsent_note(entry, texts)
+    suffix = f", {note}" if note else ""
     return [
-        texts.clean_text(image.name) or f"a picture of {format_bytes(image.size)}"
+        (texts.clean_text(image.name) or f"a picture of {format_bytes(image.size)}") + suffix
         for image in entry.attachments
     ]
 
 
 def mention_labels(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
-    """Return (name, text) for each mention in a message, e.g. `@src/app.py`; the text says what was sent to the model."""
+    """Return (name, text sent to the model) for each mention in a message, such as `@src/app.py`."""
     return [
         (
             texts.clean_text(mention_name(mention)),

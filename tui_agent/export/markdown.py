@@ -1,6 +1,6 @@
 """Export of a session as a Markdown file that is readable in any viewer.
 
-Invariant: output and file content are inside code fences that they cannot close. HTML in the session is shown as text.
+Invariant: output and file content are inside code fences, and nothing in them can end the fence.
 """
 
 import html
@@ -34,7 +34,7 @@ from tui_agent.protocol.display import DiffBlock, DisplayBlock, MarkdownBlock
 from tui_agent.units import describe_line_changes, format_number, format_time
 
 OUTPUT_LINES = 40
-"""Maximum number of lines of an output. Of a longer output, only the beginning and the end are kept."""
+"""Maximum lines of an output; of a longer one, the beginning and the end are kept."""
 LINE_CHARS = 400
 _TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
 _SPECIAL_CHARS = re.compile(r"[\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
@@ -136,7 +136,7 @@ def _change(change: ExportedChange) -> Iterator[str]:
 
 
 def clip_lines(text: str, lines: int = OUTPUT_LINES, width: int = LINE_CHARS) -> str:
-    """Shorten a long text to its beginning and its end. A note between them replaces the lines left out."""
+    """Shorten a long text to its beginning and its end, with a note between them."""
     shown = [
         line if len(line) <= width else f"{line[:width]}… ({format_number(len(line))} characters)"
         for line in text.rstrip("\n").split("\n")
@@ -159,7 +159,8 @@ def quote(text: str) -> str:
 
 
 def fence(text: str, language: str) -> str:
-    """Put a text into a code fence that it cannot close."""
+    """Return `text` inside a code fence. The fence has more backticks than any run of backticks in `text`, so nothing
+    in `text` can end the fence."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
@@ -181,7 +182,7 @@ def escape_inline(text: str) -> str:
 def _without_html(text: str, *, demote: bool = False) -> str:
     """Escape the HTML tags in untrusted Markdown; text in code fences stays unchanged.
 
-    `demote` lowers the headings by two levels, so that they are below the heading of the turn.
+    `demote`: lower the headings by two levels.
     """
     lines, fence = list[str](), ""
     for line in text.split("\n"):
@@ -216,11 +217,8 @@ def _neutralise(line: str) -> str:
 
 
 def _neutralise_link(match: re.Match[str]) -> str:
-    """Return a link of untrusted Markdown unchanged if it is harmless, otherwise escaped.
-
-    A link without a target on the same line is escaped too, because its target can be on the next line.
-    """
-    unknown = not match[2] and match.end() == len(match.string)
+    """Return a link of untrusted Markdown unchanged if it is harmless, otherwise escaped."""
+    unknown = not match[2] and match.end() == len(match.string)  # the target can be on the next line
     return f"]\\{match[0][1:]}" if unknown or not _is_harmless(match[2]) else match[0]
 
 

@@ -1,6 +1,6 @@
 """Conversion of a session to OpenTelemetry spans, in the JSON form of OTLP and with the names of the GenAI conventions.
 
-Invariant: spans have names, times, tokens and costs, but no texts of the conversation. All branches are included.
+Invariant: spans have names, times, tokens and costs, but no texts of the conversation.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from tui_agent.export.export_content import Texts
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.spans import Span
 from tui_agent.protocol.base import MAIN_AGENT
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, known_events
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
@@ -32,9 +32,8 @@ def to_otel(folder: Path, redactor: Redactor) -> dict[str, Any]:
     """Return the spans of a session as an OTLP export request. Raises `SessionNotFound` if there is no log."""
     builder = _OtelBuilder(folder.name)
     texts = Texts(open_blobs(folder), redactor)
-    for record in iterate_records(folder):
-        if isinstance(record, Envelope):
-            builder.apply(texts.redact_event(record))
+    for record in known_events(iterate_records(folder)):
+        builder.apply(texts.redact_event(record))
     return builder.document()
 
 
@@ -104,6 +103,7 @@ class _OtelBuilder:
             "gen_ai.usage.input_tokens": span.tokens_in,
             "gen_ai.usage.output_tokens": span.tokens_out,
             "tui_agent.cost_usd": span.cost_usd,
+            "tui_agent.cost_precision": None if span.cost_usd is None else span.cost_precision,
             "tui_agent.part": span.part,
             "error.type": span.outcome or span.state if span.state in ("failed", "denied") else None,
         }
@@ -156,7 +156,7 @@ class _OtelBuilder:
 
 
 def _find_parent(span: Span, spans: Any) -> int | None:
-    """Return the index of the nearest exported ancestor of a span; iterations are not exported."""
+    """Return the index of the nearest exported ancestor. Spans of iterations are not exported."""
     parent = span.parent
     while parent is not None and spans[parent].kind == "iteration":
         parent = spans[parent].parent

@@ -1,7 +1,7 @@
 """A session's log lines and blobs for export, redacted again with the current rules.
 
-Invariant: a line or text without secrets is exported byte for byte. A redacted line gets a new checksum. A redacted
-blob gets a new name, and all references to the blob use this name.
+Invariant: a line or text without secrets is exported byte for byte. A redacted line gets a new checksum, and a redacted
+blob a new name.
 """
 
 import hashlib
@@ -20,7 +20,8 @@ from tui_agent.store.redaction.redactor import Redactor
 
 
 class RedactedLog:
-    """The redacted log and blobs of one session. A fork's log includes the inherited parts of the parents' logs."""
+    """The redacted log and blobs of one session. If the session is a fork, they include the events inherited from the
+    parent session."""
 
     def __init__(
         self,
@@ -30,7 +31,12 @@ class RedactedLog:
         branch: bool = False,
         renamed: Mapping[str, str] | None = None,
     ) -> None:
-        """Redact the session in `folder`. `renamed` maps the old names of redacted checkpoints to the new names."""
+        """Redact the session in `folder`.
+
+        With `branch`, only the current branch is redacted.
+
+        `renamed`: maps the old names of redacted checkpoints to the new names.
+        """
         self._folder = folder
         self._redactor = redactor
         self._wanted = (
@@ -76,7 +82,7 @@ class RedactedLog:
     def blobs(self) -> Iterator[tuple[str, bytes]]:
         """Yield the name and content of every blob that the redacted log refers to.
 
-        Exhaust this iterator before calling `lines`.
+        Must be read to its end before `lines` is called.
         """
         names = sorted(
             find_digests((line.encode() for _, line in read_stored_lines(self._folder)), self._folder)
@@ -136,9 +142,9 @@ def _parse_json(data: bytes) -> JsonValue | None:
 
 
 def to_jsonl(folder: Path, redactor: Redactor, *, everything: bool = False) -> bytes:
-    """Return the redacted lines of the current branch. With `everything`, return all lines of the log.
+    """Return the redacted lines of the current branch or, with `everything`, of the whole log.
 
-    Long texts are left out; the lines have only the digest and a preview of such a text.
+    A long text is not in the lines: they have only the text's digest and a preview.
     """
     outgoing = RedactedLog(folder, redactor, branch=not everything)
     for _ in outgoing.blobs():  # Redact the blobs first, because the lines refer to their new names.

@@ -1,10 +1,8 @@
-"""Actions of an agent and their observations (results), built from the log. Actions can be converted to tool calls.
+"""Actions of an agent and their observations (results), built from the log.
 
-For programs that read sessions or build prompts from them, `action_from_dict`, `observation_from_dict` and `to_memory` are
-public, although nothing in this package calls them.
+`action_from_dict`, `observation_from_dict` and `to_memory` are for other programs. Nothing in this package calls them.
 
-Invariant: `action_from_dict(action.to_dict()) == action`, and the same holds for observations. `to_dict` includes a
-readable `message`. `to_memory` returns JSON for a model. Entries are in the log's order.
+Invariant: `action_from_dict(action.to_dict()) == action`, and the same holds for observations.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +29,7 @@ TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", 
 class DescribableModel(FrozenModel):
     """Base of actions and observations.
 
-    `template` is the format string of `message`; `{0}` in it stands for the object itself.
+    `template` is the format string of `message`; `{0}` stands for the object itself.
     """
 
     template: ClassVar[str]
@@ -43,9 +41,10 @@ class DescribableModel(FrozenModel):
 
 
 class ActionBase(DescribableModel):
-    """Base of every action. `exception` is the unchanged text of the exception if the action failed.
+    """Base of every action. The fields have the names of the tool's arguments.
 
-    `tool` is the tool that runs the action. The fields have the names of the tool's arguments.
+    `tool`: name of the tool that runs the action.
+    `exception`: unchanged text of the exception if the action failed.
     """
 
     tool: ClassVar[str] = ""
@@ -58,11 +57,7 @@ class ActionBase(DescribableModel):
         return {"action": self.action, "message": self.message, "args": args}
 
     def to_memory(self) -> JsonMap:
-        """Return the action as JSON for a model.
-
-        The keys are `action`, `args` and, if the action failed, `exception`. Long texts are shortened to their
-        previews.
-        """
+        """Return the action as JSON for a model. Long texts are shortened to previews."""
         plain = self.model_dump(mode="json", exclude={"action", "exception"}, exclude_defaults=True)
         args: JsonMap = {name: _preview_json(value) for name, value in plain.items()}
         failed: JsonMap = {"exception": self.exception} if self.exception else {}
@@ -104,7 +99,7 @@ class FileRead(ActionBase):
 
 
 class FileWrite(ActionBase):
-    """Write a complete file. An existing file is replaced only with `overwrite`."""
+    """Write a complete file. An existing file is replaced only if `overwrite` is True."""
 
     action: Literal["write"] = "write"
     path: str
@@ -124,10 +119,7 @@ class BrowseURL(ActionBase):
 
 
 class AddTask(ActionBase):
-    """Add a task with its subtasks to the task tree, below the task `parent`.
-
-    If `parent` is empty, the task is added at the top.
-    """
+    """Add a task with its subtasks to the task tree, below the task `parent`."""
 
     action: Literal["add_task"] = "add_task"
     goal: str
@@ -258,10 +250,7 @@ class FileWriteOutput(ObservationBase):
 
 
 class Error(ObservationBase):
-    """The result of an action that failed, was invalid, was denied or was stopped.
-
-    `content` is the unchanged error text.
-    """
+    """The result of an action that failed, was invalid, was denied or was stopped. `content` is the error text."""
 
     observation: Literal["error"] = "error"
     tool: str = ""
@@ -335,22 +324,19 @@ class ActionHistory:
     def __init__(self) -> None:
         self.entries: list[HistoryEntry] = []
         self.calls: dict[CallId, tuple[int, ToolCalled]] = {}
-        """Maps the id of each call without a result to (index of the call's history entry, event of the call)."""
+        """For each call that has no result yet: its id → (index of the call's history entry, event of the call)."""
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
 
     def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> None:
         """Append an entry for the event `ev`.
 
-        For an observation, `answers` is the number of the event that recorded the action.
+        `answers`: number of the event that recorded the action, if `item` is an observation.
         """
         self.entries.append(HistoryEntry(ev.seq, ev.agent, item, answers))
 
 
 def list_history(records: Iterable[Record], first: int = 0, last: int | None = None) -> list[HistoryEntry]:
-    """Return the entries of events `first` to `last` (both included).
-
-    The action of an observation can be before `first`.
-    """
+    """Return the entries of events `first` to `last` (both included)."""
     fold = ActionHistory()
     for record in records:
         if last is not None and record.seq > last:
@@ -365,7 +351,7 @@ def build_tool_calls(
 ) -> tuple[ToolCallPart, ...]:
     """Convert actions to tool calls, without call ids. `todo` is the current todo list.
 
-    Messages are left out, because they are not calls. Actions that end the task are left out too.
+    Messages and actions that end the task are left out.
     """
     calls: list[tuple[str, JsonMap]] = []
     items = list(todo)

@@ -1,7 +1,6 @@
 """The `Projection` protocol, the records on a log's current branch, and copies of folds.
 
-Invariant: a copy of a fold shares only immutable values with the original. The time for a copy is proportional to the
-number of unfinished items, plus one pointer for each finished item.
+Invariant: a copy of a fold shares only immutable values with the original.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope, Record, known_events
 
 ViewT = TypeVar("ViewT", covariant=True)
 
@@ -24,16 +23,15 @@ class Projection(Protocol[ViewT]):
         ...
 
     def view(self) -> ViewT:
-        """Return the state as frozen plain data. A second call is cheap if nothing has changed."""
+        """Return the state as frozen plain data."""
         ...
 
 
 def current_branch(records: Sequence[Record]) -> list[Record]:
-    """Return the records on the current branch in order. They are linked by `parent`, starting at the last record.
-    Takes time linear in the number of records.
+    """Return the records on the current branch, in order.
 
-    If the session was never rewound, all records are returned. If a parent is missing, the branch continues with the
-    nearest earlier record. A parent is missing if its line is damaged, or if it is a streamed piece that was not read.
+    If the session was never rewound, all records are returned. If `records` lacks the parent of a record, the branch
+    continues with the nearest earlier record.
     """
     on_branch: list[Record] = []
     next_seq: int | None = records[-1].seq if records else None
@@ -48,10 +46,9 @@ def current_branch(records: Sequence[Record]) -> list[Record]:
 
 
 def fold(projection: Projection[ViewT], records: Iterable[Record]) -> ViewT:
-    """Apply every known event to the fold and return the fold's view. Unknown events are ignored."""
-    for record in records:
-        if isinstance(record, Envelope):
-            projection.apply(record)
+    """Apply every known event to the fold and return the fold's view."""
+    for record in known_events(records):
+        projection.apply(record)
     return projection.view()
 
 
@@ -64,7 +61,8 @@ _immutable_classes: dict[type, bool] = {}
 
 
 def copy_state(value: T, copies: Copies | None = None) -> T:
-    """Return a copy of a fold or of a part of a fold. Objects in `copies` are not copied again."""
+    """Return a copy of a fold or of a part of a fold. For an object that `copies` already contains, the existing copy
+    is used."""
     value_class = type(value)
     if _is_immutable(value_class):
         return value

@@ -1,4 +1,4 @@
-"""Dispatch of events to the functions of a fold by payload class. Each event needs one look-up."""
+"""Dispatch of events to the functions of a fold by payload class."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +14,7 @@ Handler: TypeAlias = Callable[[FoldT, Envelope, PayloadT], bool | None]
 
 
 class Handlers(Generic[FoldT]):
-    """The functions of a fold. Each function handles one class of payload."""
+    """The functions of a fold, one for each class of payload."""
 
     def __init__(self) -> None:
         self._by_class: dict[type[Payload], Callable[..., bool | None]] = {}
@@ -35,10 +35,7 @@ class Handlers(Generic[FoldT]):
 
     @classmethod
     def join(cls, *tables: "Handlers[FoldT]") -> "Handlers[FoldT]":
-        """Return one table with the functions of all `tables`.
-
-        If several tables have a function for a class, these functions run in the order of the tables.
-        """
+        """Return one table with the functions of all `tables`. Functions for one class run in the order of the tables."""
         table_of_all = cls()
         for table in tables:
             for payload, handler in table._by_class.items():
@@ -49,7 +46,7 @@ class Handlers(Generic[FoldT]):
         return table_of_all
 
     def apply(self, fold: FoldT, ev: Envelope) -> bool:
-        """Pass the event to the function for its payload. Return True if that function changed the fold's view."""
+        """Pass the event to the function for its payload."""
         handler = self._by_class.get(type(ev.payload))
         return handler is not None and handler(fold, ev, ev.payload) is not False
 

@@ -1,6 +1,7 @@
 """The history of a simulation: the words and actions of user and agent, as each viewer sees them.
 
-Invariant: a user's thoughts, commands and command output never reach the agent. Empty messages are shown to no viewer.
+Invariant: the agent never sees a simulated user's thoughts, a simulated user's commands, or the output of these
+commands. Empty messages are shown to no viewer.
 """
 
 from typing import Literal, NamedTuple
@@ -14,7 +15,7 @@ OVERSEERS: tuple[Viewer, ...] = ("orchestrator", "system")
 
 
 class SeenMessage(NamedTuple):
-    """A message as a viewer sees it. `role` is `assistant` for the viewer's own message, otherwise `user`."""
+    """A message as a viewer sees it. `role` is `assistant` for the viewer's own messages."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -46,7 +47,7 @@ class SessionHistory:
 
 
 def seen_text(message: SimulationMessage, viewer: Viewer) -> str:
-    """Return the part of the message's text that the viewer sees. Empty if the viewer sees none of it."""
+    """Return the part of the message's text that the viewer sees."""
     reasoning, action, response = (
         text_preview(text).strip() for text in (message.reasoning, message.action, message.response)
     )
@@ -59,7 +60,7 @@ def seen_text(message: SimulationMessage, viewer: Viewer) -> str:
 
 
 def _own_answer(message: SimulationMessage, reasoning: str, action: str, response: str) -> str:
-    """Return a user's earlier answer in the answer format of simulated users."""
+    """Return an earlier answer of the simulated user in the format in which the simulated user must answer."""
     if action:
         response = f"```bash\n{action}\n```"
     elif "agent" in message.visible_to:

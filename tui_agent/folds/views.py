@@ -1,9 +1,7 @@
 """All folds of a session that a screen shows, applied together.
 
-Invariant: each event is applied to each fold exactly once, in order. `pop_changed` returns the names of the views that
-changed since its last call. An unknown event only adds a notice to the transcript. If a fold raises an error, the error
-is recorded in `faults`. The fold skips the event, and all folds continue. A copy shares only immutable values with the
-original.
+Invariant: each event is applied to each fold exactly once, in order. If a fold raises an error, the error is recorded
+in `faults`. The fold skips the event, and all folds continue.
 """
 
 import traceback
@@ -27,13 +25,13 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.jobs import Jobs
 from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.folds.session.todo import Todo
-from tui_agent.folds.session.unfinished_work import ends_after_crash
+from tui_agent.folds.session.unfinished_work import PROGRAM_ENDED, ends_after_crash
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.protocol.base import MAIN_AGENT, Payload, SessionId, text_preview
-from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record, find_payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoreStarted
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
@@ -64,7 +62,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""Maps a fold that handles only a few classes of events to these classes. Such a fold gets no other events."""
+"""Maps the name of a fold to the classes of events that the fold handles. A fold in this table gets no other events."""
 
 _USER_EVENTS: Final = (UserMessageReceived, UserSteered, UserShellStarted)
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
@@ -99,7 +97,7 @@ class FoldFault:
 class Views:
     """All folds of a session that a screen shows, and the names of the views that changed.
 
-    The newest `keep` transcript entries and trace spans are not packed.
+    The newest `keep` transcript entries and trace spans are kept as objects; older ones are packed (compressed).
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -107,10 +105,8 @@ class Views:
         self.branches = Branches()
         """The fold of the branches. Unlike the other folds, it gets every record, including those on other branches."""
         self.head_moved = False
-        """True after the head was moved, until `reset`.
-
-        During this time, the other folds contain events of another branch.
-        """
+        """True after the head was moved, until `reset`. Meanwhile, all folds except `branches` contain events of
+        another branch."""
         self.reset()
 
     def reset(self) -> None:
@@ -130,24 +126,21 @@ class Views:
         self.newest_restore: CheckpointRestored | None = None
         """The newest restore of files.
 
-        None if there was none. Its `restore_seq` is the event of the restore. The files as of the event
-        `restore_target_seq` were restored.
+        `restore_seq` is the event of this restore. `restore_target_seq` is the event whose files were restored.
         """
         self.restore_seq = self.restore_target_seq = -1
         self.refused_move_seq = -1
         """The event of the newest undo or revert that the engine refused; -1 if there is none."""
         self._restore_target = -1
         self.is_redo = False
-        """True if the newest move of the head was a redo."""
+        """True if the newest undo, redo or revert was a redo."""
         self.restore_plan: CheckpointPlanned | None = None
-        """The newest preview of a revert, which lists the files that the revert would change. None if there is none."""
+        """The newest preview of a revert, with the files that the revert would change."""
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
         self.faults: dict[tuple[str, str], FoldFault] = {}
-        """Maps (name of a fold, kind of event) to the fold's first error in an event of this kind."""
+        """The first error of each fold in each kind of event: (name of the fold, kind of event) → error."""
         self.prompts: list[tuple[int, str]] = []
-        """The user's messages and `!` commands that are not in the prompt's history yet.
-
-        Each is stored with the number of its event.
+        """The user's messages and `!` commands that are not in the prompt's history yet, each with its event's number.
         """
         self.seq = -1
         self.last_kind = ""
@@ -193,15 +186,13 @@ class Views:
         """Return the views as of the last record of `tail`, continued from `outline`.
 
         `outline` is a snapshot as of the event `seq` and cannot be used again. State, meter, branches and todo cover
-        the whole log. All other views cover only `tail`. Their ids are the same as in a fold of the whole log. Returns
-        None if records between the snapshot and `tail` are missing, or if the head was moved after the snapshot.
+        the whole log. All other views cover only `tail`.
+
+        Returns None if records between the snapshot and `tail` are missing, or if the head was moved after the
+        snapshot.
         """
-        newer = [record.payload for record in tail if isinstance(record, Envelope) and record.seq > seq]
-        if (
-            not tail
-            or tail[0].seq > seq + 1
-            or any(isinstance(payload, SessionHeadMoved) for payload in newer)
-        ):
+        newer = [record for record in tail if record.seq > seq]
+        if not tail or tail[0].seq > seq + 1 or find_payload(newer, SessionHeadMoved) is not None:
             return None
         views = cls()
         views.branches = Branches(outline.branches)
@@ -244,9 +235,9 @@ class Views:
         if type(payload) in _STORED_EVENTS:
             self._store_event(record.seq, payload)
 
-    def end_open_work(self) -> None:
-        """Show unfinished work as ended, because the engine stopped. The next run records the ends."""
-        for seq, payload in enumerate(ends_after_crash(self.state.view()), self.seq + 1):
+    def end_open_work(self, detail: str = PROGRAM_ENDED) -> None:
+        """Show unfinished work as ended for the reason `detail`. The next run records the same in the log."""
+        for seq, payload in enumerate(ends_after_crash(self.state.view(), detail), self.seq + 1):
             self._apply_to_all(
                 Envelope(
                     v=SCHEMA_VERSION,

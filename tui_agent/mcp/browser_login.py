@@ -1,6 +1,6 @@
-"""The login to an MCP server in the user's browser. The browser then sends the answer to a port of this machine.
+"""The login to an MCP server in the user's browser. The browser sends the answer to a port of this machine.
 
-Invariant: a login ends within its time limit, and nothing is saved unless the whole login succeeded.
+Invariant: nothing is saved unless the whole login succeeded.
 """
 
 import sys
@@ -21,8 +21,8 @@ from mcp.shared.exceptions import MCPError
 from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.errors import ConfigError, LoginNeeded
 from tui_agent.mcp.connection import connect
+from tui_agent.mcp.content.outside_text import clean_line
 from tui_agent.mcp.login import ServerLogin
-from tui_agent.mcp.outside_text import clean_line
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.units import format_time_limit
@@ -30,6 +30,8 @@ from tui_agent.units import format_time_limit
 WRONG_ADDRESS = (
     "This is not the address of the browser's last page. That address contains /callback and a code."
 )
+OTHER_LOGIN = "The answer of the browser does not belong to this login."
+TRY_AGAIN = "Try again: paste the address of the last page of this login."
 _PATH = "/callback"
 _MAX_REQUEST_BYTES = 16_000
 _REQUEST_LIMIT_S = 5.0
@@ -40,28 +42,36 @@ ShowAddress: TypeAlias = Callable[[str], Coroutine[Any, Any, None]]
 
 
 class BrowserAnswer:
-    """Waits for the address that the browser is redirected to.
-
-    The address comes as a request to a port of this machine, or the user pastes it.
-    """
+    """Waits for the address that the browser is redirected to, or that the user pastes."""
 
     def __init__(self, show: ShowAddress, warn: Callable[[str], object]) -> None:
         self._show = show
         self._warn = warn
+        self._state: str | None = None
         self._query: Mapping[str, list[str]] = {}
+        self._fault = ""
         self._arrived = anyio.Event()
 
-    async def ask(self, url: str) -> AuthorizationCodeResult:
+    async def ask(self, url: str, fault: str = "") -> AuthorizationCodeResult:
         """Show an address, and return the answer of the authorization server.
 
-        Raises `ConfigError` if the server refuses the login.
+        `fault`: what is wrong with the last answer. The user, who has the address already, is asked for another answer.
+
+        Raises `ConfigError` if the server refuses the login, or if an answer is wrong and nobody can paste another one.
         """
+        self._state = _first_value(parse_qs(urlsplit(url).query), "state")
+        self._query, self._arrived = {}, anyio.Event()
         async with anyio.create_task_group() as group:
-            group.start_soon(self._show, url)
+            if fault:
+                self._refuse(fault)
+            else:
+                group.start_soon(self._show, url)
             if sys.stdin.isatty():
                 group.start_soon(self._read_lines)
             await self._arrived.wait()
             group.cancel_scope.cancel()
+        if self._fault:
+            raise ConfigError(self._fault, hint="Nothing was saved.")
         error = self._value("error")
         if error:
             detail = clean_line(self._value("error_description") or error)
@@ -71,27 +81,41 @@ class BrowserAnswer:
         )
 
     def _value(self, name: str) -> str | None:
-        return self._query.get(name, [None])[0]
+        return _first_value(self._query, name)
 
-    def _accept_address(self, address: str) -> bool:
-        """Return True if the address is the answer to the login. In this case, also store the address's query."""
-        url = urlsplit(address)
+    def _refuse(self, fault: str) -> None:
+        """Tell the user what is wrong with an answer. If nobody can paste another answer, end the login."""
+        if sys.stdin.isatty():
+            self._warn(f"{fault} {TRY_AGAIN}")
+        else:
+            self._fault = fault
+            self._arrived.set()
+
+    def _take_address(self, address: str) -> str:
+        """Store the answer to the login that `address` contains. Return what is wrong with it, or an empty string."""
+        try:
+            url = urlsplit(address)
+        except ValueError:
+            return WRONG_ADDRESS
         query = parse_qs(url.query)
         if url.path != _PATH or not query.keys() & {"code", "error"}:
-            return False
+            return WRONG_ADDRESS
+        if _first_value(query, "state") != self._state:
+            return OTHER_LOGIN
         self._query = query
         self._arrived.set()
-        return True
+        return ""
 
     async def _read_lines(self) -> None:
         """Read pasted addresses, because a browser on another machine cannot reach this machine's port."""
         while True:
             await anyio.wait_readable(sys.stdin)
-            line = sys.stdin.readline()
-            if not line or self._accept_address(line.strip()):
+            line = sys.stdin.buffer.readline().decode(errors="replace")
+            if not line:
                 return
-            if line.strip():
-                self._warn(WRONG_ADDRESS)
+            fault = self._take_address(line.strip()) if line.strip() else ""
+            if fault:
+                self._refuse(fault)
 
     async def serve(self, stream: SocketStream) -> None:
         """Answer a request of the browser."""
@@ -104,10 +128,17 @@ class BrowserAnswer:
                 while b"\r\n\r\n" not in request and len(request) < _MAX_REQUEST_BYTES:
                     request += await stream.receive()
                 words = request.split(b"\r\n", 1)[0].decode("ascii", "replace").split(" ")
-                is_answer = len(words) == 3 and words[0] == "GET" and self._accept_address(words[1])
-                text = "You can close this page, and go on in the terminal." if is_answer else "Not found."
-                status = "200 OK" if is_answer else "404 Not Found"
+                is_request = len(words) == 3 and words[0] == "GET"
+                fault = self._take_address(words[1]) if is_request else WRONG_ADDRESS
+                if fault == OTHER_LOGIN:
+                    self._refuse(fault)
+                text = fault or "You can close this page, and go on in the terminal."
+                status = "404 Not Found" if fault else "200 OK"
                 await stream.send(_PAGE.format(status=status, length=len(text), text=text).encode())
+
+
+def _first_value(query: Mapping[str, list[str]], name: str) -> str | None:
+    return query.get(name, [None])[0]
 
 
 async def open_browser(url: str) -> None:
@@ -123,10 +154,12 @@ async def log_in(
     warn: Callable[[str], object],
     limit_s: float,
 ) -> int | None:
-    """Log in to a server with an address, and save the login.
+    """Log in to a server that has an address, and save the login.
 
-    Return the number of the server's tools, or None if the server needs no login. If the user pastes a wrong address,
-    call `warn` with a message. Raises `ConfigError` if the login fails.
+    Return the number of the server's tools, or None if the server needs no login. Raises `ConfigError` if the login
+    fails.
+
+    `warn`: called with a message if an answer is wrong, before the login waits for another one.
     """
     assert settings.login is not None
     try:
@@ -158,7 +191,7 @@ async def _log_in(
 
 
 def _explain(error: BaseException) -> ConfigError:
-    """Return the first error of a group in plain words."""
+    """Convert the error of a login, or the first error of an exception group, to a `ConfigError` in plain words."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, ConfigError):
@@ -166,6 +199,4 @@ def _explain(error: BaseException) -> ConfigError:
     if isinstance(error, OAuthRegistrationError):
         hint = "Set a header with a token instead: docs/mcp.md."
         return ConfigError(f"The server does not let tui-agent register: {clean_line(str(error))}", hint=hint)
-    if str(error).startswith("State parameter mismatch"):
-        return ConfigError("The answer of the browser does not belong to this login. Nothing was saved.")
     return ConfigError(f"The login failed: {clean_line(str(error)) or type(error).__name__}")

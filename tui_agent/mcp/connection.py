@@ -1,7 +1,6 @@
 """The connection to one MCP server through the official SDK; results are converted to this program's types.
 
-Invariant: only this module and the modules that it imports use the SDK, and they are loaded only
-when a server starts.
+Invariant: only this module and the modules that it imports use the SDK, and only when a server starts.
 """
 
 import logging
@@ -24,14 +23,14 @@ from pydantic import ValidationError
 from tui_agent import __version__
 from tui_agent.errors import ConfigError, LoginNeeded, ToolError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.mcp.elicitation import Elicitation
-from tui_agent.mcp.list_check import ListCheck
+from tui_agent.mcp.content.elicitation import Elicitation
+from tui_agent.mcp.content.list_check import ListCheck
+from tui_agent.mcp.content.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text, describe_fault
+from tui_agent.mcp.content.prompts import RemotePrompt
+from tui_agent.mcp.content.resources import MAX_RESOURCES, RemoteResources, TemplateSlot, can_be_typed
+from tui_agent.mcp.content.results import as_resource, as_tool_result
+from tui_agent.mcp.content.schema_repair import repair_schema
 from tui_agent.mcp.login import UNAUTHORIZED, ServerLogin
-from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text, describe_fault
-from tui_agent.mcp.prompts import RemotePrompt
-from tui_agent.mcp.resources import MAX_RESOURCES, RemoteResources, TemplateSlot, can_be_typed
-from tui_agent.mcp.results import as_resource, as_tool_result
-from tui_agent.mcp.schema_repair import repair_schema
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import CallServices, RemoteTool, digest_tool
 from tui_agent.mcp.stdio_transport import END_GRACE_S, StdioTransport
@@ -54,17 +53,14 @@ _CHANGES: Mapping[type[object], str] = {
 
 
 class ServerGone(Exception):
-    """Raised if the server ended or cannot be reached.
-
-    The message gives the reason; text from the server is cleaned.
-    """
+    """Raised if the server ended or cannot be reached; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
     """An open connection to a server.
 
-    The event `ended` is set when the server's process ends, or when the server refuses the login.
+    `ended`: set when the server's process ends, or when the server refuses the login.
     """
 
     client: Client
@@ -82,9 +78,8 @@ class Connection:
         return "" if info is None else clean_line(info.version, 40)
 
     async def list_tools(self) -> tuple[RemoteTool, ...]:
-        """Return up to `MAX_TOOLS` tools that the server offers. If tools have the same name, only the first is
-        returned.
-        """
+        """Return up to `MAX_TOOLS` tools that the server offers. Of several tools with the same name, only the first is
+        returned."""
         if self.client.server_capabilities.tools is None:
             return ()
         self.lists.begin("tools")
@@ -107,7 +102,7 @@ class Connection:
     async def call_tool(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
         """Call a tool. Raises `ToolError` with a message for the model if the call fails.
 
-        If this task is cancelled, the server is informed.
+        If the call is cancelled, the server is told so.
         """
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
@@ -206,24 +201,25 @@ async def _pages(fetch: Callable[..., Awaitable[PageT]]) -> AsyncIterator[PageT]
 
 @contextmanager
 def _naming_faults(connection: Connection, limit_s: float | None = None) -> Iterator[None]:
-    """Turn the errors of a request into a `ToolError` that says what went wrong.
+    """Convert the errors that a request raises inside the `with` block to a `ToolError` that says what went wrong.
 
-    `limit_s` is the time limit that the caller has set. If `limit_s` is None, the server's time limit applies.
+    `limit_s`: time limit that the caller has set; None for the server's own limit.
     """
+    server = f"The MCP server {connection.settings.name}"
     try:
         yield
     except TimeoutError as error:
         limit = limit_s or connection.settings.timeout
-        raise ToolError(f"The server did not answer within {format_time_limit(limit)}.") from error
+        raise ToolError(f"{server} did not answer within {format_time_limit(limit)}.") from error
     except MCPError as error:
         if connection.login is not None and connection.login.refused.is_set():
-            raise ToolError(f"The MCP server {LoginNeeded(connection.settings.name)}") from error
+            raise ToolError(f"{server} {LoginNeeded(connection.settings.name)}") from error
         if connection.ended is not None and connection.ended.is_set():
             fault = connection.pipes.fault if connection.pipes is not None else ""
-            raise ToolError(f"The server was stopped: {fault}." if fault else "The server ended.") from error
-        raise ToolError(f"The server refused: {clean_line(error.error.message, 500)}") from error
+            raise ToolError(f"{server} was stopped: {fault}." if fault else f"{server} ended.") from error
+        raise ToolError(f"{server} refused: {clean_line(error.error.message, 500)}") from error
     except (ValidationError, RuntimeError, ValueError) as error:
-        raise ToolError(f"The server sent an answer that is not valid: {describe_fault(error)}") from error
+        raise ToolError(f"{server} sent an answer that is not valid: {describe_fault(error)}") from error
 
 
 def _as_remote_prompt(prompt: types.Prompt) -> RemotePrompt:
@@ -254,9 +250,11 @@ async def connect(
 ) -> AsyncIterator[Connection]:
     """Start a server or connect to its address, and yield the connection.
 
-    `on_change` is called with the name of a changed list: `tools`, `prompts` or `resources`. `login` replaces the saved
-    login of a server with an address. Raises `EnvironmentFault` if the program cannot be started, and `LoginNeeded` if
-    the server refuses the login. If the connection fails, raises the SDK's errors.
+    `on_change`: called with the name of a changed list: `tools`, `prompts` or `resources`.
+    `login`: login to use instead of the saved one, for a server that has an address.
+
+    Raises `EnvironmentFault` if the program cannot be started, and `LoginNeeded` if the server refuses the login. If
+    the connection fails, raises the SDK's errors.
     """
     elicitation, lists = Elicitation(settings.name), ListCheck()
     if settings.url:
@@ -377,7 +375,7 @@ async def _list_roots(root: str, context: ClientRequestContext) -> types.ListRoo
 
 
 async def _subscribe_to_changes(client: Client) -> None:
-    """Subscribe to changes of lists on a server of the newer protocol. The client's message handler gets the changes."""
+    """Subscribe to changes of lists on a server of the newer protocol."""
     can = client.server_capabilities
     tools = can.tools is not None and bool(can.tools.list_changed)
     prompts = can.prompts is not None and bool(can.prompts.list_changed)

@@ -1,18 +1,19 @@
 """The OAuth login of one MCP server through the SDK: saved tokens, their refresh, and the login itself.
 
-Invariant: without `ask_user`, a saved login is used and refreshed, but no new login starts. OAuth requests go to https
-addresses only, or to this machine if the MCP server is on it.
+Invariant: without `ask_user`, a saved login is used and refreshed, but no new login starts. OAuth requests go only to
+https addresses, or to this machine if the MCP server is on it.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import TypeAlias
-from urllib.parse import SplitResult, urlsplit
+from collections.abc import AsyncGenerator, Awaitable
+from typing import Protocol
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import anyio
 import httpx2
 from anyio import to_thread
-from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.client.auth.oauth2 import OAuthContext
+from mcp.client.auth.utils import validate_authorization_response_iss
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -25,11 +26,19 @@ from pydantic import BaseModel, ValidationError
 
 from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.errors import ConfigError
+from tui_agent.mcp.content.outside_text import clean_line
 
-AskUser: TypeAlias = Callable[[str], Awaitable[AuthorizationCodeResult]]
-"""Function that shows the address of the login to the user, and returns the answer that the browser brings back."""
-UNAUTHORIZED = 401
+BAD_REQUEST, UNAUTHORIZED = 400, 401
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class AskUser(Protocol):
+    """Function that shows the address of the login to the user, and returns the answer that the browser brings back.
+
+    `fault`: what is wrong with the last answer, if the user is asked again.
+    """
+
+    def __call__(self, url: str, fault: str = "") -> Awaitable[AuthorizationCodeResult]: ...
 
 
 class SavedLogin(BaseModel):
@@ -43,8 +52,15 @@ class SavedLogin(BaseModel):
     """Time at which the token expires, in seconds since 1970; None if this is unknown."""
 
 
+class OAuthError(BaseModel):
+    """The answer of an authorization server that refuses a request."""
+
+    error: str
+    error_description: str = ""
+
+
 class ServerLogin(httpx2.Auth):
-    """Adds the saved token to each request. With `ask_user`, runs a new login and saves the new token."""
+    """Adds the saved token to each request; with `ask_user`, runs a new login and saves the new token."""
 
     def __init__(self, file: LoginFile, redirect_uri: str = "", ask_user: AskUser | None = None) -> None:
         self.refused = anyio.Event()
@@ -84,6 +100,10 @@ class ServerLogin(httpx2.Auth):
                     if sent is not request:
                         self._require_safe(str(sent.url))
                     response = yield sent
+                    while self._ask_user is not None and (reason := await _refused_code(sent, response)):
+                        answer = await self._wait(f"The server refused the code: {reason}.")
+                        sent = _with_code(sent, answer.code)
+                        response = yield sent
                     if sent is request:
                         status = response.status_code
                         if self._ask_user is None:
@@ -104,19 +124,19 @@ class ServerLogin(httpx2.Auth):
             self.refused.set()
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the token in use. Called by the SDK."""
+        """Return the token in use, for the SDK."""
         return self._provider.context.current_tokens
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return this client's registration. Called by the SDK."""
+        """Return this client's registration, for the SDK."""
         return self._client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep a registration until it can be saved together with a token. Called by the SDK."""
+        """Keep this client's registration, which the SDK has obtained, until it can be saved together with a token."""
         self._client = client_info
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Save a token and the data for its refresh. Called by the SDK."""
+        """Save a token from the SDK and the data for its refresh."""
         context = self._provider.context
         login = SavedLogin(
             tokens=tokens,
@@ -129,7 +149,7 @@ class ServerLogin(httpx2.Auth):
         self.is_saved = True
 
     async def _load(self) -> None:
-        """Load the saved login. A login that another version saved in another format is ignored."""
+        """Load the saved login. A login that was saved in the format of another version is ignored."""
         self._is_loaded = True
         context = self._provider.context
         try:
@@ -150,15 +170,50 @@ class ServerLogin(httpx2.Auth):
             raise ConfigError("The authorization server does not support PKCE with S256.")
         self._url = url
 
-    async def _wait(self) -> AuthorizationCodeResult:
+    async def _wait(self, fault: str = "") -> AuthorizationCodeResult:
+        """Ask the user until the answer comes from the login's authorization server."""
         assert self._ask_user is not None
-        return await self._ask_user(self._url)
+        while True:
+            answer = await self._ask_user(self._url, fault)
+            try:
+                validate_authorization_response_iss(answer.iss, self._provider.context.oauth_metadata)
+            except OAuthFlowError:
+                fault = "The answer of the browser names another authorization server."
+            else:
+                return answer
 
     def _require_safe(self, url: str) -> None:
         address = urlsplit(url)
         if address.scheme == "https" or (_is_local(address) and _is_local(urlsplit(self._file.url))):
             return
         raise ConfigError(f"The server's login uses an address that is not https: {url.partition('?')[0]}.")
+
+
+async def _refused_code(request: httpx2.Request, response: httpx2.Response) -> str:
+    """Return why the authorization server refuses the code that a request exchanges for a token; else an empty string."""
+    if response.status_code != BAD_REQUEST or ("grant_type", "authorization_code") not in _form_fields(
+        request
+    ):
+        return ""
+    try:
+        error = OAuthError.model_validate_json(await response.aread())
+    except ValidationError:
+        return ""
+    if error.error != "invalid_grant":
+        return ""
+    return clean_line(error.error_description or error.error).rstrip(".")
+
+
+def _with_code(request: httpx2.Request, code: str) -> httpx2.Request:
+    """Return a request that exchanges another code."""
+    fields = {**dict(_form_fields(request)), "code": code}
+    headers = {name: value for name, value in request.headers.items() if name != "content-length"}
+    return httpx2.Request(request.method, request.url, data=fields, headers=headers)
+
+
+def _form_fields(request: httpx2.Request) -> list[tuple[str, str]]:
+    is_form = request.headers.get("content-type") == "application/x-www-form-urlencoded"
+    return parse_qsl(request.content.decode()) if is_form else []
 
 
 def _is_usable(context: OAuthContext) -> bool:

@@ -1,6 +1,6 @@
 """The supervisor of one MCP server: starts it, lists its tools, and restarts it a few times if it ends.
 
-Invariant: every failure of the server becomes a message that says what happened. No error leaves `run`.
+Invariant: every failure of the server becomes a message, and no error leaves `run`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,14 +12,15 @@ from anyio import to_thread
 from pydantic import ValidationError
 
 from tui_agent.errors import ConfigError, EnvironmentFault, LoginNeeded, ToolError, TuiAgentError
-from tui_agent.mcp.outside_text import clean_line, describe_fault
-from tui_agent.mcp.prompts import RemotePrompt
-from tui_agent.mcp.resources import MAX_OFFERED, ResourceList, find_matches, open_slots
+from tui_agent.mcp.content.outside_text import clean_line, describe_fault
+from tui_agent.mcp.content.prompts import RemotePrompt
+from tui_agent.mcp.content.resources import MAX_OFFERED, ResourceList, find_matches, open_slots
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import CallServices, RemoteTool
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ResourceContent, ToolResult
 from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.plugin import RESTARTS
 from tui_agent.units import format_time_limit
 
 if TYPE_CHECKING:
@@ -28,21 +29,22 @@ if TYPE_CHECKING:
 START_LIMIT_S = 30.0
 """Maximum seconds for a server to start and list its tools."""
 RESTART_DELAYS_S = (1.0, 4.0, 15.0)
-"""Seconds before each restart of a server that ended. If the server ends after the last restart, it stays off."""
+"""Seconds to wait before the first, second and third restart of a server that ended. After that, the server stays off.
+"""
 STEADY_S = 60.0
 """Minimum run time of a server, in seconds, before its restarts are counted from zero again."""
 LOGIN_CHECK_S = 2.0
 """Interval between checks for a login by the user, in seconds."""
 CHANGE_PAUSE_S = 0.3
-"""Wait after a server changed its lists, in seconds. Without the wait, a server could flood the session with changes.
-"""
+"""Seconds to wait after a server changed its lists. Without the wait, a server could flood the session."""
 OFF = ". The server is off for the rest of this session."
-"""The end of the error message for a server that is not started again."""
+"""The last sentence of a server's error message if the server is not started again."""
 SDK_MODULE = "tui_agent.mcp.connection"
 
 
 class ServerRunner:
-    """Runs one server. `on_change` is called when its tools or its fault changed."""
+    """Runs one server. `on_change` is called when the tools of the server, or the reason why it cannot be used,
+    changed."""
 
     def __init__(
         self,
@@ -56,14 +58,15 @@ class ServerRunner:
         self.tools: tuple[RemoteTool, ...] = ()
         self.prompts: tuple[RemotePrompt, ...] = ()
         self.revealed: frozenset[str] = frozenset()
-        """The names of tools that a search found. Used only if the server has too many tools to list all of them."""
+        """The names of tools that a search found, if the server has too many tools to list all of them."""
         self.left_out: tuple[str, ...] = ()
         """A sentence for each tool and prompt that is not offered, because the server describes it wrongly."""
         self.version = ""
         self.fault = ""
         """The reason why the server cannot be used now; empty while it starts or runs."""
         self.start_began: float | None = None
-        """Start time of the newest start, on the event loop's clock; None before the first start."""
+        """Time at which the newest start of the server began, on the event loop's clock; None before the first start.
+        """
         self.start_seconds: float | None = None
         """Seconds that the newest complete start took; None if the server was never ready."""
         self.settled = anyio.Event()
@@ -81,7 +84,7 @@ class ServerRunner:
         self._start: anyio.CancelScope | None = None
         """The cancel scope of an attempt to start the server; None while the server runs."""
         self._ready = anyio.Event()
-        """Set if calls need not wait: the server is running or stays off."""
+        """Set if calls do not need to wait: the server either runs, or cannot be used now."""
 
     def close(self) -> None:
         """End the server for good."""
@@ -110,7 +113,7 @@ class ServerRunner:
                 self._give_up(fault)
                 break
             self._begin_waiting()
-            self._set_fault(f"{fault}. The server is started again.")
+            self._set_fault(f"{fault}.{RESTARTS}")
             self.settled.set()
             with anyio.move_on_after(self._delays[attempt]):
                 await self._news.wait()
@@ -135,7 +138,7 @@ class ServerRunner:
         self._begin_waiting()
 
     def _begin_waiting(self) -> None:
-        """Let new calls wait from now on. Calls that are already waiting still wait for the earlier event."""
+        """Make new calls wait until the server is ready again."""
         if self._ready.is_set():
             self._ready = anyio.Event()
 
@@ -149,7 +152,7 @@ class ServerRunner:
             self._on_change()
 
     async def _serve(self) -> tuple[str, bool]:
-        """Run the server until it ends. Return the reason, and True if a restart would not help."""
+        """Run the server until it ends; return (reason for its end, True if a restart would not help)."""
         self._needs_login = False
         try:
             with anyio.CancelScope() as start:
@@ -184,7 +187,7 @@ class ServerRunner:
         return "it ended", False
 
     async def _follow(self, connection: "Connection") -> None:
-        """List tools and prompts again whenever they change. Return when the server ends or the session closes."""
+        """List tools and prompts again whenever they change, until the server ends or the session closes."""
         async with anyio.create_task_group() as group:
             if connection.ended is not None:
                 group.start_soon(self._wake_at_end, connection.ended)
@@ -222,7 +225,7 @@ class ServerRunner:
         return (self.tools, self.prompts, self.left_out) != before
 
     def go_on_without(self, reason: str) -> None:
-        """Set the reason why the session begins without the server. The server can still become ready later."""
+        """Set the reason why the session begins without the server. The server can become ready later."""
         self._set_fault(reason)
 
     def reveal(self, names: Iterable[str]) -> None:
@@ -290,7 +293,10 @@ class ServerRunner:
 
 
 async def _list_prompts(connection: "Connection") -> tuple[tuple[RemotePrompt, ...], tuple[str, ...]]:
-    """Return the server's prompts, and a sentence for each tool or prompt that is left out because of a fault."""
+    """Return the server's prompts, and a sentence for each tool or prompt that is left out because of a fault.
+
+    If the prompts cannot be listed, return no prompts and a sentence that says why.
+    """
     try:
         return await connection.list_prompts(), connection.left_out
     except ToolError as error:

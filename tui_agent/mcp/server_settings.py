@@ -1,4 +1,4 @@
-"""The settings of one MCP server. The configuration passes them to the client."""
+"""The settings of one MCP server, from the configuration."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -9,10 +9,10 @@ from tui_agent.fast_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """An MCP server: a program to start (`command`), or an address (`url`). Variables are already expanded.
+    """An MCP server: a program to start (`command`), or an address (`url`), with variables expanded.
 
-    `timeout` is the time limit of the start and of each call, in seconds. `source` is the file that configures the
-    server.
+    `timeout`: time limit of the start and of each call, in seconds.
+    `source`: the file that configures the server.
     """
 
     name: str

@@ -24,7 +24,7 @@ from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 class RemoteTool:
     """A tool as its server describes it, with a repaired `schema`.
 
-    `original_names` maps renamed arguments to the server's names.
+    `original_names`: maps renamed arguments to the server's names.
     """
 
     name: str
@@ -33,10 +33,8 @@ class RemoteTool:
     original_names: Mapping[str, str] = field(default_factory=dict)
     read_only: bool = False
     digest: str = ""
-    """Digest of the fields above as the server sent them.
-
-    With this digest, a user's rule can apply to exactly this description.
-    """
+    """Digest of the server's description of the tool. A user's rule can contain the digest, and then no longer allows
+    the tool if the description changes."""
 
 
 def digest_tool(*parts: object) -> str:
@@ -46,7 +44,11 @@ def digest_tool(*parts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallServices:
-    """Services for one call. `progress` shows live output. `ask` asks the user; it is None if nobody can answer."""
+    """Services for one call.
+
+    `progress`: shows live output.
+    `ask`: asks the user; None if nobody can answer.
+    """
 
     progress: Callable[[str], None]
     blobs: Blobs
@@ -63,7 +65,7 @@ Raises `ToolError` if the call fails.
 class ServerTool:
     """A tool that runs in an MCP server.
 
-    The model sees the server's name in front of the server's description of the tool.
+    The description starts with the server's name.
     """
 
     def __init__(

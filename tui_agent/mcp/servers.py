@@ -1,6 +1,6 @@
 """All MCP servers of a session, run at the same time, and the tools and commands that they offer to the engine.
 
-Invariant: `offers` returns one consistent state. Whenever the state changes, `on_change` is called.
+Invariant: `offers` returns one consistent state, and `on_change` is called whenever it changes.
 """
 
 import math
@@ -14,8 +14,8 @@ from anyio import to_thread
 
 from tui_agent.errors import ToolError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.mcp.prompts import PromptCommand
-from tui_agent.mcp.resources import MAX_OFFERED
+from tui_agent.mcp.content.prompts import PromptCommand
+from tui_agent.mcp.content.resources import MAX_OFFERED
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import RemoteTool, ServerTool
@@ -28,19 +28,19 @@ from tui_agent.protocol.events.plugin import MCP_OWNER, NOT_ANSWERED, RESOURCES,
 
 CLOSE_LIMIT_S = 3.0
 STARTS_PER_CORE = 2
-"""Number of servers that start at the same time, for each processor core. A higher number would slow the first request.
-"""
+"""Number of servers that start at the same time, for each processor core; more would slow the first request."""
 START_PAUSE_S = 1.0
-"""Maximum time that a starting server delays the start of the next server, in seconds."""
+"""Maximum time, in seconds, that a server's start delays the starts of the servers after it."""
 COMPLETION_LIMIT_S = 1.0
 """Time limit for all servers to complete a mention, in seconds."""
 ALONE_S = 5.0
-"""Minimum wait of a run for a server while no other server is ready, in seconds."""
+"""Minimum time that a run waits for a server if no other server is ready, in seconds."""
 LOOK_S = 0.2
-"""Interval between checks for other servers that are ready, in seconds."""
+"""Interval, in seconds, at which a run that waits for a server checks if any other server is ready."""
 READ_RESOURCE = "read_resource"
 TOOL_WAIT_S = 30.0
-"""Maximum wait of a call for its server, in seconds. Applies to calls that waited for approval in an earlier run."""
+"""Maximum number of seconds that a call waits for its server, if the call already waited for approval in an earlier
+run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class ServerOffers:
 
 
 class McpServers:
-    """The servers of a session. `run` starts them; the session does not wait until they are ready."""
+    """The servers of a session, started by `run`; the session does not wait until they are ready."""
 
     def __init__(
         self, settings: Sequence[ServerSettings], opener: ProcessOpener, root: str, times: StartTimes
@@ -63,11 +63,11 @@ class McpServers:
         self._runners = [ServerRunner(each, opener, root, lambda: self.on_change()) for each in settings]
         self._times = times
         self._reported: dict[str, tuple[PluginLoaded | PluginFailed, tuple[RemoteTool, ...]]] = {}
-        """Maps a server's name to the newest event about the server, and to its tools at the time of that event."""
+        """For each server: name → (newest event about the server, the server's tools at that time)."""
         self._ended = anyio.Event()
         self._is_running = False
         self._progress_at = 0.0
-        """Time when the last server started or was ready, on the event loop's clock."""
+        """Newest time, on the event loop's clock, at which the start of any server began, succeeded or failed."""
 
     @property
     def is_any(self) -> bool:
@@ -95,11 +95,10 @@ class McpServers:
             await to_thread.run_sync(self._times.save, runner.settings, runner.start_seconds)
 
     async def wait_until_settled(self, prompt: str) -> None:
-        """Wait until each server is ready, failed to start, or took longer than its `StartTimes.patience`.
+        """Wait until each server is ready, has failed to start, or has used up its waiting time.
 
-        While no server is ready, the wait is at least `ALONE_S`. A run waits longer for a server that the prompt names.
-        When another server starts or gets ready, a server's waiting time begins again, because all servers share the
-        processor.
+        The waiting time is `StartTimes.patience`, but at least `ALONE_S` while no server is ready. The waiting time
+        begins again when another server starts or is ready: all servers share the processor.
         """
         with anyio.move_on_after(MAX_PATIENCE_S):
             async with anyio.create_task_group() as group:
@@ -131,10 +130,8 @@ class McpServers:
                 await runner.wait_until_ready()
 
     def explain_absence(self, tool: str) -> str:
-        """Return the reason why the server of a tool cannot be used now.
-
-        Empty if the server can be used, or if no server has such a tool.
-        """
+        """Return the reason why the server of a tool cannot be used now. Empty if it can be used, or if the tool has no
+        server."""
         runner = self._runner_of(tool)
         return "" if runner is None else runner.explain_absence()
 
@@ -152,7 +149,7 @@ class McpServers:
         return await next(each for each in self._runners if each.settings.name == server).read_resource(uri)
 
     async def complete_mention(self, query: str) -> Sequence[str]:
-        """Return the mentions of resources that match the typed text. Servers that answer too late are left out."""
+        """Return the mentions of resources that match the typed text, from servers that answer in time."""
         mentions: list[str] = []
 
         async def ask(runner: ServerRunner) -> None:
@@ -201,17 +198,15 @@ class McpServers:
 
 
 async def _hold_place(places: anyio.Semaphore, runner: ServerRunner) -> None:
-    """Release the server's place in `places` when the server has started or is too slow."""
+    """Release the semaphore `places` when the server has started or failed, but after `START_PAUSE_S` seconds at the
+    latest."""
     with anyio.move_on_after(START_PAUSE_S):
         await runner.settled.wait()
     places.release()
 
 
 def _tools_of(runner: ServerRunner) -> list[Tool[Any]]:
-    """Return a server's tools.
-
-    If there are too many tools to list, return a search tool, followed by the tools that it found.
-    """
+    """Return a server's tools. If there are too many, return a search tool and the tools found so far."""
     server = runner.settings.name
     names = name_tools(server, runner.tools)
     is_large = is_too_large(runner.tools)

@@ -1,7 +1,7 @@
-"""The times that MCP servers took to start.
+"""The times that MCP servers took to start. A run without a user decides by these times how long to wait for each
+server.
 
-A run without a user uses these times to decide how long it waits for each server.
-Invariant: the times are only a cache. Each server has a small file, and the files can be deleted at any time.
+Invariant: the times are only a cache; the files can be deleted at any time.
 """
 
 import hashlib
@@ -12,14 +12,15 @@ from pathlib import Path
 from tui_agent.mcp.server_settings import ServerSettings
 
 PATIENCE_S = 2.0
-"""Minimum wait of a run for a server, in seconds. Does not apply if the server was late the last time."""
+"""Minimum time that a run waits for a server, in seconds. Does not apply to a server that was not ready in time in the
+last run."""
 MAX_PATIENCE_S = 10.0
 SPREAD = 3.0
-"""Wait of a run for a server, as a multiple of the duration of the server's last start."""
+"""A run waits for a server this many times as long as the server's last start took."""
 
 
 class StartTimes:
-    """The start times in a folder. If a server's arguments or address change, it counts as a new server."""
+    """The start times in a folder. A server with other arguments or another address counts as a new server."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -27,8 +28,8 @@ class StartTimes:
     def patience(self, settings: ServerSettings, prompt: str) -> float:
         """Return how many seconds a run waits for the server. Blocking.
 
-        Return `MAX_PATIENCE_S` if the prompt names the server. Otherwise, return 0 if the server's last start took too
-        long.
+        The result is `MAX_PATIENCE_S` if the prompt names the server. Otherwise, if the server's last start took too
+        long, the result is 0.
         """
         if re.search(rf"\b{re.escape(settings.name)}\b", prompt, re.IGNORECASE):
             return MAX_PATIENCE_S

@@ -1,7 +1,7 @@
 """The transport to a server that runs as a program: one JSON message on each line of its pipes.
 
 Invariant: no output of a server raises an error here or makes memory grow without limit. A line that is not a message
-is skipped. Too many skipped lines, or a line that is too long, end the connection with a reason.
+is skipped. If too many lines are skipped, or a line is too long, the connection ends with a reason.
 """
 
 from collections.abc import AsyncIterator
@@ -13,13 +13,13 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from tui_agent.errors import EnvironmentFault
-from tui_agent.mcp.outside_text import clean_line
+from tui_agent.mcp.content.outside_text import clean_line
 from tui_agent.ports.environment import PipedProcess
 from tui_agent.units import format_bytes
 
 MAX_LINE_BYTES = 16_000_000
 MAX_SKIPPED_BYTES = 1_000_000
-"""Maximum bytes of lines that are not messages, such as log lines. If a server writes more, the connection ends."""
+"""Maximum bytes of lines that are not messages, such as log lines; then the connection ends."""
 END_GRACE_S = 1.0
 """Seconds for a server to end after its input is closed."""
 _ERROR_TAIL_BYTES = 4_000
@@ -30,7 +30,7 @@ Incoming = SessionMessage | Exception
 class StdioTransport:
     """The pipes of one server as streams of messages.
 
-    The event `ended` is set when the server closes its output or input.
+    `ended`: set when the server closes its output or input.
     """
 
     def __init__(self, process: PipedProcess) -> None:
@@ -40,7 +40,7 @@ class StdioTransport:
         self._sample = b""
         self.ended = anyio.Event()
         self.fault = ""
-        """The reason why the connection ended; empty if the server ended."""
+        """The reason why this program ended the connection; empty if the server ended it."""
 
     def describe_end(self, exit_code: int | None) -> str:
         """Return the reason why the server ended, with the last line that it wrote to standard error."""
@@ -53,7 +53,7 @@ class StdioTransport:
     async def open(
         self,
     ) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]]:
-        """Yield the streams from and to the server. The caller must end the process."""
+        """Yield the streams from and to the server; the caller must end the process."""
         incoming_end, incoming = anyio.create_memory_object_stream[Incoming](0)
         outgoing, outgoing_end = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as group:

@@ -19,7 +19,7 @@ ToolT = TypeVar("ToolT", bound=_Tool)
 
 
 def name_tools(server: str, tools: Iterable[ToolT]) -> dict[str, ToolT]:
-    """Return a server's tools by the names that the model sees."""
+    """Return a `dict` that maps the names that the model sees to the tools of the server."""
     names = dict[str, ToolT]()
     for tool in tools:
         names[tool_name(server, tool.name, names)] = tool
@@ -27,11 +27,10 @@ def name_tools(server: str, tools: Iterable[ToolT]) -> dict[str, ToolT]:
 
 
 def tool_name(server: str, tool: str, taken: Collection[str] = ()) -> str:
-    """Return the model's name for a server's tool. It has at most 64 letters, digits, `_` and `-`, and is not in
-    `taken`.
+    """Return the model's name for a server's tool: at most 64 letters, digits, `_` and `-`, and not in `taken`.
 
-    If the name is too long or taken, it ends with a digest of the full name. Each `_` in the server's name becomes `-`,
-    so that a rule for one server never matches the tools of another server.
+    A name that is too long or taken ends with a digest of the full name. Each `_` in the server's name becomes `-`, so
+    a rule for one server never matches another server.
     """
     name = f"mcp_{_ODD.sub('-', server).replace('_', '-')}_{_ODD.sub('_', tool)}"
     if len(name) <= MAX_CHARS and name not in taken:

@@ -15,9 +15,7 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_LISTED_TOOLS = 30
 MAX_LISTED_BYTES = 8_000
-"""Maximum total size of a server's tool descriptions and schemas, in bytes, if all tools are listed.
-
-Above this size, the model gets a tool that searches the server's tools.
+"""Maximum size of all descriptions and schemas of a server's tools, in bytes; above it, the model gets a search tool.
 """
 MAX_FOUND = 10
 SEARCH = "search_tools"
@@ -33,7 +31,7 @@ class SearchArguments(BaseModel):
 class ToolSearch:
     """A tool that searches the tools of one server.
 
-    `reveal` is called with the results, to include them in later requests.
+    `reveal`: called with the results, to include them in later requests.
     """
 
     def __init__(
@@ -81,10 +79,8 @@ class ToolSearch:
 
 
 def find_tools(query: str, tools: Mapping[str, RemoteTool]) -> Sequence[str]:
-    """Return the names of the `MAX_FOUND` tools that match most words of the query.
-
-    Words in a tool's name count three times.
-    """
+    """Return the names of the tools that fit the query best, at most `MAX_FOUND`. Words of the query in a tool's name
+    count three times as much as words in its description."""
     words = set(_WORD.findall(query.lower()))
     scores: dict[str, int] = {}
     for name, tool in tools.items():

@@ -16,7 +16,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tui_agent import __version__
-from tui_agent.errors import TuiAgentError, UsageError
+from tui_agent.errors import TuiAgentError, UsageError, os_errors_as
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -25,11 +25,11 @@ PATH = "/mcp"
 SHUTDOWN_S = 3
 """Time for open requests to end when the HTTP server is stopped, in seconds."""
 ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
-"""Function that becomes a tool. The tool has the function's name, docstring and parameters."""
+"""Function that becomes a tool with the function's name, docstring and parameters."""
 
 
 async def serve_tools(name: str, tools: Sequence[ToolFunction]) -> None:
-    """Serve until standard input ends."""
+    """Serve `tools` as the MCP server `name` over standard input and output, until standard input ends."""
     await _make_server(name, tools).run_stdio_async()
 
 
@@ -40,7 +40,8 @@ async def serve_tools_by_http(
     port: int,
     announce: Callable[[str, str], None],
 ) -> None:
-    """Serve by streamable HTTP until cancelled. `announce` is called with the address and the token.
+    """Serve `tools` as the MCP server `name` by streamable HTTP, until cancelled. `announce` is called with the address
+    and the token.
 
     Raises `UsageError` if the port cannot be used.
     """
@@ -80,12 +81,8 @@ def _make_server(name: str, tools: Sequence[ToolFunction]) -> MCPServer:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    try:
+    with os_errors_as(UsageError, f"Cannot listen on {host}:{port}", hint="Choose another port with --port."):
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        raise UsageError(
-            f"Cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another port with --port."
-        ) from error
 
 
 def _require_token(app: "ASGIApp", token: str) -> "ASGIApp":
@@ -106,7 +103,7 @@ def _require_token(app: "ASGIApp", token: str) -> "ASGIApp":
 
 
 def _with_message(tool: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
-    """Return a function that calls `tool`. It passes the messages of our errors on to the other agent."""
+    """Return a function that calls `tool` and raises this program's errors as errors of the SDK, with their messages."""
 
     @wraps(tool)
     async def run(*args: object, **kwargs: object) -> str:

@@ -1,10 +1,7 @@
 """Assembly of streamed chunks into parts.
 
-We have our own code for this, because common libraries lose or merge tool calls.
-
-Invariant: every streamed call is returned exactly once, in order, with an id that is unique in the session. Arguments
-are returned as `malformed`, and never completed, if they are not a complete JSON object or the length limit cut off the
-call.
+Invariant: every streamed call is returned exactly once, in order, with an id that is unique in the session. If a call's
+arguments are not a complete JSON object, they are returned as `malformed`.
 """
 
 import re
@@ -31,9 +28,8 @@ from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCal
 
 UNNAMED_TOOL = "unnamed_tool"
 _STRUCTURE = re.compile(r"""["{}]|\\.?""", re.DOTALL)
-"""Matches a JSON character that opens or closes a string or an object.
-
-Also matches an escape with the character after it.
+"""Matches a JSON character that opens or closes a string or an object, or a backslash with the character that it
+escapes.
 """
 
 IGNORED_AFTER_FINISH = ("cut", "timeout")
@@ -44,7 +40,7 @@ IGNORED_AFTER_FINISH = ("cut", "timeout")
 class Delta:
     """The content that one chunk adds to the answer, recorded as `model.delta`.
 
-    `block` is the index of the part of the answer, from 0.
+    `block`: index of the part in the answer, from 0.
     """
 
     part: Literal["text", "reasoning", "tool_call"]
@@ -83,7 +79,7 @@ class _Call:
         return "".join(self.pieces)
 
     def is_unfinished(self) -> bool:
-        """Return True if the arguments are certainly not complete yet. Reads each piece once, however often it is called."""
+        """Return True if the arguments are certainly not complete yet."""
         new, start = "".join(self.pieces[self._read :]), int(self._escapes)
         self._escapes = self._escapes and not new
         for match in _STRUCTURE.finditer(new, start):
@@ -99,8 +95,7 @@ class _Call:
 class Assembler:
     """Assembles the chunks of one answer into its parts: texts, reasoning and tool calls.
 
-    `offered` are the names of the tools that the model can call. They are needed to recognise other names of these
-    tools, and calls that a model writes as text.
+    `offered`: names of the tools that the model can call.
     """
 
     def __init__(self, offered: Collection[str] = ()) -> None:
@@ -114,7 +109,7 @@ class Assembler:
         self.fault: ModelFault | None = None
 
     def feed(self, chunk: ModelChunk) -> Delta | None:
-        """Add one chunk. Return the chunk's addition to the answer on the screen; None if there is no addition."""
+        """Add one chunk. Return the piece of the answer to show on the screen, or None if there is nothing to show."""
         match chunk:
             case TextChunk(text):
                 return self._add_text("text", text)
@@ -141,20 +136,25 @@ class Assembler:
         )
 
     @property
+    def size(self) -> int:
+        """The number of characters so far: texts, reasoning, and the names and arguments of calls."""
+        return sum(
+            sum(map(len, block.pieces)) + (len(block.name) if isinstance(block, _Call) else 0)
+            for block in self._blocks
+        )
+
+    @property
     def finish(self) -> FinishReason:
         """The reason why the answer ended, as the provider reported it.
 
-        For an answer with tool calls it is `length` or `tool_calls`, whatever the provider reported.
+        With tool calls, the reason is always `length` or `tool_calls`.
         """
         if any(isinstance(block, _Call) for block in self._blocks):
             return "tool_calls" if self.finished is None or self.finished.reason != "length" else "length"
         return self.finished.reason if self.finished is not None else "stop"
 
     def final_fault(self) -> ModelFault | None:
-        """Return the fault of an ended stream; None if the answer is complete.
-
-        A fault is an error that the provider reported, a stream that was cut, a refusal, or an empty answer.
-        """
+        """Return the fault of an ended stream, or None if the answer is complete."""
         lost_afterwards = (
             self.finished is not None and self.fault is not None and self.fault.kind in IGNORED_AFTER_FINISH
         )
@@ -174,7 +174,7 @@ class Assembler:
         return None
 
     def parts(self, ids: Ids, used: Collection[str] = ()) -> tuple[ModelPart, ...]:
-        """Return the answer's parts in order. A call id that the session has already used (`used`) is replaced."""
+        """Return the answer's parts in order. A call id in `used` (used before in the session) is replaced."""
         taken = set(used)
         out: list[ModelPart] = []
         for block in self._blocks:
@@ -243,11 +243,7 @@ class Assembler:
                 yield self._call_delta(block, block.raw)
 
     def _find_or_add_call(self, chunk: ToolCallChunk) -> _Call:
-        """Return the call that the chunk belongs to; add one if there is none.
-
-        The call is found by the chunk's id, then by the chunk's index. A chunk without an index can continue the last
-        call.
-        """
+        """Return the call that the chunk belongs to; add one if there is none."""
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):
             return known
@@ -267,18 +263,15 @@ class Assembler:
         return elsewhere and bool(chunk.name) and not self._is_summary(call, chunk)
 
     def _continued_call(self, chunk: ToolCallChunk) -> _Call | None:
-        """Return the newest call of the answer, for a piece without an index.
-
-        Return None if the piece names a tool, because the piece then starts a new call.
-        """
+        """Return the call that a piece without an index continues: the newest call of the answer. Return None if the
+        piece names a tool."""
         calls = (block for block in reversed(self._blocks) if isinstance(block, _Call))
         return None if chunk.name else next(calls, None)
 
     def _starts_new_call(self, call: _Call, chunk: ToolCallChunk) -> bool:
-        """Return True if the piece starts another call, although `call` was found by the piece's index or id.
+        """Return True if the piece belongs to a new call, although its index or id points to `call`.
 
-        It starts another call if it has a new id, or if it names a tool after the arguments of `call` are complete.
-        Some servers send a fresh id with every piece. Such a piece continues a call with incomplete arguments.
+        A new id alone is no proof, because some servers send a new id with every piece of a call.
         """
         if self._is_summary(call, chunk):
             return False
@@ -321,7 +314,8 @@ class Assembler:
         )
 
     def _with_text_call(self, out: Sequence[ModelPart], ids: Ids) -> tuple[ModelPart, ...]:
-        """Return the parts. If the answer's text is clearly a tool call, add the call to the parts."""
+        """Return the parts in `out`. If the answer's text clearly is a tool call written as text, that call is added as
+        the last part."""
         is_cut = self.finished is not None and self.finished.reason == "length"
         call = normalisation.text_call(self.text, self._offered) if self._offered and not is_cut else None
         if call is None:

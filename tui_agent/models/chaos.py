@@ -1,7 +1,6 @@
 """Model client that injects seeded faults around another client.
 
-Invariant: the same seed gives the same faults in the same order, and never more than two in a row, so that retries
-succeed.
+Invariant: the same seed gives the same faults, and never more than two in a row, so that retries succeed.
 """
 
 import random
@@ -34,7 +33,7 @@ _IMMEDIATE_FAULTS: dict[ChaosFault, tuple[FaultKind, str]] = {
     "overloaded": ("overloaded", "The provider is overloaded (chaos)."),
     "refused": ("transport", "The connection was refused (chaos)."),
 }
-"""Maps a fault that replaces the whole answer to the (kind, message) of the resulting error."""
+"""Faults that replace the whole answer by an error: fault → (kind, message) of the error."""
 IN_A_ROW = 2
 SHARE = 0.4
 """Fraction of the requests that get a disturbed answer."""

@@ -1,7 +1,7 @@
 """Chat Completions API over HTTP.
 
-Invariant: an answer is complete only with the provider's `finish_reason`. Without it, `[DONE]` or the end of the body
-is treated as a cut stream, and no `FinishChunk` is returned.
+Invariant: an answer is complete only with the provider's `finish_reason`. If the reason is missing, the answer was cut
+off, even after `[DONE]`.
 """
 
 import json
@@ -44,10 +44,8 @@ FINISH_REASONS: dict[str, FinishReason] = {
 }
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Names of the fields for streamed reasoning.
-
-DeepSeek, Qwen, vLLM and SGLang use the first field. OpenRouter, Groq and Ollama use the second field.
-"""
+"""Names of the fields for streamed reasoning: the first is used by DeepSeek, Qwen, vLLM and SGLang, the second by
+OpenRouter, Groq and Ollama."""
 
 
 class ChatCompletionsClient(HttpClient):
@@ -158,7 +156,7 @@ def _parse_call(call: dict[str, Any]) -> ToolCallChunk:
 
 
 def _join_blocks(content: object) -> str:
-    """Return the text of a message's content. A few servers send the content as a list of blocks."""
+    """Return the text of a message's content."""
     if not isinstance(content, list):
         return str(content)
     return "".join(str(block.get("text") or "") for block in content if isinstance(block, dict))

@@ -1,7 +1,7 @@
-"""Conversion of the history to Chat Completions messages, also used for litellm.
+"""Conversion of the history to Chat Completions messages, also for the litellm client.
 
 Invariant: every call is followed by its result. Reasoning is sent back only to the model profile that produced it.
-Images of tool results follow in a user message, because tool messages can contain only text.
+Images of tool results are sent in a user message, because tool messages can contain only text.
 """
 
 import base64
@@ -16,11 +16,19 @@ from pydantic import JsonValue
 from tui_agent.ports.model import ModelRequest, ToolSchema
 from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import (
+    Content,
+    ImageContent,
+    ReasoningPart,
+    TextContent,
+    TextPart,
+    ToolCallPart,
+    text_previews,
+)
 
 CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
-"""An answer, the model profile that it was converted for, and its converted form."""
+"""(answer, model profile for which the answer was converted, converted answer)."""
 SEPARATOR: Final = "\n\n---\n\n"
 """Separator between user messages that are merged into one message, such as the user's words and a mentioned file."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
@@ -29,8 +37,7 @@ IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 class MessageCache:
     """Cache of converted answers. Only answers with calls or reasoning are cached, because their conversion is slow.
 
-    An answer that is no longer sent, for example because it was compacted, stays in the cache for `CACHE_AGE` to 2 ×
-    `CACHE_AGE` further requests.
+    An answer is dropped after no request has contained it for `CACHE_AGE` to 2 × `CACHE_AGE` requests.
     """
 
     def __init__(self) -> None:
@@ -39,7 +46,7 @@ class MessageCache:
         self._requests = 0
 
     def begin(self) -> None:
-        """Count a new request. From time to time, drop the answers that recent requests did not contain."""
+        """Count a new request."""
         self._requests += 1
         if self._requests % CACHE_AGE == 0:
             self._sent, self._older = {}, self._sent
@@ -86,9 +93,9 @@ def messages(request: ModelRequest, memo: MessageCache | None = None) -> list[Js
 
 
 def merge_user_turns(messages: Sequence[JsonMap]) -> list[JsonMap]:
-    """Return the messages with consecutive user messages merged. The given messages are not changed.
+    """Return the messages with consecutive user messages merged into new ones.
 
-    The templates of some models, such as Mistral's, reject two user messages in a row.
+    Some models (Mistral) reject two user messages in a row.
     """
     out: list[JsonMap] = []
     for message in messages:
@@ -133,7 +140,7 @@ def data_url(image: ImageContent, images: Mapping[str, bytes]) -> str | None:
 
 
 def plain_text(content: Sequence[Content], *, mark_images: bool) -> str:
-    """Return the text of the content. With `mark_images`, a note replaces each image."""
+    """Return the text of the content. If `mark_images` is True, a note replaces each image."""
     pieces = []
     for item in content:
         if isinstance(item, TextContent):
@@ -185,7 +192,7 @@ def _text_only(message: AssistantMessage) -> str | None:
 
 
 def _convert_answer(message: AssistantMessage, profile: str) -> JsonMap:
-    text = "".join(text_preview(part.text) for part in message.parts if isinstance(part, TextPart))
+    text = "".join(text_previews(message.parts))
     calls: list[JsonMap] = [
         {
             "id": part.call_id,
@@ -204,10 +211,7 @@ def _convert_answer(message: AssistantMessage, profile: str) -> JsonMap:
 
 
 def _reasoning_fields(message: AssistantMessage) -> JsonMap:
-    """Return an answer's reasoning in the same fields that the server used.
-
-    Other servers ignore fields that they do not know.
-    """
+    """Return an answer's reasoning in the fields in which the server sent it."""
     blocks: list[JsonValue] = []
     texts: dict[str, str] = {}
     details: list[JsonValue] = []
@@ -244,10 +248,9 @@ def has_strict_template(model: str) -> bool:
 
 
 def adapt_to_strict_template(messages: Sequence[JsonMap]) -> list[JsonMap]:
-    """Return copies of the messages for strict chat templates, such as the templates of Mistral's models.
+    """Return copies of the messages for strict chat templates, such as those of Mistral's models.
 
-    An assistant message is inserted between a tool result and a user message, and every call id gets nine letters and
-    digits. The given messages are not changed.
+    An assistant message is inserted between a tool result and a user message, and call ids get nine letters and digits.
     """
     out: list[JsonMap] = []
     for message in messages:

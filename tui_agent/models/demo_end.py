@@ -1,7 +1,7 @@
-"""Endings of a built-in demo: after its last answer, after a refused call, or for an unknown task.
+"""The end of a built-in demo: after the last scripted answer, a refused call, or a task that is not in the script.
 
-Invariant: the ending depends only on the conversation, and every later answer says that the demo has ended. An
-unexpected result that nobody refused is a fault, because it means that the demo is broken.
+Invariant: the ending depends only on the conversation. After the end, every answer says that the demo has ended. If a
+tool result differs from the script although no call was refused, the demo is broken, and the answer is a fault.
 """
 
 from tui_agent.models.script_format import ScriptedAnswer
@@ -25,16 +25,17 @@ _REFUSAL_STARTS = (
 )
 """Beginnings of the results of calls that a person or a policy stopped."""
 _DELEGATE_TOOL = "spawn_subtask"
-"""Name of the tool that starts a subtask. If a call of this tool fails, it counts as refused."""
+"""Name of the tool that starts a subtask. If its call fails, the call counts as refused."""
 
 
 def demo_ending(
     answers: int, index: int, messages: tuple[Message, ...], *, wrong: bool
 ) -> ScriptedAnswer | None:
-    """Return the demo's ending; None if the script continues.
+    """Return the answer that ends the demo, or None if the script continues.
 
-    `answers` is the number of scripted answers. `index` is the index of the next answer. `wrong` is True if the script
-    expected another request.
+    - `answers`: number of scripted answers.
+    - `index`: index of the next answer.
+    - `wrong`: True if the script does not expect this request.
     """
     if _has_ended(messages):
         return _end_answer("")

@@ -1,12 +1,12 @@
 """Resolution of model names and reasoning efforts, and creation of model clients.
 
-Invariant: a name that cannot work (unknown model, missing key, bad address) is refused here, before any request. An
-effort that a provider does not support is rejected, never dropped silently. A client is created from a `ModelInfo`
-alone, so a resumed session uses the same model. Slow imports happen only when a client that needs them is created.
+Invariant: a name that cannot work (unknown model, missing key, bad address), or an effort that the provider does not
+support, raises an error before any request. A client is created from a `ModelInfo` alone, so a resumed session uses the
+same model.
 """
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from tui_agent.models.replay import RecordedAnswers, ReplayClient
 from tui_agent.models.routes import Route, Routes, require_name
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelClient
-from tui_agent.protocol.settings import Effort, ModelInfo
+from tui_agent.protocol.settings import EFFORTS, Effort, ModelInfo
 
 if TYPE_CHECKING:
     from tui_agent.models.script_format import Script
@@ -31,34 +31,36 @@ DEFAULT_MAX_OUTPUT = 16_384
 MAX_OUTPUT_CAP = 32_768
 """Maximum tokens of an answer if the profile sets no limit.
 
-It is kept low because some vendors count reserved output as used.
+Some vendors count this maximum as used, even if the answer is short.
 """
 SHARE_OF_WINDOW = 4
-"""The default output limit is at most the window divided by this number. The rest of the window is left for the input.
+"""The default output limit is at most the window divided by this number, so that enough of the window is left for
+input.
 """
 REPLAY_WINDOW = 200_000
 NO_MODEL = "none"
 """Name of the profile and provider in a session without a model. `ModelInfo.fault` has the reason."""
+NEAREST_EFFORTS: Mapping[Effort, Effort] = {"minimal": "low", "xhigh": "high"}
+"""Maps an effort that not every model has to the effort that is sent instead."""
 _FILE_PREFIXES = ("scripted:", "chaos:")
-"""Prefixes of model names that contain a file path. Any character is allowed in the path."""
+"""Prefixes of model names that contain a file path, with any characters."""
 _MODULES = {
     "openai-chat": ("tui_agent.models.chat_completions", "ChatCompletionsClient"),
     "openai-responses": ("tui_agent.models.responses", "ResponsesClient"),
     "litellm": ("tui_agent.models.litellm_client", "LiteLLMClient"),
 }
-"""Maps the name of a client to its (module, class).
-
-The modules are slow to import, so a module is imported when its first client is created.
-"""
+"""Maps the name of a client to its (module, class). These modules are slow to import."""
 _SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
-"""The (module, class) of the client for scripts. It is imported only when needed: the import of YAML takes 16 ms."""
+"""The (module, class) of the client for scripts. Imported only when needed: the import of YAML takes 16 ms."""
 
 
 class ModelFactory:
     """Resolves model names and creates clients.
 
-    `environ` has the keys. `read_profiles` reads the configured profiles again; `replay_source` reads recorded answers.
-    With `pace_demos`, the built-in demos answer at a speed that people can follow; otherwise they answer at once.
+    - `environ`: environment variables with the keys.
+    - `read_profiles`: function that reads the configured profiles again.
+    - `replay_source`: function that reads recorded answers.
+    - `pace_demos`: True if demos answer at a speed that people can follow.
     """
 
     def __init__(
@@ -89,10 +91,10 @@ class ModelFactory:
         self._plugins[provider] = make
 
     def resolve(self, name: str, base_url: str = "", effort: Effort | None = None) -> ModelInfo:
-        """Return the facts about a model. Raises `ConfigError` if the model cannot work; no request is sent.
+        """Return the facts about a model. Raises `ConfigError` if the model cannot work.
 
-        `name`: a profile, `vendor/model`, a bare model name if `base_url` is given, `scripted:FILE`,
-        `replay:SESSION`, `demo[:NAME]` or `chaos:SEED:NAME`.
+        `name`: a profile, `vendor/model`, a bare model name if `base_url` is given, `scripted:FILE`, `replay:SESSION`,
+        `demo[:NAME]` or `chaos:SEED:NAME`.
         """
         if not name or name == NO_MODEL:
             raise ConfigError("No model is set.", hint=self._routes.hint())
@@ -101,20 +103,26 @@ class ModelFactory:
         local = self._resolve_local(name, base_url, effort)
         if local is not None:
             return local
-        try:
-            route = self._routes.find(name, base_url)
-        except ConfigError:
-            if not self._read_new_profile(name):
-                raise
-            route = self._routes.find(name, base_url)
+        route = self._routes.find(name, base_url)
         chosen_effort = effort if effort is not None else route.profile.reasoning_effort
         info = self._build_info(name, route, base_url, chosen_effort)
         if route.provider not in self._plugins:
             self._routes.key(info, route)
         return info
 
+    def resolve_again(self, name: str, base_url: str = "", effort: Effort | None = None) -> ModelInfo:
+        """Resolve a model after reading its profile `name` again, because the user may have added or changed the
+        profile.
+        """
+        self._read_profile(name)
+        return self.resolve(name, base_url, effort)
+
+    def profile(self, name: str) -> ModelProfile | None:
+        """Return the newest known profile of this name."""
+        return self._profiles.get(name)
+
     def client(self, info: ModelInfo) -> ModelClient:
-        """Create a client for a resolved model. Raises `ConfigError` if its key or file no longer exists."""
+        """Create a client for a resolved model. Raises `ConfigError` if the model's key or file no longer exists."""
         name = info.profile
         if name.startswith("chaos:"):
             seed, inner = _parse_chaos(name)
@@ -149,7 +157,7 @@ class ModelFactory:
         return make_client(endpoint, self._clock)
 
     def no_model(self, fault: str = "") -> ModelInfo:
-        """Return the `ModelInfo` of a session without a model. `fault` is the reason; empty if no model was requested."""
+        """Return the `ModelInfo` of a session without a model. `fault`: the reason; empty if no model was requested."""
         return ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="", fault=fault)
 
     def usable_models(self) -> list[ModelInfo]:
@@ -172,10 +180,7 @@ class ModelFactory:
         return out
 
     def preload(self, info: ModelInfo) -> None:
-        """Import the module of this model's client.
-
-        This is slow for litellm, so call it in a thread after the first screen is drawn.
-        """
+        """Import the module of this model's client. Slow for litellm: call this in a thread."""
         if info.provider in _MODULES:
             module = importlib.import_module(_MODULES[info.provider][0])
             if info.provider == "litellm":
@@ -197,10 +202,7 @@ class ModelFactory:
         return sorted(set(names))
 
     def _resolve_local(self, name: str, base_url: str, effort: Effort | None) -> ModelInfo | None:
-        """Return the description of a model without a provider, e.g. `scripted:FILE`; None for other names.
-
-        A reasoning effort is recorded for such a model, but never sent.
-        """
+        """Return the description of a model without a provider (`scripted:FILE`), or None for other names."""
         if name.startswith("chaos:"):
             seed, inner_name = _parse_chaos(name)
             inner = self.resolve(inner_name, base_url, effort)
@@ -209,7 +211,12 @@ class ModelFactory:
             self._load_recording(name)
             session = name.partition(":")[2]
             return ModelInfo(
-                profile=name, provider="replay", model=session, window=REPLAY_WINDOW, effort=effort
+                profile=name,
+                provider="replay",
+                model=session,
+                window=REPLAY_WINDOW,
+                effort=effort,
+                efforts=(),
             )
         script = self._script_path(name)
         if script is None:
@@ -220,6 +227,7 @@ class ModelFactory:
             provider="scripted",
             model=contents.name or script.stem,
             effort=effort,
+            efforts=(),
             window=contents.window,
             max_output=contents.max_output,
             input_price=contents.input_price,
@@ -240,12 +248,15 @@ class ModelFactory:
         known = ", ".join(self.demos()) or "none"
         raise ConfigError(f"Unknown demo '{demo}'.", hint=f"Available: {known}.")
 
-    def _read_new_profile(self, name: str) -> bool:
-        """Read the profiles of the configuration again; return True if they have the profile `name`."""
-        profile = self._read_profiles().get(name)
-        if profile is not None:
+    def _read_profile(self, name: str) -> None:
+        try:
+            profile = self._read_profiles().get(name)
+        except ConfigError:
+            if name not in self._profiles:
+                raise
+            return  # The file is being edited. A known model stays usable.
+        if profile is not None and profile != self._profiles.get(name):
             self._profiles[name] = profile
-        return profile is not None
 
     def _load_recording(self, name: str) -> RecordedAnswers:
         if self._replay_source is None:
@@ -257,6 +268,7 @@ class ModelFactory:
         map_name = vendor.map_name if vendor else ""
         bare = profile.model.removeprefix(f"{vendor.name}/") if vendor else profile.model
         known = pricing.facts(bare, map_name)
+        efforts = supported_efforts(route.client, bare, map_name)
         window = profile.context_window or known.window
         return ModelInfo(
             profile=name,
@@ -266,7 +278,8 @@ class ModelFactory:
             model=profile.model,
             base_url=self._routes.address(route, base_url),
             effort=effort,
-            effective_effort=provider_effort(route.client, bare, map_name, effort),
+            effective_effort=provider_effort(route.client, bare, efforts, effort),
+            efforts=efforts,
             window=window,
             max_output=profile.max_output or _default_max_output(known.max_output, window),
             input_price=_first_known(profile.input_price, known.input_price),
@@ -288,7 +301,8 @@ def _read_script(script: Path) -> "Script":
 def _default_max_output(known: int, window: int) -> int:
     """Return the output limit in tokens for a model if its profile sets no limit.
 
-    `known` is the model's own limit, and `window` is its context window; 0 means unknown.
+    - `known`: the model's own limit.
+    - `window`: its context window (0: unknown).
     """
     limit = min(known or DEFAULT_MAX_OUTPUT, MAX_OUTPUT_CAP)
     return min(limit, window // SHARE_OF_WINDOW) if window else limit
@@ -305,35 +319,41 @@ def _parse_chaos(name: str) -> tuple[int, str]:
     return int(seed), inner
 
 
-def provider_effort(client: ClientName, model: str, vendor: str, effort: Effort | None) -> str | None:
+def supported_efforts(client: ClientName, model: str, vendor: str) -> tuple[Effort, ...]:
+    """Return the reasoning efforts that can be sent to a model as they are; empty if none can be sent.
+
+    `vendor`: litellm's name of the provider. If the result is not empty, it contains the effort `none`.
+    """
+    if client == "openai-responses":
+        return tuple(effort for effort in EFFORTS if effort != "minimal")
+    known = pricing.facts(model, vendor)
+    if client != "litellm" or (known.known and not known.reasoning):
+        return ()
+    return tuple(
+        effort
+        for effort in EFFORTS
+        if effort not in NEAREST_EFFORTS
+        or pricing.supports(model, vendor, f"{effort}_reasoning_effort") is True
+    )
+
+
+def provider_effort(
+    client: ClientName, model: str, supported: Sequence[Effort], effort: Effort | None
+) -> Effort | None:
     """Return the reasoning effort to send to a provider, or None to send no effort.
 
-    The Responses API gets `low` for `minimal`; a Chat Completions server gets no effort at all. Raises `ConfigError` if
-    the model does not support the effort.
+    Raises `ConfigError` if the model does not support any effort.
     """
-    if effort is None or client in ("scripted", "replay", "chaos"):
+    if effort is None or (effort == "none" and client != "openai-responses"):
         return None
-    if client == "openai-responses":
-        return "low" if effort == "minimal" else effort
-    if effort == "none":
-        return None
+    if supported:
+        return effort if effort in supported else NEAREST_EFFORTS[effort]
     if client == "openai-chat":
         raise ConfigError(
             f"The provider openai-chat cannot send a reasoning effort ('{effort}') to {model}.",
             hint="Remove the reasoning effort, or use the provider openai-responses or litellm.",
         )
-    return _litellm_effort(model, vendor, effort)
-
-
-def _litellm_effort(model: str, vendor: str, effort: Effort) -> str:
-    known = pricing.facts(model, vendor)
-    if known.known and not known.reasoning:
-        raise ConfigError(
-            f"The model {model} does not support a reasoning effort ('{effort}').",
-            hint="Remove the reasoning effort.",
-        )
-    if effort == "xhigh" and pricing.supports(model, vendor, "xhigh_reasoning_effort") is not True:
-        return "high"
-    if effort == "minimal" and pricing.supports(model, vendor, "minimal_reasoning_effort") is not True:
-        return "low"
-    return effort
+    raise ConfigError(
+        f"The model {model} does not support a reasoning effort ('{effort}').",
+        hint="Remove the reasoning effort.",
+    )

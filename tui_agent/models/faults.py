@@ -1,7 +1,7 @@
 """Conversion of a provider's errors (status, body, headers) to one typed fault, and the wait before the next request.
 
-Invariant: `original` has the provider's own message unchanged. Our messages never contain a key. A wait is never
-shorter than the provider asked for. If the provider asks for more than `MAX_WAIT_S`, the request is not retried.
+Invariant: `original` is the provider's own message; our messages never contain a key. A wait is never shorter than the
+provider asked for. If the provider asks for more than `MAX_WAIT_S`, the request is not retried.
 """
 
 import json
@@ -16,8 +16,7 @@ from tui_agent.protocol.events.model import FaultKind
 from tui_agent.units import format_elapsed
 
 MAX_WAIT_S = 60.0
-"""Maximum wait before a request is sent again, in seconds. If the provider asks for a longer wait, the request fails.
-"""
+"""Maximum wait before a request is sent again, in seconds."""
 TRANSIENT: frozenset[FaultKind] = frozenset(
     ("rate_limit", "overloaded", "server_error", "transport", "timeout", "cut", "empty")
 )
@@ -72,10 +71,7 @@ _HINTS: Mapping[FaultKind, str] = {
 
 @cache
 def _overflow_pattern() -> re.Pattern[str]:
-    """Return the pattern of provider messages for a request that does not fit the context window.
-
-    The pattern is compiled at first use, because few sessions need it.
-    """
+    """Return the pattern of provider messages for a request that does not fit the context window."""
     return re.compile(
         "|".join(
             (
@@ -128,8 +124,8 @@ def fault(
 def from_status(status: int, body: str, headers: Mapping[str, str], *, now: float) -> ModelFault:
     """Create the fault of an HTTP error.
 
-    The names in `headers` are in lower case. `now` is the time in seconds since the epoch; dates in `headers` are
-    compared with it.
+    - `headers`: names are in lower case.
+    - `now`: seconds since the epoch, for dates in `headers`.
     """
     message = error_message(body)
     kind = classify_fault(status, f"{message} {body[:ORIGINAL_LIMIT]}")
@@ -168,7 +164,9 @@ def parse_window(kind: FaultKind, text: str) -> int:
 
 
 def classify_fault(status: int, text: str) -> FaultKind:
-    """Classify a failure by its status (0: none) and its text. The text decides if a status has several meanings."""
+    """Return the kind of a failure with this HTTP status (0: none) and text. If the status has several meanings, the
+    text decides.
+    """
     if _overflow_pattern().search(text) and not (status == 429 and _LIMIT.search(text)):
         return "overflow"
     if status in (401, 403) or (status in (0, 400) and _AUTH.search(text)):
@@ -197,9 +195,9 @@ def is_unknown_model(fault: ModelFault) -> bool:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait in seconds that the provider asks for, or None if the provider does not ask for a wait.
+    """Return the wait in seconds that the provider asks for, or None.
 
-    The value is in the header `retry-after-ms`, or in `Retry-After` as seconds or an HTTP date.
+    Reads `retry-after-ms`, or `Retry-After` as seconds or an HTTP date.
     """
     exact = _parse_number(headers.get("retry-after-ms"))
     if exact is not None:

@@ -5,17 +5,20 @@ exception leaves this module.
 """
 
 import json
+import re
 import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
+from urllib.parse import urlsplit
 
 import anyio
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
+from tui_agent.config.settings.providers import find_by_host
 from tui_agent.models import faults
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.lean_httpx import httpx
@@ -52,10 +55,7 @@ class Dialect(Protocol):
 
 
 class _EncodedRequest:
-    """A request encoded as JSON in pieces.
-
-    Each piece is freed once it is sent, so that a long history is not in memory twice.
-    """
+    """A request encoded as JSON in pieces. A piece is freed once it is sent, to save memory."""
 
     def __init__(self, route: str, body: JsonMap, dialect: Dialect) -> None:
         self.route = route
@@ -69,10 +69,7 @@ class _EncodedRequest:
 
 
 def encode_body(body: JsonMap) -> Iterator[bytes]:
-    """Encode a request's body as JSON in pieces of about `CHUNK_BYTES` bytes.
-
-    The whole text is never in memory. Lone surrogates, for example from a tool's output, become question marks.
-    """
+    """Encode a request's body as JSON in pieces of about `CHUNK_BYTES` bytes. The whole text is never in memory."""
     buffer = bytearray(b"{")
     for index, (name, value) in enumerate(body.items()):
         buffer += (b"," if index else b"") + _encode_json(name) + b":"
@@ -98,7 +95,10 @@ def _encode_json(value: JsonValue) -> bytes:
 
 
 def json_object(data: bytes) -> dict[str, Any]:
-    """Parse an event or a whole answer; `[DONE]` is an empty object. Raises `ValueError` for anything else."""
+    """Parse an event or a whole answer. `[DONE]` gives an empty object.
+
+    Raises `ValueError` if the JSON is invalid or not an object.
+    """
     value = {} if data == b"[DONE]" else json.loads(data)
     if not isinstance(value, dict):
         raise ValueError("JSON that is not an object")
@@ -109,7 +109,7 @@ Chunks: TypeAlias = AsyncGenerator[ModelChunk, None]
 
 
 class HttpClient:
-    """Base of the clients for one endpoint. Its connections are opened on first use, and closed by `aclose`."""
+    """Base of the clients for one endpoint. Connections are opened on first use."""
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
         self._endpoint = endpoint
@@ -124,7 +124,8 @@ class HttpClient:
 
         The request is sent when the first chunk is read.
 
-        `dialect` parses the answer. `make_body` is called here, so that no caller keeps a reference to the body.
+        - `dialect`: parser of the answer.
+        - `make_body`: function that returns the request's body; a function, so that no caller keeps the body in memory.
         """
         async with AsyncExitStack() as stack:
             outgoing = _EncodedRequest(route, make_body(), dialect)
@@ -228,9 +229,19 @@ class HttpClient:
             )
         fault = faults.from_status(response.status_code, text, headers, now=self._clock.now())
         if not faults.is_unknown_model(fault):
+            vendor = find_by_host(self._endpoint.host)
+            is_own_address = vendor is None or not self._endpoint.base_url.startswith(vendor.base_url)
+            if fault.status == 404 and fault.kind == "invalid_request" and is_own_address:
+                return replace(fault, hint=self._describe_missing(str(response.request.url)))
             return fault
         names = await self._list_models()
         return replace(fault, hint=f"It has: {list_first(names, MAX_NAMED_MODELS)}.") if names else fault
+
+    def _describe_missing(self, url: str) -> str:
+        """Return the hint for the case that the user's own server does not have this URL."""
+        if not re.search(r"/v\d", urlsplit(self._endpoint.base_url).path):
+            return "Does the address end in /v1?"
+        return f"Check the address and the model's name: {url} was not found."
 
     async def _list_models(self) -> list[str]:
         """Return the names of the provider's models; empty if the provider does not list them."""
@@ -243,7 +254,7 @@ class HttpClient:
             return []
 
     async def _read_body(self, response: httpx.Response, limit: int) -> bytes | None:
-        """Read a response's body up to `limit` bytes. Return None if the server stalls."""
+        """Read a response's body up to `limit` bytes. Return None if the server sends nothing for too long."""
         body = bytearray()
         pieces = response.aiter_bytes()
         while len(body) < limit:

@@ -1,9 +1,9 @@
 """Import of httpx without its command line (click, pygments, rich) and without HTTP/2.
 
-The omitted modules take two thirds of httpx's import time: 0.08 s of every start.
+This saves 0.08 s of every start.
 
 Invariant: httpx itself is not changed, and the omitted modules can still be imported later. If httpx is already
-imported, it is used unchanged.
+imported, it stays as it is.
 """
 
 import sys

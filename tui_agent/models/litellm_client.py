@@ -1,8 +1,7 @@
 """Client for all other providers through litellm. Only this module imports litellm, on first use.
 
-Invariant: known faults of litellm are avoided. An answer is complete only if the provider reported its end
-(`received_finish_reason`). Tool calls are assembled elsewhere. Litellm's hidden retries, `.env` search, downloads and
-loggers are off.
+Invariant: an answer is complete only if the provider reported its end (`received_finish_reason`). Litellm's hidden
+retries, `.env` search, downloads and loggers are off.
 """
 
 import gc
@@ -42,15 +41,13 @@ BEFORE_IMPORT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
 }
-"""Environment variables, with their values, that are set before litellm is imported.
-
-The mode PRODUCTION stops the search for `.env` files. The other variables stop downloads.
+"""Environment variables that are set before litellm is imported. They stop the search for `.env` files, and downloads.
 """
 
 CLEAN_UP_SECONDS = 2.0
 
 EXTRA_TIMEOUT_S = 10.0
-"""Seconds that are added to litellm's time limit. Our own limit then ends first, and a stall can be recognised."""
+"""Seconds that are added to litellm's time limit."""
 
 
 class LiteLLMClient:
@@ -114,7 +111,7 @@ class LiteLLMClient:
 
 
 def load() -> Any:
-    """Import litellm. The first import takes two to three seconds, so call this in a thread."""
+    """Import litellm. The first import takes two to three seconds: call this in a thread."""
     os.environ.update(BEFORE_IMPORT)
     # The warning is about litellm's own types.
     warnings.filterwarnings("ignore", message="Item .* on TypedDict class", category=UserWarning)
@@ -139,7 +136,7 @@ def load() -> Any:
 def _keep_gemini_finish_reason() -> None:
     """Make litellm report a finish reason for Gemini only if Gemini sent one.
 
-    Otherwise litellm adds `stop` to every piece, so that a truncated answer looks complete.
+    Otherwise litellm adds `stop` to every piece, and an answer that was cut looks complete.
     """
     gemini: Any = importlib.import_module(
         "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
@@ -207,8 +204,7 @@ def _convert_messages(request: ModelRequest) -> list[JsonMap]:
 def _can_think(messages: list[JsonMap], model: str) -> bool:
     """Return True if a request with these messages can ask the model to think.
 
-    Anthropic models with a fixed thinking budget reject thinking after calls that were made without thinking. They
-    accept it again after the user's next message.
+    Some Anthropic models reject thinking if the calls since the user's last message were made without thinking.
     """
     if "claude" not in model.lower() or not messages or messages[-1].get("role") != "tool":
         return True
@@ -248,8 +244,8 @@ class _Reader:
     def end(self, stream: Any) -> Iterable[ModelChunk]:
         """Yield the chunks that are known only at the end of litellm's stream.
 
-        A `FinishChunk` is among them only if the provider sent a reason, because litellm invents `stop` if a body was
-        cut.
+        Litellm reports `stop` even if an answer was cut, so only the provider's own finish reason gives a
+        `FinishChunk`.
         """
         if self._usage is not None:
             yield UsageChunk(self._usage, pricing.cost(self._info, self._usage))
@@ -305,7 +301,7 @@ _CUT_MESSAGES = (
 def translate_error(error: BaseException, *, now: float) -> ModelFault:
     """Convert litellm's exception to a fault.
 
-    The HTTP status (if there is one) decides, because litellm sometimes raises the wrong class of exception.
+    The HTTP status decides, if there is one: litellm sometimes raises the wrong class.
     """
     inner = getattr(error, "original_exception", None)
     if isinstance(inner, BaseException) and inner is not error:
@@ -332,10 +328,7 @@ def translate_error(error: BaseException, *, now: float) -> ModelFault:
 
 
 def _status(error: BaseException) -> int:
-    """Return the HTTP status of a litellm error; 0 if there is none.
-
-    The status of the provider's own exception is preferred, because litellm turns 529 into 500.
-    """
+    """Return the HTTP status of a litellm error (0: none)."""
     for candidate in (error.__cause__, error.__context__, error):
         status = getattr(candidate, "status_code", None)
         if isinstance(status, int) and 400 <= status < 600:

@@ -1,6 +1,7 @@
 """Correction of tool names and malformed tool calls if the model's intention is certain.
 
-Invariant: nothing is invented. Half a JSON object stays malformed, and a tool that was not offered is not replaced.
+Invariant: nothing is invented. Half a JSON object stays malformed, and a name is not replaced if it does not clearly
+mean one of the offered tools.
 """
 
 import json
@@ -33,10 +34,7 @@ ALIASES = {
     }.items()
     for alias in aliases.split()
 }
-"""Maps a name that models often use to the name of our tool.
-
-If a tool has exactly the used name, that tool is called.
-"""
+"""Maps a name that models often use to the name of our tool."""
 
 _PREFIXES = ("functions.", "functions:", "default_api.", "default_api:", "tools.", "tool.")
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
@@ -51,7 +49,7 @@ _OPENING_FENCE = re.compile(r"```(?:json|tool_call|tool_code)?[^\S\n]*\n")
 
 
 def tool_name(name: str, offered: Collection[str]) -> str:
-    """Return the offered tool that the name means. If no offered tool fits, return the cleaned name."""
+    """Return the offered tool that the name means, or the cleaned name if there is none."""
     clean = _strip_decoration(name)
     if clean in offered:
         return clean
@@ -65,7 +63,7 @@ def tool_name(name: str, offered: Collection[str]) -> str:
 
 
 def canonical_name(name: str) -> str:
-    """Return our name for a tool that other programs name differently. A name without an alias is returned unchanged."""
+    """Return our name for a tool, if other programs name it differently."""
     clean = _strip_decoration(name)
     return ALIASES.get(_snake(clean), clean)
 
@@ -93,10 +91,10 @@ def legal_name(name: str) -> str:
 
 
 def arguments(raw: str) -> JsonMap | None:
-    """Parse a call's arguments; return None if they are malformed.
+    """Parse a call's arguments. Return None if they are malformed.
 
-    Accepts an object, an object encoded as a string, an object inside prose or a code fence, and the first of several
-    objects. Empty text means no arguments. Truncated JSON is never completed.
+    Accepts a JSON object. The object can also be encoded as a JSON string, be inside other text or a code fence, or be
+    followed by more objects. Empty text means no arguments. Incomplete JSON is never completed.
     """
     text = raw.strip()
     if not text or text == "null":
@@ -113,19 +111,16 @@ def arguments(raw: str) -> JsonMap | None:
 
 
 def first_object(text: str) -> JsonMap | None:
-    """Return the first complete JSON object in a text, ignoring prose around it; None if there is none.
-
-    An object inside a broken or unfinished object is ignored.
-    """
+    """Return the first complete JSON object in a text, or None."""
     return next((value for value, _, _ in _objects(text)), None)
 
 
 def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None:
-    """Parse a tool call written as text, as models without native calls do. Return None unless it is clearly a call.
+    """Return the name and arguments of a tool call that the model wrote as text. Return None if the text is not clearly
+    a tool call.
 
-    A text is clearly a call if it contains an object with exactly the name and arguments of an offered tool. The object
-    must be the whole answer, inside a `<tool_call>` tag, or in a code fence at the end. If there are several calls,
-    only the first is returned.
+    The call is an object with exactly the name and arguments of an offered tool. The object is the whole answer, inside
+    a `<tool_call>` tag, or in a code fence at the end.
     """
     tagged = _TAGGED.search(text)
     candidate = (tagged[2] if tagged else _fenced_text(text.rstrip())).strip()
@@ -141,7 +136,7 @@ def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None
 
 
 def _fenced_text(text: str) -> str:
-    """Return the content of the code fence that ends the text. Without such a fence, return the whole text."""
+    """Return the content of the code fence that ends the text, or the whole text."""
     opening = _OPENING_FENCE.search(text) if text.endswith(_FENCE) else None
     end = len(text) - len(_FENCE)
     return text[opening.end() : end] if opening and opening.end() <= end else text
@@ -163,10 +158,7 @@ def _as_call(value: JsonMap, offered: Collection[str]) -> tuple[str, JsonMap] | 
 
 
 def _objects(text: str) -> Iterator[tuple[JsonMap, int, int]]:
-    """Yield each complete JSON object in the text that is not inside another, with its start and end index.
-
-    Braces without valid JSON are skipped.
-    """
+    """Yield each outermost complete JSON object in the text, with its start and end index."""
     start = text.find("{")
     for _ in range(MAX_BRACES):
         if start < 0:

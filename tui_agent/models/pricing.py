@@ -1,7 +1,7 @@
 """Context windows, output limits and prices from litellm's JSON file, read without importing litellm.
 
-Invariant: the file is read at most once per process, when first needed. A profile's own values take precedence. Prices
-are in USD per million tokens.
+Invariant: the file is read at most once per process. A profile's own values take precedence. Prices are in USD per
+million tokens.
 """
 
 import importlib.util
@@ -21,7 +21,7 @@ from tui_agent.protocol.settings import ModelInfo
 MAP_FILE = "model_prices_and_context_window_backup.json"
 MILLION = 1_000_000
 MAX_ENTRY_BYTES = 64 * 1024
-"""Maximum size of one model's entry, in bytes. This is about twenty times the longest real entry."""
+"""Maximum size of one model's entry, in bytes."""
 
 Entry = Mapping[str, JsonValue]
 
@@ -59,10 +59,8 @@ FALLBACK: Mapping[str, Facts] = {
     "devstral": Facts(window=131_072, max_output=8_192),
     "gpt-oss": Facts(window=131_072, max_output=16_384, reasoning=True),
 }
-"""Maps a prefix of model names to facts about these models. The longest matching prefix is used.
-
-Used if litellm's price map lacks the model or the model's limits.
-"""
+"""Facts about models that litellm's price map lacks: prefix of the model's name → facts. The longest prefix that fits
+is used."""
 
 
 @lru_cache(maxsize=1)
@@ -88,9 +86,9 @@ def _read_map_file() -> bytes:
 
 @lru_cache(maxsize=64)
 def map_entry(model: str) -> Entry | None:
-    """Return the entry for a model name in litellm's price map; None if the map does not have the model.
+    """Return the entry for a model name in litellm's price map, or None.
 
-    Only the needed entry is parsed, because parsing the whole file takes 16 ms.
+    Only this entry is parsed, because the whole file takes 16 ms.
     """
     content, key = _read_map_file(), json.dumps(model).encode() + b": {"
     position = content.find(key)
@@ -107,9 +105,9 @@ def map_entry(model: str) -> Entry | None:
 
 
 def facts(model: str, vendor: str = "") -> Facts:
-    """Return the facts about a model. Facts that litellm's price map lacks are taken from `FALLBACK`.
+    """Return the facts about a model. `FALLBACK` supplies facts that litellm's price map lacks.
 
-    `vendor` is litellm's name of the provider, if known.
+    `vendor`: litellm's name of the provider, if known.
     """
     entry = _entry(model, vendor)
     spare = _fallback(model)
@@ -158,8 +156,8 @@ def providers() -> frozenset[str]:
 def cost(info: ModelInfo, usage: Usage) -> float | None:
     """Compute a request's cost in USD from the provider's token counts. Return None if a price is unknown.
 
-    Tokens read from the provider's cache cost the cached price, or the input price if there is none. Tokens written to
-    the cache cost 1.25 times the input price (Anthropic's published price; other vendors report no such tokens).
+    Tokens read from the cache cost the cached price, or the input price if no cached price is known. Tokens written to
+    the cache cost 1.25 times the input price (Anthropic's published price).
     """
     if info.input_price is None or info.output_price is None:
         return None

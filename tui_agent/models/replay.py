@@ -1,7 +1,7 @@
 """Model client that repeats a session's recorded answers in order.
 
-Invariant: the answer depends only on the conversation. A delegate's conversation is recognised by its task. The number
-of answers so far selects the next answer. No provider is called.
+Invariant: the number of answers in the conversation selects the next answer. The recorded answers of a delegate are
+found by the text of the delegate's task.
 """
 
 import json
@@ -30,18 +30,26 @@ from tui_agent.ports.model import (
     UsageChunk,
 )
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, text_preview
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.messages import UserMessage
-from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import (
+    ModelPart,
+    PatchPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    text_previews,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswers:
     """The recorded answers of a session.
 
-    `answers` are the answers of the main agent. `delegates` maps a delegate's task to the delegate's answers.
+    - `answers`: answers of the main agent.
+    - `delegates`: answers of each delegate, by its task.
     """
 
     answers: Sequence[ModelResponded] = ()
@@ -72,7 +80,7 @@ def read_answers(file: Path) -> RecordedAnswers:
 
 
 class ReplayClient:
-    """Model client that streams recorded answers. `name` identifies the recording in messages."""
+    """Model client that streams recorded answers. `name`: the recording's name in messages."""
 
     def __init__(self, recording: RecordedAnswers, name: str) -> None:
         self._recording = recording
@@ -113,7 +121,7 @@ def read_recording(records: Sequence[Record], blobs: BlobReader) -> RecordedAnsw
     """Return the answers of the main agent and of each delegate on the current branch of a log."""
     tasks: dict[str, Sequence[ModelResponded]] = {}
     for record in current_branch(records):
-        if isinstance(record, Envelope) and isinstance(record.payload, AgentSpawned):
+        if isinstance(record.payload, AgentSpawned):
             tasks.setdefault(
                 blobs.read_text(record.payload.task), recorded_answers(records, blobs, record.agent)
             )
@@ -126,7 +134,7 @@ def _conversation_task(request: ModelRequest) -> str:
         return request.opening_text
     first = next((message for message in request.messages if isinstance(message, UserMessage)), None)
     content = first.content if first is not None else ()
-    return "".join(text_preview(item.text) for item in content if isinstance(item, TextContent))
+    return "".join(text_previews(content))
 
 
 def recorded_answers(
@@ -136,8 +144,7 @@ def recorded_answers(
     return tuple(
         _load_texts(record.payload, blobs)
         for record in current_branch(records)
-        if isinstance(record, Envelope)
-        and record.agent == agent
+        if record.agent == agent
         and isinstance(record.payload, ModelResponded)
         and record.payload.author == "model"
     )

@@ -1,6 +1,6 @@
 """Responses API over HTTP.
 
-Invariant: the provider stores nothing (`store` is false). Every request contains the whole history with unchanged
+Invariant: the provider stores nothing (`store` is false). Every request contains the whole history, with unchanged
 reasoning items. An answer is complete only after `response.completed` or `response.incomplete`.
 """
 

@@ -7,19 +7,16 @@ from tui_agent.models.faults import MAX_WAIT_S
 
 BASE_WAIT_S = 1.0
 SPREAD = 0.25
-ATTEMPTS = 6
-"""Maximum number of times that a request is sent. After the last one, a temporary fault is final."""
+MAX_RETRIES = 4
+"""Maximum number of times that a failed request is sent again."""
 
 
 def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:
-    """Return the seconds to wait before the next request, or None to give up.
+    """Return the seconds to wait before the next try; None if the wait would be longer than 60 s.
 
-    `attempt` is the number of the failed request, from 1; `jitter` is a random number in [0, 1). The wait doubles from
-    one second and varies by 25 %; the provider's `retry_after` is a minimum. The result is None if the wait would be
-    longer than 60 s.
+    `attempt`: number of the failed try, from 1. `jitter`: random number in [0, 1). The wait starts at one second,
+    doubles with each try, and varies by 25 %. It is never shorter than the provider's `retry_after`.
     """
-    if attempt >= ATTEMPTS:
-        return None
     backoff: float = min(BASE_WAIT_S * 2 ** (attempt - 1), MAX_WAIT_S / (1 + SPREAD)) * (
         1 + SPREAD * (2 * jitter - 1)
     )

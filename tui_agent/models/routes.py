@@ -1,8 +1,8 @@
 """Selection of client, base URL and key for a model's name, and validation of the name.
 
 Invariant: a name, URL or key that cannot work raises a `ConfigError` with a hint. A key is sent only to its own vendor,
-or to a URL that the user configured. The error for a rejected name never contains the name: it could be a key, and
-errors are logged.
+or to a URL that the user configured. The error for a rejected name does not contain the name, because it could be a
+key.
 """
 
 import re
@@ -44,7 +44,7 @@ class Route:
 class Routes:
     """Finds the client and settings for a model's name, among profiles, vendors and plugins' providers.
 
-    `plugins` is a live view of the names of the plugins' providers.
+    `plugins`: names of the plugins' providers; the collection may change later.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Routes:
         return Route(vendor.client, vendor.name, profile, vendor)
 
     def address(self, route: Route, base_url: str) -> str:
-        """Return the normalised base URL; empty if litellm knows the provider's URL.
+        """Return the normalised base URL (empty: litellm knows the provider's URL).
 
         Raises `ConfigError` if the URL is not valid.
         """
@@ -127,9 +127,9 @@ class Routes:
         return normalise_url(url) if route.client != "litellm" else url.rstrip("/")
 
     def key(self, info: ModelInfo, route: Route) -> str:
-        """Return the key for a model's URL; empty if the URL needs no key.
+        """Return the key for a model's URL (empty: the URL needs no key).
 
-        Raises `ConfigError` with the name of the variable if the key is not set.
+        Raises `ConfigError` if the key is not set.
         """
         if route.profile.api_key_env:
             return self._require_key((route.profile.api_key_env,), info)
@@ -148,7 +148,7 @@ class Routes:
         )
 
     def _find_key(self, names: tuple[str, ...]) -> str:
-        """Return the value of the first of these variables that is set; empty if none is set.
+        """Return the value of the first environment variable in `names` that is set, or an empty string.
 
         Raises `ConfigError` if the value has characters that an HTTP header cannot contain.
         """
@@ -171,7 +171,7 @@ class Routes:
         )
 
     def unknown_model_error(self, name: str) -> ConfigError:
-        """Return the error for an unknown name, with similar names that exist."""
+        """Return the error for an unknown name, with similar names as a hint."""
         profiles = [
             profile for profile in get_close_matches(name, self._profiles, n=2) if self._is_usable(profile)
         ]
@@ -188,7 +188,7 @@ class Routes:
         """Return a hint that lists the valid forms of a model name and the profiles that can be used now."""
         usable = ", ".join(sorted(name for name in self._profiles if self._is_usable(name)))
         profiles = f"a profile ({usable}), " if usable else ""
-        return f"Use {profiles}vendor/model like {EXAMPLE_MODEL}, or demo."
+        return f"Use {profiles}`vendor/model` such as `{EXAMPLE_MODEL}`, or `demo`."
 
     def _is_usable(self, name: str) -> bool:
         try:
@@ -220,9 +220,9 @@ _KEY = re.compile(
     r"(?i)(?:(?:sk|pk|xai|nvapi|csk|glpat|xoxb|key)-|(?:sk|rk|gsk|fw|hf|r8|gho|ghp|github_pat)_)"
     r"(?=[a-z_+=/.-]*[0-9])[a-z0-9_+=/.-]{8,}|(?:aiza|akia|ya29\.|eyj|bearer)[a-z0-9_+=/.-]{8,}|pplx-[a-z0-9]{24,}"
 )
-"""Matches a text that begins like a vendor's key and contains a digit. Ordinary words contain no digit."""
+"""Matches a text that begins like a vendor's key and, unlike ordinary words, contains a digit."""
 _RANDOM = re.compile(r"(?=[^/:.\-@]*[0-9])(?=[^/:.\-@]*[A-Za-z])[A-Za-z0-9_+=]{28,}")
-"""Matches a long run of letters and digits without a separator. No model name contains such a run."""
+"""Matches a long run of letters and digits without a separator, which no model name contains."""
 _REDACTOR = Redactor()
 
 
@@ -238,7 +238,7 @@ def require_name(name: str) -> None:
     if looks_secret(name):
         raise ConfigError(
             "That looks like a key, not a model name. It was not stored.",
-            hint="Enter a key with /provider, or export it in its variable.",
+            hint="Enter a key with /provider, or set it as an environment variable.",
         )
 
 

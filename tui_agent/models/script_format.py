@@ -7,31 +7,28 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.base import FrozenModel, JsonMap
 from tui_agent.protocol.events.model import FaultKind, FinishReason
 
 Words: TypeAlias = str | tuple[str, ...]
-"""Text that must occur: one substring, or several substrings that must all occur."""
+"""Substrings that must all occur in a text; a single substring can be written without a list."""
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class ExpectResult(_Entry):
-    """A tool result that must occur: its name, words and outcome."""
+class ExpectResult(FrozenModel):
+    """A tool result that must occur: the tool's name, words in the result, and the outcome (`ok`: True for success,
+    False for failure). An omitted field allows everything."""
 
     name: str = ""
     contains: Words = ()
     ok: bool | None = None
 
 
-class Expect(_Entry):
-    """Conditions on the conversation before an answer. Words are compared without regard to case."""
+class Expect(FrozenModel):
+    """Conditions on the conversation before an answer. Case is ignored."""
 
     last_user: Words = ()
     system: Words = ()
@@ -40,8 +37,10 @@ class Expect(_Entry):
     tools: tuple[str, ...] = ()
 
 
-class ScriptedCall(_Entry):
-    """A tool call: `{name: …, arguments: {…}}` or, in short, `{TOOL: {…}}`. `raw` sends the arguments unchanged."""
+class ScriptedCall(FrozenModel):
+    """A tool call: `{name: …, arguments: {…}}` or, in short, `{TOOL: {…}}`. If `raw` is set, the arguments are sent as
+    this text.
+    """
 
     name: str
     arguments: JsonMap = Field(default_factory=dict)
@@ -59,8 +58,9 @@ class ScriptedCall(_Entry):
         return given
 
 
-class ScriptedFault(_Entry):
-    """A failure of one attempt. `after` is the number of the answer's characters that are sent before the failure."""
+class ScriptedFault(FrozenModel):
+    """A failure of one attempt to send a request. `after`: number of characters of the answer that are sent before the
+    failure."""
 
     kind: FaultKind
     message: str = "a scripted fault"
@@ -69,7 +69,7 @@ class ScriptedFault(_Entry):
     after: int = 0
 
 
-class ScriptedUsage(_Entry):
+class ScriptedUsage(FrozenModel):
     """Token counts of an answer. Omitted counts are estimated."""
 
     input: int = 0
@@ -78,8 +78,8 @@ class ScriptedUsage(_Entry):
     reasoning: int = 0
 
 
-class ScriptedAnswer(_Entry):
-    """One answer: reasoning, then text, then calls. Before it, each entry of `faults` makes one attempt fail."""
+class ScriptedAnswer(FrozenModel):
+    """One answer: reasoning, then text, then calls."""
 
     expect: Expect | None = None
     reasoning: str = ""
@@ -93,22 +93,22 @@ class ScriptedAnswer(_Entry):
     repeat: int = Field(1, ge=1, le=100_000)
 
 
-class Match(_Entry):
+class Match(FrozenModel):
     """Conditions that select a conversation; all given words must occur."""
 
     first_user: Words = ()
     system: Words = ()
 
 
-class Conversation(_Entry):
+class Conversation(FrozenModel):
     """The answers of a conversation other than the main conversation, for example of a delegate or a summary."""
 
     match: Match
     answers: tuple[ScriptedAnswer, ...]
 
 
-class Script(_Entry):
-    """A whole script. `pace` is in characters per second (0: no delay)."""
+class Script(FrozenModel):
+    """A whole script. `pace`: characters per second (0: no delay)."""
 
     name: str = ""
     description: str = ""

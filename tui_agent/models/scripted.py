@@ -1,7 +1,8 @@
 """Model that answers from a script, for demos, tests and evaluations without account or network.
 
-Invariant: the answer depends only on the conversation (its number of answers), so that a resumed session continues at
-the same entry. An unexpected request fails with the entry, the expected and the actual request.
+Invariant: the number of answers in the conversation selects the next answer, so a resumed session continues at the
+right place. An unexpected request fails with an error that shows the entry, the expected request and the actual
+request.
 """
 
 import json
@@ -38,7 +39,7 @@ from tui_agent.ports.model import (
 )
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import Content, TextContent, Usage
+from tui_agent.protocol.parts import Content, Usage, text_previews
 
 PIECE = 48
 """Maximum characters in one chunk of a scripted answer."""
@@ -49,7 +50,9 @@ FRAME = 0.03
 
 @dataclass(slots=True)
 class _Place:
-    """A conversation's position in its script: the newest request, its scripted answer, and its number of tries."""
+    """A conversation's position in its script: the newest request, the index of its scripted answer, and the number of
+    times that the request was sent.
+    """
 
     request_id: str = ""
     index: int = -1
@@ -58,9 +61,10 @@ class _Place:
 
 @dataclass(slots=True)
 class ScriptedClient:
-    """Model client that answers requests from a script. `name` identifies the script in messages.
+    """Model client that answers requests from a script. `name`: the script's name in messages.
 
-    At the end of the script or at an unexpected request, a `demo` answers that it has ended; any other script fails.
+    At the end of the script, or for an unexpected request, a built-in demo answers that it has ended. Any other script
+    fails.
     """
 
     script: Script
@@ -143,9 +147,7 @@ class ScriptedClient:
         return "", repeat_answers(self.script.answers)
 
     def _find_place(self, key: str, request: ModelRequest) -> _Place:
-        """Return the script's entry for a request. The entry's index is the number of answers so far in the
-        conversation.
-        """
+        """Return a conversation's position in its script, and count this try."""
         # Two delegates of the same kind have separate conversations, distinguished by their first words. A request
         # without tools, such as a summary, does not advance a conversation with tools.
         words = _first_words(request)[:200] if key else ""
@@ -280,7 +282,7 @@ def _last_results(messages: tuple[Message, ...]) -> list[ToolMessage]:
 
 
 def _text(content: tuple[Content, ...]) -> str:
-    return "\n".join(text_preview(item.text) for item in content if isinstance(item, TextContent))
+    return "\n".join(text_previews(content))
 
 
 def _contains_all(words: Words, text: str) -> bool:

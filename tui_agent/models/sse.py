@@ -1,6 +1,6 @@
 """Parser of server-sent events, optimised for speed.
 
-Invariant: only complete events are returned. An unfinished event at the end of the body is dropped.
+Invariant: only complete events are returned. An incomplete event at the end of the body is dropped.
 """
 
 from collections.abc import Iterator
@@ -20,10 +20,7 @@ class EventParser:
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the data of every event that these bytes complete. Comments and other fields are skipped.
-
-        Raises `EventTooLong` if an event is too long.
-        """
+        """Yield the data of every event that these bytes complete. Raises `EventTooLong` if an event is too long."""
         lines = (self._rest + chunk).split(b"\n") if self._rest else chunk.split(b"\n")
         self._rest = lines.pop()
         if len(self._rest) > MAX_EVENT:

@@ -1,6 +1,6 @@
-"""The API object that a plugin's `register` gets: records everything that the plugin registers, with the plugin's name.
+"""The API object that a plugin's `register` gets, and that records what the plugin registers.
 
-Invariant: the session does not see what a plugin registers until the loader collects it, after `register` has returned.
+Invariant: a session sees the registered things only after `register` has returned.
 """
 
 import inspect
@@ -41,6 +41,7 @@ from tui_agent.protocol.events.plugin import SettingInfo
 from tui_agent.protocol.events.union import KINDS
 from tui_agent.protocol.secret_names import is_secret_variable
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.unicode_text import format_count
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
@@ -84,7 +85,7 @@ class OwnedApi:
         self.offers.tools.append(OfferedTool(self.plugin, cast(AnyTool, tool)))
 
     def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
-        """Add a middleware to the chain. A middleware wraps all middlewares with a higher `order`."""
+        """Add a middleware to the chain; it wraps all middlewares with a higher `order`."""
         self._reserve("middleware", middleware.name)
         self.offers.middlewares.append(OfferedMiddleware(self.plugin, order, middleware))
 
@@ -120,7 +121,7 @@ class OwnedApi:
         self.offers.environments.append(offer)
 
     def policy_table(self, path: str) -> None:
-        """Register a file that describes programs for the policy. A relative path starts at the plugin's folder."""
+        """Register a file, relative to the plugin's folder, that describes programs for the policy."""
         full = (self._folder or Path()) / path
         try:
             text = full.read_text(encoding="utf-8")
@@ -164,7 +165,10 @@ class OwnedApi:
         self.offers.languages.append(OfferedLanguage(self.plugin, language))
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
-        """Register a function that is called for each stored event of a kind (`"*"`: every kind), or at a hook event."""
+        """Register a function for a kind of event, or for a hook event.
+
+        A function for a kind of event is called after each stored event of this kind (`"*"`: of every kind).
+        """
         point = next((hook_event for hook_event in HOOK_EVENTS if hook_event == event), None)
         if point is None and not _EVENT.fullmatch(event):
             raise PluginError(
@@ -178,6 +182,7 @@ class OwnedApi:
             )
         if point is None and inspect.iscoroutinefunction(target):
             raise PluginError(f"The listener for {event} is `async def`; write it as a plain function.")
+        _require_parameters(target, 1, f"{self.plugin} registers for {event}")
         if point is None:
             self.offers.hooks.append(OfferedHook(self.plugin, event, _require_callable(target, event)))
         elif not inspect.iscoroutinefunction(target):
@@ -199,6 +204,7 @@ class OwnedApi:
         name = name.removeprefix("/")
         if not inspect.iscoroutinefunction(function):
             raise PluginError(f"The function of the command /{name} of {self.plugin} is not `async def`.")
+        _require_parameters(function, 2, f"{self.plugin} registers for the command /{name}")
         self._reserve("command", name)
         completes = complete is not None and bool(_require_callable(complete, name))
         offer = OfferedCommand(name=name, help=help, arguments=arguments, completes=completes)
@@ -236,7 +242,7 @@ class OwnedApi:
         return load_plugin_settings(self._places.config, self.plugin, model)
 
     def key(self, name: str, help: str = "") -> str:
-        """Return the value of a key from the environment or the user's stored keys; empty if there is none."""
+        """Return the value of a key from the environment or the user's stored keys; empty if neither has the key."""
         self._check_open()
         if not is_secret_variable(name, ""):
             raise PluginError(
@@ -265,6 +271,16 @@ class OwnedApi:
 
 
 CallT = TypeVar("CallT", bound=Callable[..., object])
+
+
+def _require_parameters(function: Callable[..., object], count: int, label: str) -> None:
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError as error:
+        arguments = format_count(count, "argument")
+        raise PluginError(f"The function that {label} must accept {arguments}: {error}.") from error
+    except ValueError:  # a function without a known signature
+        pass
 
 
 def _require_callable(make: CallT, name: str) -> CallT:

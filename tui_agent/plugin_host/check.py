@@ -1,6 +1,6 @@
 """The check of one plugin by `plugins check`, before a session uses it.
 
-Invariant: the plugin is loaded alone, exactly as a session would load it, and unloaded afterwards.
+Invariant: the plugin is loaded alone, as a session would load it, and unloaded afterwards.
 """
 
 import ast
@@ -24,7 +24,9 @@ _DOOR = "tui_agent.plugin_api"
 class CheckReport:
     """The result of the check of a plugin.
 
-    `faults` prevent the plugin from working; `notes` are advice; `offers` are what it registers, as in `plugin.loaded`.
+    `faults`: reasons why the plugin does not work.
+    `notes`: advice.
+    `offers`: what the plugin registers, as in `plugin.loaded`.
     """
 
     name: str
@@ -46,7 +48,7 @@ ToolCheck: TypeAlias = Callable[[OfferedTool], tuple[Sequence[str], Sequence[str
 def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
     """Load the plugin at `path` and check what it registers and imports. Loading runs the plugin's code.
 
-    `try_tool` is called for each tool while the plugin is loaded.
+    `try_tool`: called for each tool while the plugin is loaded.
     """
     path = path.absolute()
     if not path.exists():
@@ -75,9 +77,7 @@ def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
         tool_faults, tool_notes = ((), ()) if try_tool is None else try_tool(offer)
         faults += tool_faults
         notes += tool_notes
-    if not offers and (path / "server.py").is_file():
-        notes.append("If it is an MCP server, add it to config.toml, then run: tui-agent mcp check NAME")
-    elif not plugin.version and path.is_dir():
+    if not plugin.version and path.is_dir():
         notes.append("It has no version: add `version` to plugin.toml.")
     if not offers and not faults:
         notes.append("It registers nothing.")
@@ -95,7 +95,10 @@ def _bundled_places() -> PluginPlaces:
 
 
 def taken_names(name: str, offers: Sequence[str]) -> list[str]:
-    """Return a fault for each offer that a bundled plugin also makes, even if that plugin is off by default."""
+    """Return a sentence for each item of `offers` that a bundled plugin also registers.
+
+    `name`: the plugin that registers `offers`.
+    """
     bundled = PluginHost(_bundled_places(), enabled=bundled_names()).load()
     taken = {
         offer: event.plugin

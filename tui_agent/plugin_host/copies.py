@@ -1,7 +1,6 @@
 """Private copies of a trusted project's plugins. The plugins are loaded from these copies.
 
-Invariant: a copy contains exactly the bytes that were trusted, even if the project's files have changed since. Only the
-user can write to it, and it is always replaced as a whole.
+Invariant: a copy contains exactly the bytes that were trusted, even if the project's files have changed since.
 """
 
 import os
@@ -11,15 +10,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tui_agent.config.project.project_files import ProjectFiles
-from tui_agent.errors import PluginError
+from tui_agent.errors import PluginError, os_errors_as
 
 CACHE_FOLDER = "__pycache__"
 
 
 def copy_plugins(files: ProjectFiles | None, below: str, root: Path) -> Path | None:
-    """Copy the trusted files in the project's folder `below` to a folder under `root`. Return None if there are none.
+    """Copy a project's trusted plugins to a folder under `root`, and return the copy's folder.
 
-    Raises `PluginError` if the copy cannot be written.
+    `files`: the project's trusted files.
+    `below`: the folder of the project that contains the plugins.
+    Returns None if that folder has no trusted files. Raises `PluginError` if the copy cannot be written.
     """
     if files is None:
         return None
@@ -30,19 +31,18 @@ def copy_plugins(files: ProjectFiles | None, below: str, root: Path) -> Path | N
     if not contents:
         return None
     place = root / files.key
-    try:
+    with os_errors_as(
+        PluginError,
+        f"The trusted plugins cannot be copied to {place}",
+        hint="Check the folder's permissions and space.",
+    ):
         if _read_copy(place) != contents:
             _write_copy(place, contents)
-    except OSError as error:
-        raise PluginError(
-            f"The trusted plugins cannot be copied to {place}: {error.strerror}.",
-            hint="Check the folder's permissions and space.",
-        ) from error
     return place
 
 
 def _read_copy(place: Path) -> dict[str, bytes] | None:
-    """Return the files of a plugin's copy, except Python's caches. Return None if there is anything but regular files."""
+    """Return the files of a plugin's copy, without Python's caches. Return None if a file is not regular."""
     if not place.is_dir() or place.is_symlink():
         return None
     contents: dict[str, bytes] = {}

@@ -1,8 +1,7 @@
 """Discovery of plugins without importing them.
 
-Invariant: plugins have a fixed order: bundled, entry points, user, project, `--plugin-dir`. Within each place, they are
-sorted by name. A manifest with a wrong field gives a fault that names the file and the field. A project's own folder is
-never read. A copy of its trusted files is read instead.
+Invariant: plugins are sorted by where they were found (bundled, entry points, user, project, `--plugin-dir`), and
+plugins from the same place by name. A project's own folder is never read, only a copy of its trusted files.
 """
 
 import re
@@ -37,9 +36,9 @@ def is_valid_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PluginPlaces:
-    """The places where plugins are searched.
+    """The folders to search for plugins, and the data that plugins get.
 
-    `project` is a copy of the project's trusted plugins; None if there are none.
+    `project`: a copy of the project's trusted plugins, or None.
     """
 
     bundled: Path | None = None
@@ -49,7 +48,7 @@ class PluginPlaces:
     entry_points: bool = True
     only_bundled: bool = False
     notes: Path | None = None
-    """The folder of the notes on the project. None if there is no project, for example in a check."""
+    """The folder with notes on the project; None if there is no project, for example in a check."""
     config: "Config | None" = None
     """The configuration with the settings of the plugins; None in a check."""
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -60,7 +59,8 @@ class PluginPlaces:
 class FoundPlugin:
     """A plugin that was found but not imported.
 
-    `path` is its folder or file; `entry` is its module if it is part of an installed package.
+    `path`: the plugin's folder or file.
+    `entry`: the module to import, if the plugin is part of an installed package; otherwise empty.
     """
 
     name: str
@@ -92,9 +92,8 @@ def is_plugin_on(plugin: FoundPlugin, disabled: Collection[str], enabled: Collec
 
 
 def discover(places: PluginPlaces) -> list[FoundPlugin]:
-    """Return every plugin in the order of loading. Duplicate names are kept, because the loader rejects the later
-    plugin.
-    """
+    """Return every plugin in the order of loading. If several plugins have the same name, only the first of them is
+    loaded later."""
     plugins = list(_plugins_in(places.bundled, "bundled"))
     if places.only_bundled:
         return plugins
@@ -216,7 +215,7 @@ def _plugins_in(folder: Path | None, source: Source) -> Iterator[FoundPlugin]:
 def plugins_at(folder: Path) -> list[FoundPlugin]:
     """Return the plugins in `folder`.
 
-    If `folder` is itself a plugin or a plugin's file, return only this plugin, always enabled.
+    If `folder` is itself a plugin or a plugin's file, return only this plugin, enabled.
     """
     if not folder.exists():
         return [FoundPlugin(folder.name, "option", folder, fault=f"{folder} was not found.")]
@@ -229,8 +228,7 @@ def plugins_at(folder: Path) -> list[FoundPlugin]:
 def _installed_plugins(_search_path: tuple[str, ...]) -> tuple[FoundPlugin, ...]:
     """Return the plugins that installed distributions register as entry points.
 
-    The metadata of every distribution is read only once per process and module search path. A distribution that is
-    installed later could not be imported reliably anyway.
+    The result is cached, because Python cannot reliably import a distribution that is installed later.
     """
     entries = sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     return tuple(

@@ -7,13 +7,10 @@ from tui_agent.errors import TuiAgentError
 
 
 def error_line(error: BaseException) -> str:
-    """Return the text of an error in one line.
-
-    The result is empty if the error has no text or its text cannot be computed.
-    """
+    """Return the text of an error in one line; empty if the error has no text or its text cannot be computed."""
     try:
         return " ".join(str(error).split())
-    except Exception:  # noqa: BLE001 - the text is computed by code of the plugin
+    except BaseException:  # noqa: BLE001 - the text is computed by code of the plugin
         return ""
 
 
@@ -39,8 +36,7 @@ def describe_plugin_error(error: BaseException) -> str:
 def locate_plugin_error(error: BaseException, stack: traceback.StackSummary | None, path: Path | None) -> str:
     """Return the place of an error in the plugin at `path`, as `FILE:LINE`; empty if it is not known.
 
-    This is the innermost line of the plugin that was running. `stack` is the plugin's call stack; it is needed if the
-    error has no traceback.
+    The place is the plugin's innermost line in the call stack `stack`, or in the error's traceback if `stack` is None.
     """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno or 0}"

@@ -1,7 +1,7 @@
-"""A guard against `os._exit` in other people's Python code. This function would end the process without a message.
+"""A guard against calls of `os._exit` in other people's Python code. Without the guard, a call would end the process
+without a message.
 
-Invariant: only calls from guarded files are changed. In forked child processes, and for tui-agent's own calls,
-`os._exit` works as usual.
+Invariant: only calls from guarded files are changed. In forked child processes, `os._exit` works as usual.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Entry point of the child process that loads one suspect plugin. A pickled `FoundPlugin` arrives on standard input.
+"""Entry point of the child process that loads one suspect plugin, a pickled `FoundPlugin` on standard input.
 
 Invariant: the process writes `TRIAL_ENDED` unless the plugin ends it.
 """
@@ -7,13 +7,13 @@ import pickle
 import sys
 from contextlib import redirect_stdout
 
-from tui_agent.plugin_host.crash_marks import TRIAL_ENDED
 from tui_agent.plugin_host.discover import PluginPlaces
+from tui_agent.plugin_host.load_records import TRIAL_ENDED
 from tui_agent.plugin_host.loader import PluginHost
 
 
 def main() -> None:
-    """Load the plugin. Its errors are ignored here, because the real load reports them."""
+    """Load the plugin. Errors are ignored here, because the real load reports them."""
     plugin = pickle.load(sys.stdin.buffer)
     sys.dont_write_bytecode = True
     with redirect_stdout(sys.stderr):

@@ -1,7 +1,7 @@
 """Loading of plugins, with one event per plugin for the session's log.
 
-Invariant: a plugin is in `LoadedPlugins` completely or not at all. Any exception that a plugin raises becomes
-`plugin.failed`, and the other plugins are still loaded.
+Invariant: a plugin is in `LoadedPlugins` completely or not at all. If a plugin raises an exception, the other plugins
+are still loaded.
 """
 
 import inspect
@@ -19,9 +19,9 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_functions import DECORATED
 from tui_agent.plugin_host.api import OwnedApi
-from tui_agent.plugin_host.crash_marks import CrashMarks, PluginLeftOut
 from tui_agent.plugin_host.discover import FoundPlugin, PluginPlaces, discover, is_plugin_on
 from tui_agent.plugin_host.error_text import describe_plugin_error, locate_plugin_error
+from tui_agent.plugin_host.load_records import TOOK_TOO_LONG, LoadRecords, PluginLeftOut
 from tui_agent.plugin_host.modules import (
     files_state,
     import_entry,
@@ -36,8 +36,7 @@ from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginU
 from tui_agent.units import format_time_limit
 
 LOAD_LIMIT_S = 10.0
-ENDED_THE_PROGRAM = "Loading it ended the program, so the plugin is left out until its files change."
-TRY_AGAIN = "To try it again: tui-agent plugins enable {}."
+TRY_AGAIN = "To try it again: /reload, or tui-agent plugins enable {}."
 STAYS_IN_USE = "The previous version stays in use."
 
 
@@ -74,16 +73,20 @@ class _Attempt:
     files: str
     outcome: Outcome[_Registration]
     replaced_modules: Mapping[str, ModuleType]
-    """Maps a name to its module, for the modules of the previously loaded version."""
+    """The modules of the plugin's previously loaded version: name → module."""
 
 
 class PluginHost:
     """Loads the plugins of one process.
 
-    `disabled` plugins are listed but not imported. Plugins that are off by default are imported only if they are in
-    `enabled`. Plugins are loaded at the same time, within `limit` seconds altogether; bundled plugins have no limit.
-    The folder `marks` records which plugin ended the program. That plugin is left out until its files change or the
-    user enables it again.
+    Plugins are loaded at the same time; bundled plugins have no time limit.
+
+    `disabled`: plugins that are listed but not imported.
+    `enabled`: plugins to import although they are off by default.
+    `limit`: time limit for all plugins together, in seconds.
+
+    `records`: folder with a file for each plugin that ended the program or reached the limit. Such a plugin is left out
+    until its files change or the user lets it be tried again.
     """
 
     def __init__(
@@ -93,10 +96,10 @@ class PluginHost:
         enabled: Collection[str] = (),
         *,
         limit: float = LOAD_LIMIT_S,
-        marks: Path | None = None,
+        records: Path | None = None,
     ) -> None:
         self.configure(places, disabled, enabled)
-        self._marks = CrashMarks(marks)
+        self._records = LoadRecords(records)
         self._limit = limit
         self._attempts: dict[str, _Attempt] = {}
         """Maps a plugin's location to the last attempt to load the plugin."""
@@ -119,9 +122,16 @@ class PluginHost:
         """Return True if `load` would import the plugin."""
         return is_plugin_on(plugin, self._disabled, self._enabled)
 
-    def is_left_out(self, plugin: FoundPlugin) -> bool:
-        """Return True if the plugin is not loaded because an earlier load ended the program."""
-        return plugin.path is not None and self._marks.is_left_out(plugin.name, files_state(plugin.path))
+    def find_left_out_reason(self, plugin: FoundPlugin) -> str:
+        """Return why `load` leaves out the plugin: an earlier load ended the program or took too long. Empty if `load`
+        does not leave it out."""
+        return self._records.find_reason(plugin.name, files_state(plugin.path))
+
+    def try_left_out(self) -> None:
+        """Let the next `load` try the plugins that are left out because an earlier load ended the program or took too
+        long."""
+        for plugin in self.list_plugins():
+            self._records.try_again(plugin.name)
 
     def try_loading(self, plugin: FoundPlugin) -> None:
         """Load one plugin and ignore the result and any error."""
@@ -131,7 +141,7 @@ class PluginHost:
         """Load all enabled plugins. A later call reloads only plugins with changed files.
 
         After a later call, `events` has only the changes: plugins that were reloaded, failed or are gone. If a changed
-        plugin fails, the version that was loaded before stays in use.
+        plugin fails, its previous version stays in use.
         """
         enabled = [plugin for plugin in self.list_plugins() if self.is_enabled(plugin)]
         new = self._try_changed(enabled)
@@ -160,10 +170,8 @@ class PluginHost:
         loaded: LoadedPlugins,
         taken: dict[str, str],
     ) -> PluginLoaded | PluginFailed:
-        """Add the registrations of a plugin to `loaded`.
-
-        If the plugin failed, add the registrations of its previous version `before`.
-        """
+        """Add what a plugin has registered to `loaded`, and return the plugin's event. If the plugin failed, its
+        previous version is used."""
         place = _location(plugin)
         earlier = self._in_use.get(plugin.name)
         if earlier is not None:
@@ -194,8 +202,11 @@ class PluginHost:
         plugin, outcome = attempt.plugin, attempt.outcome
         if outcome.value is None:
             error = outcome.error or PluginError("It returned nothing.")
-            if isinstance(error, TimeLimitReached):
+            left_out = self._records.find_reason(plugin.name, attempt.files)
+            if isinstance(error, TimeLimitReached) and not left_out:
                 message = f"It was still loading after {format_time_limit(self._limit)}. Its import and its register() must be fast."
+            elif isinstance(error, TimeLimitReached):
+                message = f"{left_out} {TRY_AGAIN.format(plugin.name)}"
             else:
                 message = describe_plugin_error(error)
             return _plugin_failure(plugin, message, locate_plugin_error(error, outcome.stack, plugin.path))
@@ -220,9 +231,7 @@ class PluginHost:
         )
 
     def _try_changed(self, enabled: Sequence[FoundPlugin]) -> set[str]:
-        """Import new plugins, and plugins with files that changed since the last attempt. Return the plugins'
-        locations.
-        """
+        """Import new and changed plugins, and return their locations."""
         names: set[str] = set()
         bundled: list[tuple[FoundPlugin, str]] = []
         external: list[tuple[FoundPlugin, str]] = []
@@ -251,19 +260,24 @@ class PluginHost:
                 (*bundled, *external), outcomes, replaced, strict=True
             )
         ]
+        took_too_long = TOOK_TOO_LONG.format(format_time_limit(self._limit))
+        for attempt in attempts:
+            if isinstance(attempt.outcome.error, TimeLimitReached):
+                self._records.leave_out(attempt.plugin.name, attempt.files, took_too_long)
         new = {_location(attempt.plugin): attempt for attempt in attempts}
         self._attempts |= new
         return set(new)
 
     def _is_tried_again(self, last: _Attempt) -> bool:
         """Return True if the plugin was left out at its last attempt, and the user has enabled it since then."""
-        was_left_out = isinstance(last.outcome.error, PluginLeftOut)
-        return was_left_out and not self._marks.is_left_out(last.plugin.name, last.files)
+        was_left_out = isinstance(last.outcome.error, PluginLeftOut | TimeLimitReached)
+        return was_left_out and not self._records.find_reason(last.plugin.name, last.files)
 
     def _register_marked(self, plugin: FoundPlugin, files: str) -> _Registration:
-        if self._marks.ends_the_program(plugin, files, self._limit / 2):
-            raise PluginLeftOut(ENDED_THE_PROGRAM, hint=TRY_AGAIN.format(plugin.name))
-        with self._marks.mark(plugin.name, files):
+        reason = self._records.check(plugin, files, self._limit / 2)
+        if reason:
+            raise PluginLeftOut(reason, hint=TRY_AGAIN.format(plugin.name))
+        with self._records.mark(plugin.name, files):
             return self._register(plugin)
 
     def _register(self, plugin: FoundPlugin) -> _Registration:

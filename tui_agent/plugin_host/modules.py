@@ -1,7 +1,6 @@
 """Import of plugins under private names, so that plugins and libraries never collide.
 
-Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins.<name>`. `unload_modules` removes all
-of them. `sys.path` is never changed.
+Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins.<name>`. `sys.path` is never changed.
 """
 
 import hashlib
@@ -58,13 +57,19 @@ def import_entry(value: str) -> ModuleType:
     return importlib.import_module(module)
 
 
+def plugin_of(module: str) -> str:
+    """Return the name of the plugin to which a module belongs; empty if it belongs to no plugin."""
+    namespace, _, rest = module.partition(".")
+    return rest.partition(".")[0] if namespace == NAMESPACE else ""
+
+
 def unload_modules(name: str) -> None:
     """Remove all modules of a plugin from `sys.modules`."""
     take_modules(name)
 
 
 def take_modules(name: str) -> dict[str, ModuleType]:
-    """Remove all modules of a plugin from `sys.modules` and return them. Objects that use them keep working."""
+    """Remove all modules of a plugin from `sys.modules` and return them; objects that use them keep working."""
     full = f"{NAMESPACE}.{name}"
     names = [key for key in list(sys.modules) if key == full or key.startswith(full + ".")]
     parent = sys.modules.get(NAMESPACE)
@@ -76,7 +81,7 @@ def take_modules(name: str) -> dict[str, ModuleType]:
 
 
 def restore_modules(modules: Mapping[str, ModuleType]) -> None:
-    """Restore the modules in `sys.modules` that `take_modules` removed."""
+    """Put modules that `take_modules` removed back into `sys.modules`."""
     sys.modules.update(modules)
     for full, module in modules.items():
         if full.count(".") == 1:
@@ -102,6 +107,6 @@ def files_state(path: Path | None) -> str:
 
 def _ensure_namespace() -> None:
     if NAMESPACE not in sys.modules:
-        package = ModuleType(NAMESPACE, "Plugins, each under its own name.")
+        package = ModuleType(NAMESPACE, "The loaded plugins, as modules.")
         package.__path__ = []
         sys.modules[NAMESPACE] = package

@@ -1,6 +1,6 @@
 """Data classes for the things that plugins register, each with the plugin that registered it (`owner`).
 
-Invariant: what a plugin registers is accepted completely or not at all. A name belongs to one plugin.
+Invariant: a name belongs to one plugin.
 """
 
 import inspect
@@ -54,10 +54,7 @@ MakeT = TypeVar("MakeT", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class OfferedFactory(Generic[MakeT]):
-    """A factory that a plugin registered.
-
-    `make` creates an agent for a task, a client for a model, or an environment.
-    """
+    """A plugin's factory for agents, model clients or environments."""
 
     owner: str
     name: str
@@ -67,7 +64,7 @@ class OfferedFactory(Generic[MakeT]):
 
 @dataclass(frozen=True, slots=True)
 class OfferedPolicyTable:
-    """TOML text, registered by a plugin, that describes programs to the policy."""
+    """A policy table that a plugin registered: TOML text that describes programs."""
 
     owner: str
     path: Path
@@ -96,10 +93,9 @@ class OfferedHookFunction:
 class OfferedSlashCommand:
     """A slash command that a plugin registered.
 
-    `function` is an `async` function. Its arguments are the text after the command's name, and the session's state.
+    `function`: an `async` function of the text after the command's name, and the session's state.
 
-    `completion` takes the same arguments and returns texts that complete the command; if it is not `async`, it runs in
-    a thread.
+    `completion`: a function with the same two parameters that returns completions for the typed text.
     """
 
     owner: str
@@ -108,7 +104,7 @@ class OfferedSlashCommand:
     completion: CompletionFunction | None = None
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
-        """Call the function. A text that it returns is a message to the agent."""
+        """Call the function; a text that it returns is a message to the agent."""
         result = await self.function(arguments, state)
         if isinstance(result, str):
             return CommandAnswer(result)
@@ -159,10 +155,7 @@ class Offers:
     verifiers: list[OfferedFactory[Verifier]] = field(default_factory=list)
 
     def add_all(self, other: "Offers") -> None:
-        """Add everything that another plugin registered.
-
-        Middlewares stay sorted by `order`. Middlewares with an equal `order` stay in the order of their plugins.
-        """
+        """Add everything from `other`; middlewares stay sorted by `order`."""
         for kind in fields(Offers):
             getattr(self, kind.name).extend(getattr(other, kind.name))
         self.middlewares.sort(key=lambda offered: offered.order)

@@ -35,7 +35,7 @@ def plugin_places(config: Config, options: SessionOptions) -> PluginPlaces:
 
 @dataclass(frozen=True, slots=True)
 class PanePlace:
-    """The plugin of a pane, and the plugin's folder."""
+    """A pane's plugin, and the plugin's folder."""
 
     plugin: str
     folder: Path
@@ -44,7 +44,7 @@ class PanePlace:
 def find_panes(options: SessionOptions, environ: Mapping[str, str]) -> dict[str, PanePlace]:
     """Map each pane's name to its plugin and folder, without importing a plugin.
 
-    Blocks, because it reads files. Raises `TuiAgentError` if the configuration is not valid.
+    Blocking. Raises `TuiAgentError` if the configuration is not valid.
     """
     config = load_config(options, environ)
     plugins: dict[str, tuple[PanePlace, tuple[str, ...]]] = {}

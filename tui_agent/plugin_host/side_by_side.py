@@ -1,7 +1,7 @@
 """Runs functions of plugins at the same time, each in a thread, with one time limit for all.
 
-Invariant: `run_side_by_side` returns soon after the limit, whatever the functions do. A function that is still running
-then is interrupted. If that is impossible, because the function sleeps in C code, its thread is abandoned.
+Invariant: `run_side_by_side` returns soon after the limit, whatever the functions do. A function that cannot be
+interrupted, because it sleeps in C code, is abandoned with its thread.
 """
 
 import ctypes
@@ -16,21 +16,21 @@ from typing import Generic, TypeVar
 GRACE_S = 0.5
 """Maximum time for interrupted functions to end, in seconds."""
 REPEAT_S = 0.05
-"""Interval between interruptions, in seconds. A function can catch the first interruption."""
+"""Interval between interruptions, in seconds. They are repeated, because a function can catch an interruption."""
 THREAD_NAME = "side by side"
 
 ValueT = TypeVar("ValueT")
 
 
 class TimeLimitReached(BaseException):
-    """Raised in a function at the end of its time. A `BaseException`, so that `except Exception` does not catch it."""
+    """Raised in a function whose time is over; a `BaseException`, so that `except Exception` does not catch it."""
 
 
 @dataclass(slots=True)
 class Outcome(Generic[ValueT]):
     """The value that a function returned, or the error that it raised.
 
-    `stack` is the function's call stack when its time was over.
+    `stack`: the function's call stack when its time was over.
     """
 
     value: ValueT | None = None
@@ -41,7 +41,7 @@ class Outcome(Generic[ValueT]):
 def run_side_by_side(functions: Sequence[Callable[[], ValueT]], limit_s: float) -> list[Outcome[ValueT]]:
     """Run the functions at the same time and return their outcomes in order.
 
-    Takes little more than `limit_s` seconds, even if a function does not return.
+    Returns soon after `limit_s` seconds, even if a function does not return.
     """
     outcomes: list[Outcome[ValueT]] = [Outcome() for _ in functions]
     threads = [

@@ -12,7 +12,7 @@ import anyio
 from anyio import to_thread
 
 DEBOUNCE_MS = 100
-"""Changes within this many milliseconds count as a single change."""
+"""Changes within this many milliseconds are reported as one change."""
 POLL_S: Final = 1.0
 """Interval between checks of a file or a missing folder, in seconds."""
 
@@ -37,7 +37,7 @@ async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) 
 async def watch_file(file: Path, known_time: int | None, changed: Callable[[], object]) -> None:
     """Watch the file until cancelled; call `changed` whenever it was changed, created or deleted.
 
-    `known_time` is the file's `time_saved` before the first check.
+    `known_time`: the result of `time_saved(file)` before the first check.
     """
     while True:
         await anyio.sleep(POLL_S)
@@ -48,7 +48,8 @@ async def watch_file(file: Path, known_time: int | None, changed: Callable[[], o
 
 
 def time_saved(file: Path) -> int | None:
-    """Return the time of a file's last change in nanoseconds; None if there is no file. Follows symbolic links."""
+    """Return the time of the last change to a file (or to the target of a link), in nanoseconds; None if there is no
+    file."""
     try:
         return file.stat().st_mtime_ns
     except OSError:
@@ -70,10 +71,7 @@ async def _watch(folders: Sequence[Path], changed: Callable[[], object]) -> None
 
 
 async def _set_at_cancellation(stop: anyio.Event) -> None:
-    """Set `stop` when this task is cancelled.
-
-    The thread that waits for changes sees only the event, not the cancellation.
-    """
+    """Set `stop` when this task is cancelled, because the thread that waits for changes notices only `stop`."""
     try:
         await anyio.sleep_forever()
     finally:

@@ -11,7 +11,7 @@ from tui_agent.units import format_number
 
 MAX_CHARACTERS: Final = 200_000
 _LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){20}""")
-"""Matches a dotted key of many parts. For a key of many thousand parts, `tomllib` takes a minute."""
+"""Matches a dotted key of many parts: for thousands of parts, `tomllib` takes a minute."""
 
 
 def parse_toml(text: str) -> dict[str, object]:

@@ -24,7 +24,7 @@ class CallTools:
 class SayMessage:
     """An action: end the turn with this message and wait for the user.
 
-    The text is empty if the message was already recorded as the answer.
+    `text` is empty if the log already has the agent's message.
     """
 
     text: str = ""
@@ -65,17 +65,16 @@ class ModelQuery:
 AskModel: TypeAlias = Callable[[ModelQuery], Awaitable[ModelReply]]
 """Function that sends an agent's request to a model and returns the reply.
 
-The request passes through the `wrap_model` of the middlewares, is streamed and, if necessary, retried. All this is
-recorded as `model.*` events. Raises `ModelError` if retrying does not help.
+Raises `ModelError` if retrying does not help.
 """
 
 
 class Agent(Protocol):
-    """An agent, which chooses the next action in a session. Each task gets a new instance."""
+    """An agent, which chooses the next action in a session."""
 
     @property
     def name(self) -> str: ...
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Return the next action for this state of the session. Can call `ask` any number of times."""
+        """Return the next action for this state of the session."""
         ...

@@ -1,4 +1,4 @@
-"""Artifacts as tools read them, in numbered rows. `read_file` and `grep` use the same numbers."""
+"""Artifacts (long texts of a session), split into numbered rows for tools that read them."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tui_agent.protocol.artifacts import ARTIFACT_PREFIX, Artifact
 
 MAX_LISTED = 5
 MAX_ROW_CHARS = 2_000
-"""Maximum number of characters in a row. A longer line is split into several rows."""
+"""Maximum number of characters in a row. A longer line of the artifact becomes several rows."""
 
 
 def is_artifact(path: str) -> bool:

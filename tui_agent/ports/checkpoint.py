@@ -10,10 +10,12 @@ from tui_agent.protocol.events.files import Author, FolderChange
 
 @dataclass(frozen=True, slots=True)
 class FileDifference:
-    """A path that differs from the newest checkpoint. `path` is relative to the workspace, with `/`.
+    """A path that differs from the newest checkpoint.
 
-    `before` and `after` are the contents in bytes (for a link, its target). They are None if the file does not exist or
-    is too large; the sizes are always correct. `mode` is the current permission bits.
+    - `path`: path relative to the workspace, with `/`.
+    - `before`, `after`: content in bytes, or the target of a link. None if the file does not exist or is too large.
+    - `before_size`, `after_size`: sizes in bytes, even if the content is None.
+    - `mode`: current permission bits.
     """
 
     path: str
@@ -26,16 +28,16 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceChanges:
-    """Differences between the workspace and the newest checkpoint. An instance without differences is false."""
+    """Differences between the workspace and the newest checkpoint."""
 
     paths: tuple[str, ...]
     """Every changed path, sorted."""
     files: tuple[FileDifference, ...]
-    """Details of the first changed paths. Their number is limited."""
+    """Details of the first changed paths."""
     skipped: tuple[str, ...] = ()
-    """Sentences about files that checkpoints leave out. These files are too large or exceed the quota."""
+    """Sentences about files that are not in checkpoints: files that are too large or exceed the quota."""
     contested_paths: tuple[str, ...] = ()
-    """The paths in `paths` that the user possibly changed too. The user is asked before these paths are restored."""
+    """The paths in `paths` that the user may have changed too. An undo asks the user before it restores these paths."""
     folders: tuple[FolderChange, ...] = ()
     """The generated folders with changed files. Empty if only some paths were compared."""
 
@@ -55,9 +57,10 @@ CHANGED_BY_YOU = "also changed by you"
 
 @dataclass(frozen=True, slots=True)
 class RestoreAction:
-    """One action when a checkpoint is restored: the change to one path. `added` and `removed` count lines.
+    """One change to one path when a checkpoint is restored.
 
-    If someone else changed the path too, `conflict` is the reason to ask the user first. Otherwise it is empty.
+    - `added`, `removed`: number of lines.
+    - `conflict`: reason why the user must be asked first, because someone else changed the path too; otherwise empty.
     """
 
     path: str
@@ -66,15 +69,18 @@ class RestoreAction:
     removed: int
     conflict: str = ""
     folder: str = ""
-    """The generated folder that contains the path, with `/` at the end. Empty if there is none."""
+    """The generated folder that contains the path, with `/` at the end."""
+    is_uncertain: bool = False
+    """True if `conflict` only says that the file changed while a long command ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
     """The plan to restore the checkpoint `source`.
 
-    Its actions restore the paths that the session changed after `source`, and the `named` paths, which the user
-    selected. `kept_changes` are changes that the user kept, as pairs of commits.
+    - `actions`: changes to the paths that the session changed after `source`, and to the `named` paths.
+    - `named`: paths that the user selected.
+    - `kept_changes`: changes that the user wanted to keep, as pairs of commits (before, after).
     """
 
     source: str
@@ -88,8 +94,10 @@ class RestorePlan:
 class RestoreResult:
     """The result of restoring a checkpoint.
 
-    `paths` were restored, and `kept_paths` were not. `commit` contains the workspace's files after the restore. `files`
-    describes the first restored paths, with their contents before and after.
+    - `commit`: commit with the workspace's files after the restore.
+    - `paths`: restored paths.
+    - `kept_paths`: paths that were not restored.
+    - `files`: the first restored paths, with their contents before and after.
     """
 
     commit: str
@@ -97,7 +105,7 @@ class RestoreResult:
     kept_paths: tuple[str, ...]
     files: tuple[FileDifference, ...] = ()
     blocked: Mapping[str, str] = field(default_factory=dict)
-    """Maps the blocked paths in `kept_paths` to the reasons. They cannot be restored even if the user agrees."""
+    """Maps paths in `kept_paths` to the reasons why they cannot be restored, even if the user agrees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +120,8 @@ class Checkpoints(Protocol):
     """Takes and restores checkpoints of the workspace.
 
     Only one call at a time is allowed. A cancelled call leaves the workspace and the store unchanged. Methods raise
-    `CheckpointError` if the store cannot be used, or if an action of a restore failed. After a failed action, all other
-    actions are rolled back.
+    `CheckpointError` if the store cannot be used. If an action of a restore fails, all its actions are undone and
+    `CheckpointError` is raised.
     """
 
     @property
@@ -123,15 +131,16 @@ class Checkpoints(Protocol):
 
     @property
     def head(self) -> str:
-        """The commit of the newest checkpoint. Empty before the first checkpoint."""
+        """The commit of the newest checkpoint."""
         ...
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from the commit `known`, the newest commit in the log.
+        """Continue from `known`, the commit of the newest checkpoint that the log records.
 
-        If `known` is empty or lost, take a first checkpoint and return it as a baseline. `unchanged` means that the
-        session changed nothing after `known`; in this case, the baseline replaces a lost commit. Can be called again
-        after an error.
+        If the store does not have this commit, take a first checkpoint and return it as a baseline.
+
+        `unchanged`: True if the session has changed no files after `known`. The returned baseline then replaces the
+        lost commit.
         """
         ...
 
@@ -144,8 +153,8 @@ class Checkpoints(Protocol):
     ) -> WorkspaceChanges:
         """Return the differences between the workspace and the newest checkpoint.
 
-        Only `paths` are compared (None: all paths). `extra_paths` are the paths that a call is about to change. They
-        are included even if git ignores them.
+        - `paths`: paths to compare (None: all).
+        - `extra_paths`: paths that a call is about to change; they are compared even if git ignores them.
         """
         ...
 
@@ -159,7 +168,7 @@ class Checkpoints(Protocol):
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
         """Return the paths in `paths` that changed after the time `since` (seconds since the epoch).
 
-        For a removed path, the time of its folder is used. A path with an uncertain time is included.
+        For a removed path, the time of its folder is used. If a time is uncertain, the path is included.
         """
         ...
 
@@ -168,10 +177,11 @@ class Checkpoints(Protocol):
         ...
 
     async def save_version(self, path: str, content: bytes | None) -> str:
-        """Store a copy of the newest checkpoint with this content for one file. Return the copy's commit.
+        """Store a copy of the newest checkpoint in which the file `path` has the bytes `content`. Return the copy's
+        commit.
 
-        If `content` is None, the copy does not contain the file. The copy does not become the newest checkpoint. A plan
-        restores this content only if it names the path. Raises `CheckpointError` if `path` is a link.
+        If `content` is None, the file is missing in the copy. The newest checkpoint stays the same. Raises
+        `CheckpointError` if `path` is a link.
         """
         ...
 
@@ -180,24 +190,24 @@ class Checkpoints(Protocol):
     ) -> RestorePlan:
         """Return the plan that restores the checkpoint `source`. Nothing is changed.
 
-        `named_paths` are included even if someone else changed them. Current differences from the newest checkpoint
-        count as changes by someone else. So do the session's changes between the two commits of each pair in
-        `kept_changes`.
+        The plan includes `named_paths` even if someone else changed these files. Two kinds of changes count as changes
+        by someone else: differences from the newest checkpoint, and the session's changes between the two commits of
+        each pair in `kept_changes`.
         """
         ...
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
         """Run a plan: all actions without a conflict, and the actions on paths in `overwrite`.
 
-        Never writes through a link. Afterwards, `head` is the `commit` of the result.
+        Never writes through a link.
         """
         ...
 
     async def run_maintenance(self) -> bool:
-        """Copy git objects that the checkpoints borrow from other repositories into the store. Then pack the store.
+        """Tidy up the store: copy in the git objects that checkpoints use from other repositories, and pack the store.
 
-        Returns True if anything was done. Call this while the session is idle. Any other call, or a cancellation, stops
-        the maintenance.
+        Returns True if anything was done. The maintenance stops if it is cancelled or if any method is called
+        meanwhile.
         """
         ...
 

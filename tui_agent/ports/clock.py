@@ -1,4 +1,4 @@
-"""Time and identifiers. They are injected, so that tests and replays are deterministic."""
+"""Time and identifiers, which tests and replays can replace."""
 
 from typing import Protocol
 
@@ -13,11 +13,11 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Return seconds since an arbitrary start. The value never decreases."""
+        """Return seconds since an arbitrary start."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for this many seconds. Cancellable."""
+        """Wait for this many seconds."""
         ...
 
 

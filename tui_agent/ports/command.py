@@ -1,6 +1,6 @@
-"""Slash commands of plugins, Markdown files and MCP servers, which a session offers besides its client's commands.
+"""Slash commands that plugins, Markdown files and MCP servers add to a session.
 
-Invariant: a command changes nothing itself. The engine carries out the command's answer.
+Invariant: a command changes nothing itself. The engine carries out its answer.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from tui_agent.protocol.events.command import OfferedCommand
 class CommandAnswer:
     """The answer of a slash command: a message to the agent, blocks to show to the user, or both.
 
-    `shell` are commands that the agent runs before it asks its model. The policy judges them like any other call.
+    `shell`: commands that the agent runs before it asks its model. These commands need permission like any other call.
     """
 
     prompt: str = ""
@@ -42,8 +42,8 @@ class SlashCommand(Protocol):
 
 @runtime_checkable
 class ArgumentCompleter(Protocol):
-    """A slash command that can complete its arguments. Clients use this only if `completes` is True in the offer."""
+    """A slash command that can complete its arguments."""
 
     async def complete(self, arguments: str, state: SessionStateView) -> Sequence[str]:
-        """Return completions of `arguments`. Each is a whole text that can replace `arguments`."""
+        """Return completions of `arguments`. Each completion replaces the whole text of `arguments`."""
         ...

@@ -1,6 +1,7 @@
 """Delegation: an agent gives a task to another agent, which works in its own context and returns a report.
 
-Invariant: the calling agent always gets a report, even if the delegate fails. It gets no other output of the delegate.
+Invariant: the calling agent always gets a report, even if the delegate fails. The agent sees nothing else of the
+delegate's work.
 """
 
 from collections.abc import Mapping
@@ -22,9 +23,10 @@ INVESTIGATOR = "investigator"
 class Role:
     """A delegate's role: its system prompt and permissions.
 
-    If `tools` is None, the delegating call chooses the tools; by default, these are the file tools. `model` is the name
-    of a model profile; if it is empty, the calling agent's model is used. A `read_only` role cannot change anything and
-    cannot ask the user. `source` is the file that defines the role.
+    - `tools`: names of its tools. None: the delegating call chooses; by default, the file tools.
+    - `model`: name of a model profile. Empty: the calling agent's model.
+    - `read_only`: True if the delegate cannot change anything and cannot ask the user.
+    - `source`: file that defines the role.
     """
 
     name: str
@@ -39,10 +41,12 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class DelegationRules:
-    """The settings of delegates. `roles` are the roles by name; the model can choose the roles in `offered_roles`.
+    """The settings of delegates.
 
-    `max_parallel` is the maximum number of delegates that one agent runs at a time. `max_depth` is the maximum number
-    of levels of delegates below the main agent.
+    - `roles`: roles by name.
+    - `offered_roles`: names of the roles that the model can choose.
+    - `max_parallel`: maximum number of delegates that one agent runs at a time.
+    - `max_depth`: maximum number of levels of delegates below the main agent.
     """
 
     roles: Mapping[str, Role] = field(default_factory=dict)
@@ -57,7 +61,8 @@ class DelegationRules:
 class DelegateTask:
     """A task for a delegate (an agent that works for another agent).
 
-    `max_tokens` limits each answer of the delegate. If `tools` is None, the role determines the delegate's tools.
+    - `max_tokens`: limit for each answer of the delegate.
+    - `tools`: names of its tools (None: the tools of the role).
     """
 
     task: str
@@ -70,7 +75,7 @@ class DelegateTask:
 class DelegateReport:
     """The result of a task that an agent gave to a delegate.
 
-    Tokens, cost and calls do not include other delegates that this delegate started.
+    Tokens, cost and calls do not include delegates that this delegate started.
     """
 
     agent: AgentId
@@ -93,6 +98,6 @@ class Delegates(Protocol):
     async def run(self, task: DelegateTask) -> DelegateReport:
         """Run a delegate on this task and wait for its report.
 
-        Raises `ToolError` if no delegate can start. Cancellation ends the delegate.
+        Raises `ToolError` if no delegate can start. If this call is cancelled, the delegate ends.
         """
         ...

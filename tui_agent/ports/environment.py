@@ -1,4 +1,4 @@
-"""The environment protocol: files and processes of one workspace. Every implementation passes the same contract test.
+"""The environment protocol: files and processes of one workspace.
 
 Paths are relative to `root` (with `/`) or absolute. An environment refuses to write outside `root`, and does not follow
 links that lead out of it.
@@ -15,17 +15,14 @@ from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.unicode_text import list_first
 
 OutputSink: TypeAlias = Callable[[bytes], None]
-"""Function that receives the output of a program as it arrives. It is called on the event loop.
-
-Pieces of stdout and stderr come in the order in which they were read.
-"""
+"""Function that receives the output of a program as it arrives. It is called on the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecSpec:
     """A program to run: `argv` without a shell, or `script` with `bash -c`.
 
-    The program has no terminal. `stdin` is its input. Fields about the sandbox have no effect if there is no sandbox.
+    Without a sandbox, the fields about the sandbox have no effect.
     """
 
     argv: tuple[str, ...] = ()
@@ -35,62 +32,52 @@ class ExecSpec:
     timeout: float | None = None
     """Time limit in seconds. At the limit, the whole process group is killed. None means no limit."""
     max_output: int = 50_000_000
-    """Maximum size of the output to keep, in bytes. Further output is counted and dropped."""
+    """Maximum size of the output to keep, in bytes."""
     tail_bytes: int = 0
-    """Part of `max_output` that is reserved for the end of the output, in bytes. Bytes in the middle are dropped."""
+    """If the output is longer than `max_output`, this many bytes at the end of the output are kept, and bytes before
+    them are dropped."""
     stdin: bytes = b""
     max_written_bytes: int | None = None
     """Maximum size of output and standard error together, in bytes. None means no limit.
 
-    A program that writes more is ended. Only local environments apply this limit.
+    If a program writes more, it is ended. Only local environments apply this limit.
     """
     max_stderr_bytes: int | None = None
-    """Maximum size of standard error to keep separately in `ExecResult.stderr`, in bytes.
-
-    None merges standard error into the output.
-    """
+    """Maximum size of standard error in `ExecResult.stderr`, in bytes. None: standard error is part of the output."""
     unsandboxed: bool = False
-    """True if the program runs outside the sandbox. The user has allowed this or typed the command."""
+    """True if the program runs outside the sandbox, because the user has allowed this or has typed the command."""
     allow_network: bool = False
     """True if the sandboxed program can use the network."""
     writable_paths: tuple[str, ...] = ()
     """Files and folders outside `root` that the sandboxed program can write, as absolute real paths.
 
-    A path is ignored if making it writable would make other paths writable too.
+    A path is ignored if it is protected, or if it is a folder with protected files.
     """
     show_secrets_as_empty: bool = False
-    """True if files with secrets appear empty. This is used for commands that only read files.
+    """True if files with secrets appear empty. Used for commands that only read files.
 
-    For any other command, opening such a file fails. Otherwise the command could believe that the file is really empty.
-    Files that are committed to git without later changes are always shown.
+    For other commands, opening such a file fails. A file that is committed to git unchanged is always shown.
     """
     readable_secrets: tuple[str, ...] = ()
-    """Files with secrets that the command can read, as absolute real paths. The approved command names them."""
+    """Files with secrets that the command can read because the command was approved, as absolute real paths."""
     private_temp_paths: tuple[str, ...] = ()
-    """Paths in the machine's temporary folders that did not exist when the command was judged.
+    """Paths in temporary folders of this machine that did not exist when the command was approved.
 
-    Even if they exist now, the command sees at these paths only files that sandboxed commands created.
+    At these paths, the command sees only files that sandboxed commands created.
     """
     repository_read_only: bool = False
-    """True if the workspace's repository is mounted read-only.
+    """True if the workspace's git repository is mounted read-only.
 
-    This is used if the user was not asked and the command line does not show everything that the command changes.
+    Used if the command may change more than its command line shows.
     """
     read_only: bool = False
-    """True if the workspace and its repository are mounted read-only. Only temporary folders are then
-    writable.
-
-    This is used for a command that was judged to only read.
-    """
+    """True if the command can write only temporary folders, not the workspace."""
     hides_home: bool = False
-    """True if the user's own files are hidden.
-
-    These are all files in the home folder without a leading dot, except the workspace and folders of programs.
-    """
+    """True if everything in the home folder is hidden, except files and folders with a leading dot."""
     resolved_cwd: str = ""
-    """The absolute real path of `cwd` when the command was judged; empty to resolve `cwd` at the start.
+    """The absolute real path of `cwd` at the time of the decision about the command (empty: not known).
 
-    If links have changed since then, the command does not start.
+    If `cwd` now leads to another folder, the command does not start.
     """
 
 
@@ -100,11 +87,12 @@ MAX_NAMED_FILES = 5
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """The result of a program. If the program was killed, `exit_code` is None and `outcome` gives the reason.
+    """The result of a program.
 
-    `output` is the collected output. `outcome` is `not_found` if there is no such program or folder, `failed` if the
-    program exists but could not start, and `flooded` if it wrote more than `max_written_bytes`. `blocked` is a sentence
-    about the action that the sandbox probably refused; empty if there is none.
+    - `exit_code`: None if the program was killed.
+    - `outcome`: reason for the end. `not_found`: the program or folder does not exist. `failed`: the program could not
+      start. `flooded`: it wrote more than `max_written_bytes`.
+    - `blocked`: a sentence about the action that the sandbox probably refused; otherwise empty.
     """
 
     exit_code: int | None
@@ -116,17 +104,17 @@ class ExecResult:
     blocked: str = ""
     stderr: bytes = b""
     emptied_secrets: tuple[str, ...] = ()
-    """Files with secrets that appeared empty to the command. The command read them without naming them."""
+    """Files with secrets that appeared empty to the command, although the command read them."""
     needed_secrets: "tuple[SecretFile, ...]" = ()
-    """The files with secrets that `blocked` mentions. The command might succeed if it could use them."""
+    """The files with secrets that `blocked` mentions: the command may need them."""
     notes: tuple[str, ...] = ()
     """Sentences about parts of the output that differ from the real state because of the sandbox."""
     cut_offset: int = 0
-    """The offset in `output` where bytes were dropped. 0 if none were dropped."""
+    """The offset in `output` at which bytes were dropped (0: nowhere)."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The sandbox's remarks as sentences. The first remark names files that appeared empty; then `notes` follow."""
+        """The sandbox's remarks as sentences."""
         names = list_first(self.emptied_secrets, MAX_NAMED_FILES)
         unread = f"{names} may hold secrets and appeared empty to this command."
         return (unread, *self.notes) if self.emptied_secrets else self.notes
@@ -136,8 +124,8 @@ class ExecResult:
 class Sandbox:
     """The sandbox of an environment's commands.
 
-    If there is no sandbox, `kind` is empty and `unavailable_reason` gives the reason. Each of `lines` describes one
-    restriction to the user.
+    If there is no sandbox, `kind` is empty, and `unavailable_reason` says why. `lines`: sentences for the user, one for
+    each restriction.
     """
 
     kind: str = ""
@@ -147,11 +135,12 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class ProcessControl:
-    """Control over the processes that a program starts: their end, and their maximum number.
+    """How the processes that a program starts can be ended, and how many it can start.
 
-    `reaper` is True if all descendants of the program stay below one process of ours. `cgroup_kill` is True if the
-    kernel can kill all descendants in one operation. `max_processes` is the maximum number of descendants (0: no
-    limit). `limited_by` says what sets this maximum: a control group or the user's own limit.
+    - `reaper`: True if all descendants of the program stay below one process of ours.
+    - `cgroup_kill`: True if the kernel can kill all descendants in one operation.
+    - `max_processes`: maximum number of descendants (0: no limit).
+    - `limited_by`: the source of this maximum: a control group or the user's own limit.
     """
 
     reaper: bool = False
@@ -164,8 +153,8 @@ class ProcessControl:
 class SecretFile:
     """A file of the workspace that can hold secrets.
 
-    `name` is relative to the workspace; `path` is absolute and real. A folder includes everything below it; its `name`
-    and `path` end with a slash.
+    `name` is relative to the workspace. `path` is the absolute real path. If both end with a slash, the entry is a
+    folder with everything below it.
     """
 
     name: str
@@ -173,24 +162,19 @@ class SecretFile:
     in_git: bool = False
     """True if the git repository contains the file with its current content."""
     ignored: bool = False
-    """True if git's ignore files exclude the file.
-
-    Other programs respect ignore files only inside a repository.
-    """
+    """True if git's ignore files exclude the file."""
     maybe_reincluded: bool = False
-    """True if a `!` line of an ignore file in or above the workspace can include the file again.
-
-    Programs that skip hidden or ignored files then still read it.
-    """
+    """True if a line with `!` in an ignore file may include the file again."""
     committed_size_and_mtime: tuple[int, int] | None = None
-    """Size (bytes) and modification time (seconds) of the committed version, if the file was changed later."""
+    """Size (bytes) and modification time (seconds) of the committed version, if the file was changed after the commit;
+    otherwise None."""
     is_writable: bool = False
     """True if a sandboxed command that may read the file can also change it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """The properties of a file or link in an environment. For a link, they describe the link itself."""
+    """The properties of a file or link in an environment."""
 
     path: str
     kind: Literal["file", "directory", "link", "other"]
@@ -211,7 +195,7 @@ class FileContent:
 
     @property
     def text(self) -> str:
-        """The content as text, as read_file shows it: UTF-8, UTF-16, UTF-32 or Latin-1. Other bytes are replaced."""
+        """The content as text, decoded as `read_file` does."""
         return show_text(self.data)
 
 
@@ -231,21 +215,18 @@ class Environment(Protocol):
 
     @property
     def sandbox(self) -> Sandbox:
-        """The sandbox in which commands run. It never changes."""
+        """The sandbox in which commands run."""
         ...
 
     async def start(self) -> None:
-        """Prepare the environment for commands. Called once, before `exec`.
+        """Prepare the environment for commands.
 
         Raises `ConfigError` or `EnvironmentFault` with a message that says what to do.
         """
         ...
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a program until it ends.
-
-        If cancelled, the whole process group is terminated, and killed after a short wait.
-        """
+        """Run a program until it ends. If the call is cancelled, all processes of the program are ended."""
         ...
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
@@ -253,15 +234,15 @@ class Environment(Protocol):
         ...
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Replace a file atomically and keep its mode. Missing folders are created.
+        """Replace a file atomically and keep its mode.
 
-        Raises `StaleFile` if the file does not have the digest `expected_digest`. None means that the file must not
-        exist.
+        Raises `StaleFile` if the file does not have the digest `expected_digest`. If `expected_digest` is None, the
+        file must not exist.
         """
         ...
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove a file if its digest is `expected_digest`. Otherwise raise `StaleFile`."""
+        """Remove a file if its digest is `expected_digest`. Raises `StaleFile` if the digest differs."""
         ...
 
     async def stat(self, path: str) -> FileInfo | None: ...
@@ -271,18 +252,17 @@ class Environment(Protocol):
         ...
 
     def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """Yield all files below `path` in sorted order. `.git` and cache folders are left out.
-
-        Files that `.gitignore` excludes are left out unless `include_ignored` is True.
+        """Yield all files below `path` in sorted order. Leaves out `.git`, cache folders and, unless `include_ignored`
+        is True, files that `.gitignore` excludes.
         """
         ...
 
     def resolve(self, path: str) -> str:
-        """Return the absolute path with links followed. The path need not exist."""
+        """Return the absolute path with links followed."""
         ...
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the resolved path of each path. This is faster than calling `resolve` for each path."""
+        """Return the resolved path of each path, faster than calls of `resolve`."""
         ...
 
     async def upload(self, local: Path, path: str) -> None:
@@ -303,10 +283,9 @@ class Environment(Protocol):
 
 
 def workspace_sandbox(env: Environment) -> str:
-    """Return the kind of the sandbox that keeps the promises of docs/sandbox.md. Empty if there is none.
+    """Return the kind of the sandbox if it keeps the promises of docs/sandbox.md, otherwise an empty string.
 
-    Only the local environment has such a sandbox. A container, for example, does not hide secret files of the
-    workspace.
+    Only the local environment keeps them: a container does not hide secret files of the workspace.
     """
     return env.sandbox.kind if env.name == LOCAL_ENVIRONMENT else ""
 
@@ -346,13 +325,12 @@ class ProcessOpener(Protocol):
 
 @runtime_checkable
 class CommandOpener(Protocol):
-    """An environment that can start background programs where commands run, with the limits of commands."""
+    """An environment that can start background programs in the same place as commands, and with the same limits."""
 
     async def open_command(self, spec: ExecSpec) -> PipedProcess:
         """Start a program with pipes.
 
-        `stdin` and the limits of time and output in `spec` have no effect. Raises `EnvironmentFault` if the program
-        cannot start.
+        `stdin` and the limits in `spec` have no effect. Raises `EnvironmentFault` if the program cannot start.
         """
         ...
 
@@ -362,19 +340,23 @@ class ProgramFinder(Protocol):
     """An environment that knows the search path for programs, and the git repositories around the workspace."""
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
-        """Return the names in `names` that would start a program of the workspace.
+        """Return the names (such as `make`) that would start a program of the workspace."""
+        ...
 
-        `names` are bare names (`make`). They are looked up in the search path, and links are followed.
+    def find_files(self, paths: Collection[str]) -> frozenset[str]:
+        """Return the paths at which there certainly is a file, in a folder inside the workspace.
+
+        A path is absolute or relative to the workspace. A file behind a symbolic link counts, but not a file in a
+        folder behind one.
         """
         ...
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
-        """Return True if even a read-only git command can run programs, or can read files that its arguments do not
-        name.
+        """Return True if read-only git commands could run programs, or read files that their arguments do not name.
 
-        This depends on the configuration of the repository around the root, and around each of `folders`. `folders` are
-        relative to the root; some are patterns, in which `**` is any folder. The result is also True outside a
-        repository, because git then compares arbitrary files.
+        The configuration of the repositories at the root and at `folders` can cause this. `folders`: paths relative to
+        the root, or patterns in which `**` is any folder. Outside a repository, the result is True, because git can
+        then compare any two files.
         """
         ...
 
@@ -383,8 +365,9 @@ class ProgramFinder(Protocol):
 class WorkspaceLink:
     """A symbolic link of a workspace.
 
-    `name` is relative to the workspace; `target` is an absolute real path. `secret` is True if the target can hold
-    secrets.
+    - `name`: path relative to the workspace.
+    - `target`: absolute real path.
+    - `secret`: True if the target can hold secrets.
     """
 
     name: str
@@ -394,15 +377,14 @@ class WorkspaceLink:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceScan:
-    """Names in a workspace that change the meaning of a command line. All paths are relative to the workspace.
+    """Names in a workspace that matter for the meaning of a command line. All paths are relative to the workspace.
 
-    `secrets` are files that can hold secrets, except those that the user made readable for commands. `links` are all
-    symbolic links. `option_names` start with `-`, `+`, `@`, `|` or `=`, so that a program can misread them as an
-    option. `odd_names` contain a blank, a quote, a backslash, or one of `: * ? [`. Such a name is misread if a list of
-    names is split at blanks, or it has a special meaning to a program. A folder's name ends with a slash.
-
-    `steering_files` configure programs (`rust-toolchain.toml`); they include files above the workspace (`../go.work`).
-    `unscanned` are folders that were not or could not be searched; "" is the workspace itself.
+    - `secrets`: files that can hold secrets, except those that the user allowed commands to read.
+    - `links`: all symbolic links.
+    - `option_names`: names that a program can take for an option. They start with `-`, `+`, `@`, `|` or `=`.
+    - `odd_names`: names that a program can misread, with a blank, a quote, a backslash or one of `:*?[`.
+    - `steering_files`: files that configure programs (`rust-toolchain.toml`), also above the workspace (`../go.work`).
+    - `unscanned`: folders that were not searched; "" is the workspace itself.
     """
 
     secrets: tuple[SecretFile, ...] = ()
@@ -418,7 +400,7 @@ class WorkspaceScanner(Protocol):
     """An environment that knows which files can hold secrets, and which names change the meaning of a command line."""
 
     def scan(self) -> WorkspaceScan:
-        """Scan the workspace's current names. Blocking."""
+        """Scan the workspace's current names. Blocks."""
         ...
 
 
@@ -427,10 +409,10 @@ class PrivateTempFinder(Protocol):
     """An environment that sandboxes commands and gives these commands their own temporary folders."""
 
     def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
-        """Return the paths in `paths` that do not exist outside the sandbox.
+        """Return the paths in `paths` that exist only inside the sandbox.
 
-        `paths` are absolute real paths in temporary folders. At the returned paths, a sandboxed command finds only
-        files that sandboxed commands created. Paths that lead through a link are left out.
+        `paths`: absolute real paths in temporary folders. At the returned paths, a sandboxed command sees only files
+        that sandboxed commands created. Paths that contain a link are left out.
         """
         ...
 

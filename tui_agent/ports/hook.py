@@ -1,6 +1,6 @@
 """Hooks: commands of the user and functions of plugins that run before or after a tool call, prompt, turn or session.
 
-Invariant: a hook raises nothing except a cancellation. Its reply reports errors.
+Invariant: a hook raises nothing except a cancellation. Errors are reported in the hook's reply.
 """
 
 import re
@@ -21,9 +21,9 @@ MATCHER_EVENTS: Final[frozenset[HookEvent]] = TOOL_EVENTS | {
     "before_compaction",
     "after_compaction",
 }
-"""Events with hooks that can have a matcher.
+"""Events whose hooks can have a matcher.
 
-A matcher is compared with the tool, with the source of a session's start, or with the trigger of a compaction.
+The matcher is compared with the tool's name, the reason why the session starts, or the trigger of the compaction.
 """
 DEFAULT_TIME_LIMIT_S: Final = 60.0
 """Default time limit of a hook in seconds."""
@@ -31,7 +31,7 @@ DEFAULT_TIME_LIMIT_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """A hook's answer. Empty fields have no effect. `updated_input` replaces all arguments of the call."""
+    """A hook's answer. Empty fields have no effect. For a tool call, `updated_input` replaces all arguments."""
 
     decision: HookDecision = ""
     reason: str = ""
@@ -41,7 +41,7 @@ class HookAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HookReply:
-    """The result of running a hook. If `fault` (a sentence) is not empty, the answer is ignored."""
+    """The result of running a hook. If `fault` (a sentence about an error) is not empty, the answer is ignored."""
 
     answer: HookAnswer = field(default_factory=HookAnswer)
     fault: str = ""
@@ -49,15 +49,16 @@ class HookReply:
 
 
 HookFunction: TypeAlias = Callable[[JsonMap, float], Awaitable[HookReply]]
-"""Function that runs a hook. Its arguments are the facts about the event and the time limit in seconds."""
+"""Function that runs a hook. Its arguments are facts about the event, and the time limit in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
     """A hook from the user or from a plugin.
 
-    `label` is its name on the screen. `matcher` must match the whole subject of the event, as translated by
-    `subject_name`. None matches every subject.
+    - `label`: name on the screen.
+    - `matcher`: pattern for the whole subject of the event, such as a tool's name. None: any subject.
+    - `subject_name`: function that converts a subject to the name that `matcher` is compared with.
     """
 
     event: HookEvent
@@ -71,6 +72,6 @@ class Hook:
     def matches(self, subject: str) -> bool:
         """Return True if the hook applies to this subject.
 
-        The subject is a tool, the source of a session's start, or the trigger of a compaction.
+        A subject is a tool's name, the reason why a session starts, or the trigger of a compaction.
         """
         return self.matcher is None or self.matcher.fullmatch(self.subject_name(subject)) is not None

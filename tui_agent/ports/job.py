@@ -12,9 +12,13 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """The current state of a background job. `output` contains the output since the last report.
+    """The current state of a background job.
 
-    `dropped_bytes` counts bytes that are missing from `output`. `message` is the reason why the job could not start.
+    - `output`: output since the last report.
+    - `dropped_bytes`: number of bytes that are missing from `output`.
+    - `message`: reason why the job could not start.
+    - `note`: a sentence about the limits of a job that just started; empty in later reports.
+    - `stop_reason`: words such as `, by the user` that say who stopped the job; empty if the agent did.
     """
 
     job_id: JobId
@@ -25,6 +29,8 @@ class JobReport:
     output: bytes = b""
     dropped_bytes: int = 0
     message: str = ""
+    stop_reason: str = ""
+    note: str = ""
 
 
 class Jobs(Protocol):
@@ -36,15 +42,15 @@ class Jobs(Protocol):
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
         """Start a command that can run longer than the tool call.
 
-        `spec.timeout` is the command's time limit in seconds (None: no limit). Returns when the command has printed
-        something or ended, or after a short wait.
+        `spec.timeout` is the command's time limit in seconds (None: no limit). Returns after a short wait, or earlier
+        if the command prints something or ends.
         """
         ...
 
     async def read(self, job_id: str, wait: float) -> JobReport:
-        """Return new output of a job. If there is none, wait for it up to `wait` seconds."""
+        """Return new output of a job. If there is no new output, wait for it up to `wait` seconds."""
         ...
 
     async def stop(self, job_id: str) -> JobReport:
-        """End the job with all its processes. Return when the job has ended."""
+        """End the job with all its processes."""
         ...

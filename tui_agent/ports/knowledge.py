@@ -8,10 +8,7 @@ from tui_agent.fast_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SymbolLocation:
-    """The location of a symbol's definition in the workspace.
-
-    Lines count from 1. `last_line` is 0 if it is unknown.
-    """
+    """The location of a symbol's definition in the workspace. Lines count from 1. `last_line` is 0 if unknown."""
 
     name: str
     path: str
@@ -28,7 +25,7 @@ Returns None if the search took too long. Never raises.
 
 @dataclass(frozen=True, slots=True)
 class SkillText:
-    """The text of a file of a skill, with the names of the skill's other files."""
+    """The text of one file in a skill's folder, with the names of the other files in that folder."""
 
     name: str
     file: str
@@ -42,7 +39,7 @@ class Skills(Protocol):
     def read(self, name: str, file: str = "") -> SkillText:
         """Return the main text of the skill `name`, or the text of `file` in the skill's folder.
 
-        Blocks while the file is read. Raises `ToolError` if there is no such skill or file.
+        Blocks. Raises `ToolError` if there is no such skill or file.
         """
         ...
 

@@ -1,6 +1,6 @@
-"""Middleware: named components that contribute context and wrap model and tool calls, in the order of registration.
+"""Middleware: named components that add context and wrap model and tool calls, in the order of registration.
 
-Invariant: a middleware keeps no state between calls. All lasting state is recorded as events and read from the folds.
+Invariant: a middleware keeps no state between calls. All lasting state is recorded as events.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,9 +20,11 @@ from tui_agent.protocol.parts import ToolCallPart
 class Fragment:
     """A piece of the system prompt or context that a middleware contributes.
 
-    Fragments with lower `priority` numbers come first; `max_tokens` limits a fragment's length. An empty text is not
-    sent. Instead, `context.packed` records `missing_reason`. `joined_seq` is the seq of the message that added the
-    fragment to the conversation. The fragment is not sent again while the history contains that message.
+    - `priority`: position. Lower numbers come first.
+    - `max_tokens`: limit for the length.
+    - `missing_reason`: reason why `text` is empty; recorded in `context.packed`.
+    - `joined_seq`: seq of the message that already contains the fragment. The fragment is not sent again while the
+      history has that message.
     """
 
     id: str
@@ -36,7 +38,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """The start or end of a turn, for a middleware. `emit` appends an event of the running agent."""
+    """The start or end of a turn, for a middleware. `emit` appends an event with the running agent as its author."""
 
     turn: int
     state: SessionStateView
@@ -49,10 +51,7 @@ ToolNext: TypeAlias = Callable[[ToolCallPart], Awaitable[ToolResult]]
 
 
 class Middleware(Protocol):
-    """A component around model and tool calls.
-
-    `plugin_api.BaseMiddleware` has default methods that do nothing.
-    """
+    """A component around model and tool calls."""
 
     @property
     def name(self) -> str: ...

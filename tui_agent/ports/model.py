@@ -1,7 +1,7 @@
 """The model protocol: requests, streamed chunks and assembled replies.
 
-Invariant: a client does not raise an exception for a provider's error. It yields one `ModelFault` and ends. A stream
-that ends without `FinishChunk` or `ModelFault` was cut off.
+Invariant: a client reports a provider's error as one `ModelFault` and ends, and does not raise an exception. If a
+stream ends without `FinishChunk` and `ModelFault`, the answer was cut off.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -30,11 +30,12 @@ class ToolSchema:
 class ModelRequest:
     """A request to a model, with everything that a client needs to send it.
 
-    Every `LongText` of the request is loaded as a `str`. Image bytes are in `images`, by digest. `max_tokens` is always
-    sent. A request with the purpose `compaction` asks for a summary of the history. Only the engine reads the summary.
-    `answer_count` is the number of recorded answers in the conversation, including answers that a summary replaced. If
-    it is None, the messages are counted. `opening_text` is the start of the conversation's first message, even if a
-    summary has replaced that message.
+    - `messages`: messages in which every `LongText` is a `str`.
+    - `images`: image bytes by digest.
+    - `purpose`: `compaction` asks for a summary of the history.
+    - `answer_count`: number of answers in the conversation, including those that a summary replaced. None: count the
+      answers in `messages`.
+    - `opening_text`: start of the conversation's first message, even if a summary replaced that message.
     """
 
     request_id: RequestId
@@ -70,7 +71,7 @@ class TextChunk:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningChunk:
-    """A piece of the model's reasoning. `signature` and `opaque` are sent back to the provider unchanged."""
+    """A piece of the model's reasoning. `signature` and `opaque` go back to the provider unchanged."""
 
     text: str
     signature: str = ""
@@ -107,9 +108,9 @@ class FinishChunk:
 class ModelFault:
     """An error of a provider with its kind.
 
-    `retry_after` is the wait in seconds that the provider requests. `original` is the provider's own message. If the
-    provider refused a request as too long and stated the context window, `window_tokens` is the window in tokens.
-    Otherwise it is 0.
+    - `retry_after`: wait in seconds that the provider requests.
+    - `original`: the provider's own message.
+    - `window_tokens`: context window that the provider stated when a request was too long; otherwise 0.
     """
 
     kind: FaultKind
@@ -125,7 +126,7 @@ ModelChunk: TypeAlias = TextChunk | ReasoningChunk | ToolCallChunk | UsageChunk 
 
 
 class ModelClient(Protocol):
-    """A client of a model. It streams one answer per call. Cancelling the task closes the connection at once."""
+    """A client of a model. It streams one answer per call. If the task is cancelled, the connection is closed at once."""
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]: ...
 
@@ -134,7 +135,7 @@ class ModelClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A complete answer, as returned by `ask` to `Agent.step`."""
+    """A model's complete answer, which an agent gets by calling `ask` in `Agent.step`."""
 
     parts: tuple[ModelPart, ...]
     finish: FinishReason

@@ -24,22 +24,21 @@ class PolicyFacts:
     allowed_tools: frozenset[str] | None = None
     interactive: bool = True
     workspace_programs: frozenset[str] = frozenset()
-    """Names of programs in the workspace. They are not trusted, because anyone could have put them there."""
+    """Names of programs in the workspace."""
+    local_programs: frozenset[str] = frozenset()
+    """The paths of `Policy.local_programs` at which the workspace has a file."""
     git_is_steered: bool = False
-    """True if even a read-only git command can run programs or read files that it does not name.
+    """True if read-only git commands could run programs, or read files that their arguments do not name.
 
-    This includes the workspace and other folders where the call runs git. See `ProgramFinder.git_is_steered`.
+    See `ProgramFinder.git_is_steered`.
     """
     sandboxed: bool = False
     """True if commands run in a sandbox.
 
-    They then write only the workspace, have no network and cannot read `secrets`.
+    In a sandbox, commands can write only the workspace, have no network and cannot read `secrets`.
     """
     private_temp_paths: frozenset[str] = frozenset()
-    """Absolute paths in temporary folders.
-
-    At these paths, a sandboxed command sees only files that sandboxed commands created.
-    """
+    """Absolute paths in temporary folders at which a sandboxed command sees only files of sandboxed commands."""
     restorable_files: frozenset[str] = frozenset()
     """Absolute paths of files that `/undo` can restore: their current content is in the newest checkpoint."""
     secrets: tuple[SecretFile, ...] = ()
@@ -51,7 +50,7 @@ class PolicyFacts:
     option_names: tuple[str, ...] = ()
     """Names that a program can misread as an option (see `WorkspaceScan`)."""
     odd_names: tuple[str, ...] = ()
-    """Names that are misread if a list is split at blanks, or that have a special meaning (see `WorkspaceScan`)."""
+    """Names that a program can misread because of blanks or special characters (see `WorkspaceScan`)."""
     steering_files: tuple[str, ...] = ()
     """Files that configure programs (see `WorkspaceScan`)."""
     unscanned: tuple[str, ...] = ()
@@ -60,21 +59,20 @@ class PolicyFacts:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The policy's decision. `choices` are the answers that the approval offers if the verdict is `ask`.
+    """The policy's decision.
 
-    - `by_profile`: the permission profile is the only reason to ask, so a hook can answer for the user.
-    - `allowed_by_exact_rule`: a rule of the user allows exactly this command line, so the command can read the secrets
-      in its arguments.
+    - `choices`: answers that the approval offers if the verdict is `ask`.
+    - `by_profile`: True if only the permission profile asks, so a hook can answer for the user.
+    - `allowed_by_exact_rule`: True if a rule of the user allows exactly this command line. The command can then read
+      the secrets in its arguments.
     - `unnamed_secrets`: files of `PolicyFacts.secrets` that the commands would read without naming them.
-    - `repository_read_only`: the call is allowed only if the sandbox mounts the repository read-only, because the
-      command line does not show everything that the command changes.
-    - `repository_conflict`: the reason, as a sentence, why the command line would fail if the repository is read-only;
-      empty if it would not fail.
-    - `private_temp_paths`: the policy assumed that the command finds only files of sandboxed commands at these paths.
-      The command must not see any other files there.
-    - `nobody_to_ask`: the call is denied only because there is no user to ask.
-    - `can_try_in_sandbox`: the user is asked only because the policy cannot analyse the command, so the command can run
-      as a trial in a sandbox.
+    - `repository_read_only`: True if the call is allowed only with a read-only repository in the sandbox, because the
+      command may change more than its command line shows.
+    - `repository_conflict`: a sentence: why the command would fail with a read-only repository. Empty if it would not.
+    - `private_temp_paths`: paths at which the command must see only files of sandboxed commands.
+    - `nobody_to_ask`: True if the call is denied only because there is no user to ask.
+    - `can_try_in_sandbox`: True if the user is asked only because the policy cannot analyse the command. The command
+      can then be tried in a sandbox.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -95,7 +93,7 @@ class Decision:
 
 
 class Policy(Protocol):
-    """Judges tool calls. The same call with the same facts gets the same decision.
+    """Judges tool calls. Equal calls with equal facts get the same decision.
 
     If no rule matches, the verdict is `ask`.
     """
@@ -105,32 +103,33 @@ class Policy(Protocol):
         ...
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        """Return the paths in a call's effects and in rules. The caller resolves them for `PolicyFacts.resolved`.
+        """Return the paths in a call's effects and in rules, for `PolicyFacts.resolved`.
 
-        `granted` are the rules that the user allowed for this session.
+        `granted`: rules that the user allowed for this session.
         """
         ...
 
     def describe_effects(
         self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
     ) -> tuple[CommandEffects, ...]:
-        """Return rows that describe a call's effects to the user. The effects are judged as by `decide`.
+        """Return the rows in which an approval shows a call's effects to the user.
 
-        `new` are the files to write that do not exist yet.
+        `new`: files that the call writes and that do not exist yet.
         """
         ...
 
     def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the programs that commands start by a bare name. They are the input for
-        `PolicyFacts.workspace_programs`.
-        """
+        """Return the programs that commands start by a bare name, for `PolicyFacts.workspace_programs`."""
+        ...
+
+    def local_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """Return the paths at which `npx` and similar commands look for a program before they download it."""
         ...
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the folders in which commands run git. They are the input for `PolicyFacts.git_is_steered`.
+        """Return the folders in which commands run git, for `PolicyFacts.git_is_steered`.
 
-        The folders are relative to the workspace, absolute, or below a home folder. Some are patterns, in which `**` is
-        an unknown folder.
+        A path is relative to the workspace, absolute, or below a home folder. In patterns, `**` is an unknown folder.
         """
         ...
 
@@ -139,16 +138,12 @@ class Policy(Protocol):
         ...
 
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the files that commands delete by name. They are the input for `PolicyFacts.restorable_files`.
+        """Return the files that commands delete by name, relative to the workspace, for `PolicyFacts.restorable_files`.
 
-        The paths are relative to the workspace. If the commands also move files, nothing is returned, because a moved
-        file can have the deleted name.
+        If the commands also move files, nothing is returned, because a moved file can have a deleted name.
         """
         ...
 
     def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the files and folders that commands certainly read or write, relative to the workspace.
-
-        Some of the paths are patterns.
-        """
+        """Return the files, folders and patterns that commands certainly read or write, relative to the workspace."""
         ...

@@ -20,13 +20,16 @@ class Programs(Protocol):
     ) -> ConnectionT:
         """Return the connection to the program `name`. Start the program if it is not running.
 
-        The program runs where commands run, with the permissions of this call. For a later call with other permissions,
-        the program is restarted. `connect` gets the program's pipes and yields the connection. The connection can run
-        tasks. The connection is closed when the program ends: by `end`, when the plugin changes, or with the session.
+        The program runs with the permissions of the tool call that starts it. If a later tool call has other
+        permissions, the program is restarted.
+
+        `connect`: function that gets the program's pipes and yields the connection. The connection is closed when the
+        program ends.
+
         Raises any error of `connect`, and `EnvironmentFault` if the program cannot be started.
         """
         ...
 
     async def end(self, name: str) -> None:
-        """End the program `name` with all its processes. Do nothing if the program is not running."""
+        """End the program `name` with all its processes, if it is running."""
         ...

@@ -1,6 +1,6 @@
 """The settings of a user's redactor: values of secret variables, and the table `[redaction]`.
 
-Invariant: the settings are plain values, which can be sent to another process as JSON. The module imports nothing slow.
+Invariant: the settings are plain values that JSON can hold, and the module imports nothing slow.
 """
 
 import hashlib
@@ -15,8 +15,9 @@ from tui_agent.fast_dataclass import dataclass
 class RedactionOptions:
     """The settings of a user's redactor, which removes secrets from texts.
 
-    `secrets` are the values of secret variables by name. `rules`, `allow` and `disable` come from the user's table
-    `[redaction]`. `config_file` is the path of the file with this table, for error messages.
+    - `secrets`: values of secret variables by name.
+    - `rules`, `allow`, `disable`: values of the user's table `[redaction]`.
+    - `config_file`: path of the file with this table, for error messages.
     """
 
     secrets: Mapping[str, str] = field(default_factory=dict)

@@ -10,8 +10,11 @@ from tui_agent.fast_dataclass import dataclass
 class RenderedMap:
     """A repository map, rendered for the model.
 
-    `files` are in the order of the text, best first. `tokens` is an estimate. `total` and `skipped` count files of the
-    whole repository. `partial` is True while the index is incomplete.
+    - `tokens`: estimated length of `text`.
+    - `files`: files in the order of the text, best first.
+    - `total`: number of indexed files of the whole repository.
+    - `skipped`: number of files that the index leaves out.
+    - `partial`: True while the index is incomplete.
     """
 
     text: str
@@ -27,8 +30,10 @@ class RenderedMap:
 class MapRequest:
     """A request for a repository map.
 
-    `pinned` files come first; `hidden` files are left out; `recent` files were used recently. If `brief` is True, the
-    map names few files and only counts the others, by folder.
+    - `pinned`: files that come first.
+    - `hidden`: files that are left out.
+    - `recent`: files that were used recently.
+    - `brief`: True for a short map: the names of a few files, and the number of files in each folder.
     """
 
     query: str | None = None
@@ -42,12 +47,14 @@ class MapRequest:
 
 @dataclass(frozen=True, slots=True)
 class MapLanguage:
-    """A programming language that a plugin adds to the repository map.
+    """A programming language that a plugin adds to the repository map, as plain data for the process that builds the
+    index.
 
-    The fields are plain data, because another process builds the index. `suffixes` have no dot. `patterns` are pairs of
-    a symbol kind and a regular expression with a group `name`. The expression is searched in the whole file; `^`
-    matches at each line. `grammar` is `"module:function"` of an installed package; the function returns a tree-sitter
-    grammar. `query` captures the name as `@name`, and the whole definition by its kind, such as `@function`.
+    - `suffixes`: file name endings without the dot.
+    - `patterns`: pairs of a symbol kind and a regular expression with a group `name`. The whole file is searched; `^`
+      matches at each line.
+    - `grammar`: `"module:function"` of an installed package. The function returns a tree-sitter grammar.
+    - `query`: tree-sitter query. It captures the name as `@name`, and the definition as its kind, e.g. `@function`.
     """
 
     name: str
@@ -58,17 +65,17 @@ class MapLanguage:
 
 
 class RepoMaps(Protocol):
-    """Renders maps of the workspace. The same repository and request give the same text."""
+    """Renders maps of the workspace. Equal requests for an unchanged repository give the same text."""
 
     async def render(self, request: MapRequest) -> RenderedMap:
         """Render a map in a thread. Raises `EnvironmentFault` if the folder cannot be read."""
         ...
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
-        """Return the map if it is ready within `seconds`, and None otherwise.
+        """Return the map if it is ready within `seconds`, otherwise None.
 
-        After a result of None, `take_late_map` returns the map once it is ready. Returns None at once while an earlier
-        map is still being rendered. Raises the same errors as `render`.
+        If the result is None, a later call of `take_late_map` returns the map. While an earlier map is being rendered,
+        the result is None at once. Raises the same errors as `render`.
         """
         ...
 

@@ -4,7 +4,7 @@ import signal
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from tui_agent.errors import BlobNotFound
+from tui_agent.errors import BlobNotFound, TuiAgentError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.ports.log import Follower
@@ -15,30 +15,26 @@ from tui_agent.protocol.envelope import Record
 STOP_SIGNAL = signal.SIGURG
 """Signal that makes an engine's process interrupt plugin code that blocks the event loop.
 
-The default is to ignore the signal, so that a late signal does no harm.
+The system ignores this signal by default, so a late signal does no harm.
 """
 ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
 """Function that returns the full text that an event refers to."""
 
 
 class Session(Protocol):
-    """A session with an engine in this process (headless, tests) or in another process (the app).
-
-    Both implementations pass the same contract test.
-    """
+    """A session with an engine in this process (headless, tests) or in another process (the app)."""
 
     @property
     def id(self) -> SessionId: ...
 
     def submit(self, command: Command) -> CommandId:
-        """Queue a command and return its id. Does not block, and does not raise while the session runs."""
+        """Queue a command and return its id. Does not block."""
         ...
 
     def follow(self, after: int = -1) -> Follower:
         """Follow the log: first the history after the event `after`, then new records.
 
-        The history contains complete answers, but their streamed pieces can be missing. An empty batch means that the
-        session has ended.
+        Streamed pieces of complete answers can be missing. An empty batch means that the session has ended.
         """
         ...
 
@@ -47,9 +43,9 @@ class Session(Protocol):
         ...
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:
-        """Return completions of a slash command's `arguments`. Each is a whole text that can replace `arguments`.
+        """Return completions of a slash command's `arguments`. Each completion replaces the whole text of `arguments`.
 
-        For the command `@`, they are resources of MCP servers that a prompt can mention.
+        If the command is `@`, the completions are resources of MCP servers.
         """
         ...
 
@@ -75,9 +71,9 @@ async def read_text_or_preview(session: Session, text: LongText) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LockedNote:
-    """A note to the app that the engine has locked the session and begins to compute the session's state.
+    """A note to the app: the engine has locked the session and starts to compute its state.
 
-    From now on, the log file can be read up to `last_seq`.
+    The log file can now be read up to the event `last_seq`.
     """
 
     session: str
@@ -87,10 +83,10 @@ class LockedNote:
 
 @dataclass(frozen=True, slots=True)
 class OpenedNote:
-    """A note to the app that the engine has opened the session. The session's last event is `last_seq`.
+    """A note to the app: the engine has opened the session.
 
-    The log file has the events up to `stored_seq` (-1 if the file does not exist yet). Later events come through the
-    pipe.
+    - `last_seq`: number of the session's last event.
+    - `stored_seq`: number of the last event in the log file (-1: no file yet). Later events come through the pipe.
     """
 
     session: str
@@ -105,7 +101,7 @@ class OpenedNote:
 class StorageFaultNote:
     """A note to the app about a storage error of the engine.
 
-    The error is possibly missing from the log, because storing failed.
+    The log may not have this error, because storing failed.
     """
 
     message: str
@@ -113,16 +109,22 @@ class StorageFaultNote:
 
 
 class AppSession(Session, Protocol):
-    """A session as the app uses it. It is opened once and served in the background."""
+    """A session as the app uses it."""
 
     @property
     def is_closed(self) -> bool:
-        """True if the engine has exited, so that no new records will come."""
+        """True if the engine has exited."""
         ...
 
     @property
     def storage_fault(self) -> StorageFaultNote | None:
-        """The newest storage error of the engine. None if there was none."""
+        """The newest storage error of the engine. None if there was no error."""
+        ...
+
+    @property
+    def failure(self) -> TuiAgentError | None:
+        """The error that kept the engine from opening the session, or that ended the engine; None if there was no
+        error."""
         ...
 
     async def wait_until_open(self) -> OpenedNote:
@@ -130,21 +132,16 @@ class AppSession(Session, Protocol):
         ...
 
     async def wait_until_readable(self) -> LockedNote | None:
-        """Wait until the log can be read, and return the end of the log.
-
-        Return None if the session cannot be opened.
-        """
+        """Wait until the log can be read, and return the end of the log (None: the session cannot be opened)."""
         ...
 
     async def read_newest(self, count: int) -> Sequence[Record]:
-        """Return at least `count` of the newest records.
-
-        The records that every start of a run adds are not counted.
-        """
+        """Return at least `count` of the newest records, if there are so many."""
         ...
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the outline of the cached session state, with the seq of the state's last event.
+        """Return the outline of the cached session state (the part that a screen needs at its start), and the number of
+        the last event in this state.
 
         Returns None if no state is cached.
         """

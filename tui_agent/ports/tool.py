@@ -1,6 +1,6 @@
 """The protocols of tools and of tool servers.
 
-A tool has typed arguments and declared effects. Its result has separate parts for the model, the user and programs.
+A tool has typed arguments and declared effects. Its result has parts for the model, the user and programs.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -37,19 +37,18 @@ class JsonArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool's description. `args` is the pydantic model of the tool's arguments; its JSON schema is sent to the model.
+    """A tool's description.
 
-    `verb` labels the tool's row on the screen (at most 9 letters). `timeout` limits one call, in seconds (None: the
-    tool limits itself). `parallel_safe` calls of one answer can run at the same time if their `parallel_group` is
-    equal.
-
-    The tool is not offered to the model while one of the services in `needs` is missing, or if the session's policy is
-    not `policy` (None: any policy). The service `started_jobs` is missing until the session's first background job.
-
-    `parameters` is a JSON schema of type object, for tools that are described elsewhere (None: use the schema of
-    `args`). If it is set, `args` is `JsonArguments`, and its values fit the schema. A tool that is not `listed` can be
-    called, but it is not offered to the model. With `may_ask`, the tool gets `ask` if there is a user; without a user,
-    it also works.
+    - `args`: pydantic model of the arguments. Its JSON schema is sent to the model.
+    - `verb`: label of the tool's row on the screen, at most 9 letters.
+    - `timeout`: limit for one call in seconds (None: the tool limits itself).
+    - `parallel_safe`: True if several calls in one answer of the model can run at the same time. Only calls of tools
+      with the same `parallel_group` run together.
+    - `needs`: services without which the tool is not offered. `started_jobs` exists after the first background job.
+    - `policy`: policy without which the tool is not offered (None: any policy).
+    - `parameters`: JSON schema of type object, if there is no class of arguments. `args` is then `JsonArguments`.
+    - `listed`: False if the tool can be called but is not offered to the model.
+    - `may_ask`: True if the tool gets `ask` when there is a user. The tool also works without a user.
     """
 
     name: str
@@ -75,38 +74,35 @@ class Answer:
 
 
 AskUser: TypeAlias = Callable[[str, Sequence[str], Literal["text", "choice", "plan"]], Awaitable[Answer]]
-"""Function that asks the user. Its arguments are the question, the options and the form; it returns the answer.
+"""Function that asks the user. Its arguments are the question, the options and the form of the answer.
 
-Question and answer are recorded as `question.asked` and `question.answered`.
+The question and the answer are recorded in the log.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The services for a running tool call. Services that `spec.needs` does not name are None."""
+    """The services for a running tool call. A service that is not in `spec.needs` is None."""
 
     env: Environment
     blobs: Blobs
     call_id: CallId
     progress: Callable[[str], None]
-    """Function that appends live output to the call's row on the screen.
-
-    Small pieces are merged before they are recorded.
-    """
+    """Function that appends live output to the call's row on the screen."""
     deadline: float | None
     """The time at which the call is stopped, in seconds of the monotonic clock. None means no limit."""
     state: SessionStateView
     """The session's state when the call started."""
     may_read: Callable[[str], bool]
-    """Function that returns True if a search can show a file: it has no secrets, and no rule denies reading it.
+    """Function that returns True if a search can show the file at a path of `env`.
 
-    The argument is a path of `env`.
+    A file with secrets is not shown, nor a file that a rule denies.
     """
     may_connect: Callable[[str], bool]
     """Function that returns True if the policy does not deny connecting to a host or address.
 
-    Tools call it for the hosts and addresses that an allowed call leads to. An address of this machine or of a private
-    network needs a rule that allows it.
+    A tool calls the function before it connects to each host or address. Addresses of this machine or of a private
+    network need a rule that allows them.
     """
     ask: AskUser | None = None
     jobs: Jobs | None = None
@@ -118,13 +114,17 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A tool's result. If `ok` is False, the tool worked but its task failed (exit code 1); the model continues.
+    """A tool's result.
 
-    `content` is for the model, `display` for the user, and `data` for programs. The engine appends `events` before
-    `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event). If `content` is a preview,
-    `full_output` is the complete output. `environment` is True if the environment's files or processes failed, not the
-    task; the engine sets it if a tool raises `EnvironmentFault`. `lost` is True if the environment's machine is gone.
-    `stopped` is True if the user ended the job or delegate that the call waited for; this is not a failure.
+    - `ok`: False if the task failed (exit code 1). The model continues.
+    - `content`, `display`, `data`: parts for the model, the user and programs.
+    - `events`: events that the engine appends before `tool.finished` (`todo.updated`, `file.read`, `file.changed`,
+      `test.finished`, `plugin.event`).
+    - `full_output`: complete output if `content` is a preview.
+    - `environment`: True if not the task but the environment failed. The engine sets it if a tool raises
+      `EnvironmentFault`.
+    - `lost`: True if the environment's machine is gone.
+    - `stopped`: True if the user ended the job or delegate that the call waited for. This is not a failure.
     """
 
     ok: bool
@@ -141,9 +141,9 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A preview of a tool call for the approval. The decision is bound to the digest of `content`.
+    """A preview of a tool call for the approval. The user's decision holds only for this `content`.
 
-    If the tool limits itself, `time_limit_s` is the time limit of this call.
+    `time_limit_s`: time limit of this call in seconds, if the tool limits itself.
     """
 
     blocks: tuple[DisplayBlock, ...]
@@ -155,7 +155,7 @@ ArgsT = TypeVar("ArgsT", bound=BaseModel, contravariant=True)
 
 
 class Tool(Protocol[ArgsT]):
-    """A tool. `effects` and `target` are pure. `preview` can read files. `run` carries out the call.
+    """A tool. `effects` and `target` only compute. `preview` can also read files. `run` carries out the call.
 
     A failing tool raises `ToolError` with a message for the model. A tool must not swallow a cancellation.
     """
@@ -164,7 +164,7 @@ class Tool(Protocol[ArgsT]):
     def spec(self) -> ToolSpec: ...
 
     def target(self, args: ArgsT) -> str:
-        """Return the object to show in the call's row on the screen, e.g. a path, a pattern or a command."""
+        """Return the text that the call's row on the screen shows after the verb, e.g. a path, a pattern or a command."""
         ...
 
     def effects(self, args: ArgsT) -> tuple[Effect, ...]:
@@ -183,17 +183,20 @@ class ArgumentSettler(Protocol):
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
         """Return the complete arguments of a call, for `effects`, `preview` and `run`.
 
-        Can read files. Can raise `ToolError`.
+        Raises `ToolError` if the arguments cannot be completed.
         """
         ...
 
 
 @runtime_checkable
 class FailurePredictor(Protocol):
-    """A tool that can predict that a call will fail. An example is an edit of a file that was not read."""
+    """A tool that can predict that a call will fail, e.g. an edit of a file that was not read."""
 
     async def predict_failure(self, args: Any, env: Environment, state: SessionStateView) -> None:
-        """Raise the `ToolError` that `run` would raise, before the user is asked. Can read files."""
+        """Raise the error that `run` would raise, if the failure can be predicted.
+
+        Called before the user is asked to approve the call.
+        """
         ...
 
 
@@ -208,7 +211,7 @@ class ResourceContent:
 
 
 class ToolServers(Protocol):
-    """The servers of a session. The names of a server's tools begin with the server's name."""
+    """The servers that provide tools and resources to a session, such as MCP servers."""
 
     @property
     def names(self) -> Collection[str]:
@@ -216,18 +219,15 @@ class ToolServers(Protocol):
         ...
 
     async def wait_for_tools(self, tools: Collection[str]) -> None:
-        """Wait until the servers of these tools run or have failed. The waiting time is limited."""
+        """Wait, but not too long, until the servers of these tools run or have failed."""
         ...
 
     def explain_absence(self, tool: str) -> str:
-        """Return the reason why the server of a tool cannot be used now.
-
-        Empty if the server runs, or if no server has such a tool.
-        """
+        """Return the reason why the server of a tool cannot be used now, or an empty string."""
         ...
 
     def resource_tool(self, server: str) -> str:
-        """Return the name of a server's resources in rules that allow or deny reading them."""
+        """Return the name that rules use for a server's resources, to allow or deny reading them."""
         ...
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:
@@ -235,8 +235,8 @@ class ToolServers(Protocol):
         ...
 
     async def complete_mention(self, query: str) -> Sequence[str]:
-        """Return mentions of resources (`SERVER:URI`, without the `@`) that match the user's typed text.
+        """Return mentions of resources (`SERVER:URI`, without the `@`) that match the typed text.
 
-        A mention with `{NAME}` in it is a template. The user must then type more than a name.
+        A mention with `{NAME}` is a template: the user must still replace the name.
         """
         ...

@@ -1,4 +1,4 @@
-"""Artifacts: texts that are stored in full. The model gets only the beginning and end, or one line."""
+"""Artifacts: long texts that are stored in full, while the model gets only a part."""
 
 from tui_agent.protocol.base import BlobText, FrozenModel, LongText
 from tui_agent.protocol.unicode_text import format_count
@@ -10,9 +10,9 @@ ARTIFACT_PREFIX = "artifact:"
 class Artifact(FrozenModel):
     """A tool result, stored in full, that the model can read with `read_file` and search with `grep`.
 
-    `id` is the `path` argument of these tools, such as `artifact:3f9a0c41b2d7`. `size` and `lines` are the numbers of
-    bytes and lines of the full text; `preview_size` is the number of bytes sent to the model. `path` is relative to the
-    session's folder, and `sha256` is the digest of that file. `tool` is the tool that produced the result.
+    `id`: the `path` argument of these tools, such as `artifact:3f9a0c41b2d7`. `size`, `lines`: bytes and lines of the
+    full text. `preview_size`: bytes sent to the model. `path`: the file with the text, relative to the session's
+    folder. `sha256`: digest of this file. `tool`: tool that produced the result.
     """
 
     id: str
@@ -48,7 +48,7 @@ class Artifact(FrozenModel):
 def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
     """Return a note such as `[… 40 lines left out …]`, which replaces the missing part of a shortened text.
 
-    `artifact_id` is the artifact that stores the full text; empty if there is none.
+    `artifact_id`: the artifact with the full text (empty: none).
     """
     missing = format_count(lines, "line") if lines > 1 else format_bytes(size)
     return f"[… {missing} left out{f': read_file or grep {artifact_id}' if artifact_id else ''} …]"
@@ -60,9 +60,9 @@ def stored_artifact_id(text: LongText) -> str:
 
 
 def shorten_text(text: str, stored: LongText, max_chars: int) -> str:
-    """Return the text; if it is too long, return the whole lines within the first `max_chars`, and a note.
+    """Return the text, or its first whole lines and a note if it has more than `max_chars` characters.
 
-    `stored` is the full text. The note names the artifact that has this text.
+    `stored`: the full text as stored; the note names its artifact.
     """
     if len(text) <= max_chars:
         return text
@@ -72,4 +72,4 @@ def shorten_text(text: str, stored: LongText, max_chars: int) -> str:
 
 
 EVENT_PREVIEW_CHARS = 80
-"""Maximum length of an artifact's text in the event about the artifact, in characters."""
+"""Maximum number of characters of an artifact's text that the event about the artifact contains."""

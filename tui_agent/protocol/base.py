@@ -1,7 +1,6 @@
-"""Types of identifiers, base classes of models and event payloads, and common types of texts and JSON.
+"""Types of identifiers, base classes of models and event payloads, and types of texts and JSON.
 
-Invariant: only an injected `ports.clock.Ids` creates ids. A model refuses unknown fields when it is built. It ignores
-them when it is read from a log (see `union`).
+Invariant: only `ports.clock.Ids` creates ids.
 """
 
 import re
@@ -15,23 +14,23 @@ SessionId = NewType("SessionId", str)
 RunId = NewType("RunId", str)
 """`run_` + 12 hexadecimal digits."""
 AgentId = NewType("AgentId", str)
-"""`main`, or the name of a delegate that is unique in its session."""
+"""Name of an agent, unique in its session: `main`, or the name of a delegate."""
 CommandId = NewType("CommandId", str)
 CallId = NewType("CallId", str)
-"""Id of a tool call, unique in its session. It is generated locally if the provider gave none or repeated one."""
+"""Id of a tool call, unique in its session. If the provider gave no id or repeated one, the engine creates the id."""
 RequestId = NewType("RequestId", str)
 """Id of a model request, permission request or question, unique in its session."""
 JobId = NewType("JobId", str)
 """Id of a background job (`job-1`, `job-2`, …), unique on its branch of the session."""
 MAIN_AGENT = AgentId("main")
 COMPACTION_AGENT = AgentId("compaction")
-"""The agent that summarises histories. Its requests do not belong to a conversation."""
+"""The agent that summarises histories. Its requests belong to no conversation."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 def is_session_id(name: str) -> bool:
-    """Return True if `name` is a valid session id. A session's folder has the same name."""
+    """Return True if `name` is a valid session id."""
     return _ID.fullmatch(name) is not None
 
 
@@ -51,17 +50,14 @@ _field_tables: dict[type[FrozenModel], tuple[set[str], type["_Fields"]]] = {}
 
 
 class _Fields:
-    """Holder of the field values of one model instance.
-
-    Each model class has its own subclass of this class. All instances of the subclass share one table of keys.
-    """
+    """The object that holds the field values of a model instance. To save memory, all instances of a subclass share one
+    table of attribute names."""
 
 
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
     """Reduce the memory used by `model` and by the models in `parts`, in place. Return `model`.
 
-    Afterwards all models of a class share one key table and one set of assigned field names, which contains all names.
-    Otherwise each set and each table needs as much memory as a small model.
+    All models of a class then share one table of attribute names and one set of field names.
     """
     models: list[FrozenModel] = [model, *parts]
     for item in models:
@@ -86,8 +82,8 @@ _set_attribute = object.__setattr__  # frozen models refuse the plain `setattr`
 class BlobText(FrozenModel):
     """A text that is too long for a log line and is stored in the session's blob folder.
 
-    `blob_sha256` is the hex SHA-256 of the UTF-8 bytes, and `size` is the number of these bytes. `preview` is the first
-    part of the text, at most 1,024 characters.
+    `blob_sha256`: hex SHA-256 of the UTF-8 bytes. `size`: number of these bytes. `preview`: the first characters of the
+    text, at most 1,024.
     """
 
     blob_sha256: str
@@ -99,10 +95,7 @@ LongText: TypeAlias = Annotated[str | BlobText, Field(union_mode="left_to_right"
 """A text as stored in a log: complete up to 8 KB of UTF-8, otherwise a `BlobText`."""
 
 JsonMap: TypeAlias = dict[str, JsonValue]
-"""A JSON object.
-
-A nested object that has exactly the fields of `BlobText` stands for a long string (see `store.blobs`).
-"""
+"""A JSON object. An object with exactly the fields of `BlobText` stands for a long string (see `store.blobs`)."""
 
 
 def text_preview(text: LongText) -> str:
@@ -111,14 +104,11 @@ def text_preview(text: LongText) -> str:
 
 
 def text_size(text: LongText) -> int:
-    """Return the size of a text in characters. If the text is stored as a blob, return its size in bytes."""
+    """Return the size of a text: in characters, or in bytes if it is stored as a blob."""
     return len(text) if isinstance(text, str) else text.size
 
 
 class Payload(FrozenModel):
-    """Base of every event's payload.
-
-    Each subclass narrows `kind` to a Literal. No default value comes from a clock or a uuid.
-    """
+    """Base of every event's payload. Each subclass narrows `kind` to a Literal."""
 
     kind: str

@@ -1,9 +1,7 @@
 """Commands: requests of a user or client, named in the imperative.
 
-The engine checks each command against the current state before running it.
-
-Invariant: commands are plain data. The client's session object sets `id`. Every event that a command causes has this id
-as `cause`. Only `SetOutputWidth` causes no event.
+Invariant: commands are plain data. Every event that a command causes has the command's `id` as `cause`. Every command
+except `SetOutputWidth` causes an event.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias
@@ -36,19 +34,22 @@ class CommandBase(FrozenModel):
 
 
 class SubmitPrompt(CommandBase):
-    """Start a turn with this message. Rejected while a turn runs; `Steer` and `Queue` are for running turns.
+    """Start a turn with this message. Rejected while a turn runs (see `Steer` and `Queue`).
 
-    `own_words` are the words that the user typed around long pastes; empty if nothing long was pasted.
+    `own_words`: words that the user typed around long pastes; empty if nothing long was pasted. `typed_mentions`:
+    mentions that the user typed or chose. Text that looks like a mention but is not in this list stays plain text. If
+    `typed_mentions` is None, everything that looks like a mention is looked up.
     """
 
     kind: Literal["submit_prompt"] = "submit_prompt"
     text: str
     attachments: tuple[Attachment, ...] = ()
     own_words: str = ""
+    typed_mentions: tuple[str, ...] | None = None
 
 
 class Delegate(CommandBase):
-    """Start a turn for the agent named `agent`. It works on the task in its own context."""
+    """Start a turn for the agent named `agent`. The agent works in its own context."""
 
     kind: Literal["delegate"] = "delegate"
     agent: str
@@ -56,7 +57,7 @@ class Delegate(CommandBase):
 
 
 class WriteGuide(CommandBase):
-    """Write a first AGENTS.md from the repository's files, or extend an existing one. No model is used."""
+    """Write a first AGENTS.md from the repository's files, or extend an existing one."""
 
     kind: Literal["write_guide"] = "write_guide"
 
@@ -64,9 +65,9 @@ class WriteGuide(CommandBase):
 class ContinueTurn(CommandBase):
     """Start a turn without a new message: the model continues from the end of the branch.
 
-    The branch must end with tool results, a message without an answer, or a fork with its own message. Otherwise the
-    command is rejected. Some tool calls of an earlier run can still wait for the user's decision. Before the next
-    request, the policy checks these calls again, and the user is asked again.
+    The branch must end with tool results, with a message without an answer, or with the start of a fork. In the last
+    case, the fork must have a message of its own. Tool calls that still wait for the user's decision are first checked
+    again.
     """
 
     kind: Literal["continue_turn"] = "continue_turn"
@@ -79,15 +80,22 @@ class Steer(CommandBase):
     text: str
     attachments: tuple[Attachment, ...] = ()
     own_words: str = ""
+    typed_mentions: tuple[str, ...] | None = None
 
 
 class Queue(CommandBase):
-    """Send a message after the running turn. If no turn runs, start one."""
+    """Send a message after the running turn. If no turn runs, start one.
+
+    `place`: number of queued messages that are sent before this message (None: the message is the last). If at least
+    one message is sent before it, the message waits even if no turn runs.
+    """
 
     kind: Literal["queue"] = "queue"
     text: str
     attachments: tuple[Attachment, ...] = ()
     own_words: str = ""
+    place: int | None = Field(default=None, ge=0)
+    typed_mentions: tuple[str, ...] | None = None
 
 
 class Unqueue(CommandBase):
@@ -98,7 +106,7 @@ class Unqueue(CommandBase):
 
 
 class SendQueued(CommandBase):
-    """Send a queued message now. It is added to the running turn. If no turn runs, it starts one."""
+    """Send a queued message now. If a turn runs, the message becomes part of this turn."""
 
     kind: Literal["send_queued"] = "send_queued"
     queue_id: RequestId
@@ -126,7 +134,7 @@ class Resume(CommandBase):
 
 
 class DecidePermission(CommandBase):
-    """Answer a permission request. If the user edited the suggested rule, `rule` is the edited rule."""
+    """Answer a permission request. `rule`: the rule as the user edited it; otherwise empty."""
 
     kind: Literal["decide_permission"] = "decide_permission"
     request_id: RequestId
@@ -161,7 +169,7 @@ class SetEffort(CommandBase):
 
 
 class SetPolicy(CommandBase):
-    """Switch to another policy."""
+    """Switch to another permission policy."""
 
     kind: Literal["set_policy"] = "set_policy"
     policy: PolicyName
@@ -219,8 +227,7 @@ class Compact(CommandBase):
 class RestoreContext(CommandBase):
     """Restore messages that a compaction replaced by a summary.
 
-    `seqs` selects single messages. `compaction` selects all messages that a compaction removed: it is the seq of the
-    newest `context.compacted` event.
+    `seqs`: single messages. `compaction`: seq of the newest `context.compacted` event, to restore all its messages.
     """
 
     kind: Literal["restore_context"] = "restore_context"
@@ -237,17 +244,21 @@ class PinContext(CommandBase):
 
 
 class RunUserShell(CommandBase):
-    """Run a command that the user typed after `!`. With `hidden`, its output is not sent to the model."""
+    """Run a command that the user typed after `!`. With `hidden`, its output is not sent to the model.
+
+    `typed`: slash command that produced the command, such as `/search hours`.
+    """
 
     kind: Literal["run_user_shell"] = "run_user_shell"
     command: str
     hidden: bool = False
+    typed: str = ""
 
 
 class SetOutputWidth(CommandBase):
     """Set the width in columns (`COLUMNS`) for the output of programs that start from now on.
 
-    The width is not recorded, because it describes the client's screen. A replay shows the recorded output.
+    The width is not recorded.
     """
 
     kind: Literal["set_output_width"] = "set_output_width"
@@ -271,8 +282,8 @@ class Rename(CommandBase):
 class Revert(CommandBase):
     """Return to the state after the event `to_seq`: the conversation, the files, or both.
 
-    Files that someone else changed later are not restored, except the files in `overwrite`. In `overwrite`, a path that
-    ends with `/` means all files of a generated folder, and `/` alone means all files.
+    Files that someone else changed later are not restored unless `overwrite` names them. In `overwrite`, `build/` means
+    all files of a generated folder, and `/` means all files.
     """
 
     kind: Literal["revert"] = "revert"
@@ -283,10 +294,8 @@ class Revert(CommandBase):
 
 
 class PlanRevert(CommandBase):
-    """Record how a restore of the files to event `to_seq` would change them. No file is changed.
-
-    The record is the event `checkpoint.planned`.
-    """
+    """Record in the event `checkpoint.planned` how a restore to the event `to_seq` would change the files. No file is
+    changed."""
 
     kind: Literal["plan_revert"] = "plan_revert"
     to_seq: int
@@ -295,8 +304,8 @@ class PlanRevert(CommandBase):
 class RevertHunk(CommandBase):
     """Revert one hunk of a recorded change to a file. Rejected if the hunk's lines were changed later.
 
-    `before` and `after` are the digests of the file's recorded contents (None: no file). `hunk` is the index of the
-    hunk in their diff. `Redo` restores the hunk.
+    `before`, `after`: digests of the file's recorded contents (None: no file). `hunk`: index of the hunk in the diff of
+    these contents. `Redo` restores the hunk.
     """
 
     kind: Literal["revert_hunk"] = "revert_hunk"
@@ -307,7 +316,7 @@ class RevertHunk(CommandBase):
 
 
 class Undo(CommandBase):
-    """Undo the newest turn and its file changes. The next `Undo` undoes the turn before it."""
+    """Undo the newest turn and its file changes."""
 
     kind: Literal["undo"] = "undo"
     overwrite: tuple[str, ...] = ()
@@ -329,9 +338,10 @@ class RunCommand(CommandBase):
 
 
 class ReloadPlugins(CommandBase):
-    """Reload plugins that have changed, or were enabled or disabled. The change is used from the next iteration on.
+    """Reload plugins that have changed, or were enabled or disabled. The next iteration uses the new plugins.
 
-    `automatic` is True if the user did not ask for the reload. Then nothing is reported if no plugin has changed.
+    `automatic`: True if the user did not ask for the reload. A plugin that failed earlier is then not tried again, and
+    nothing is reported if no plugin changed.
     """
 
     kind: Literal["reload_plugins"] = "reload_plugins"
@@ -341,7 +351,7 @@ class ReloadPlugins(CommandBase):
 class RecordResult(CommandBase):
     """Record a result, or the message of a simulated user.
 
-    Only the clients `eval` and `sim` can do this. The client `headless` can record only the end of the session.
+    Allowed only for the clients `eval` and `sim`. The client `headless` can only record the end of the session.
     """
 
     kind: Literal["record_result"] = "record_result"

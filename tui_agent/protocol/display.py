@@ -1,6 +1,6 @@
 """Display blocks: the fixed set of things that a tool or plugin can show to a person.
 
-Invariant: blocks are plain data. For a block of an unknown kind, its fallback text is shown.
+Invariant: blocks are plain data. If the kind of a block is unknown, its fallback text is shown.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -27,7 +27,7 @@ class MarkdownBlock(FrozenModel):
 class DiffBlock(FrozenModel):
     """A change to one file as a unified diff (hunks only, no file header lines).
 
-    `path` is relative to the workspace if the file is in the workspace. `added` and `removed` count lines.
+    `path`: relative to the workspace, or absolute outside the workspace. `added`, `removed`: number of lines.
     """
 
     kind: Literal["diff"] = "diff"
@@ -38,9 +38,9 @@ class DiffBlock(FrozenModel):
 
 
 class TerminalBlock(FrozenModel):
-    """Unprocessed output of a program. Control sequences are removed when the block is drawn.
+    """Unprocessed output of a program. Control sequences are removed before the block is shown.
 
-    If only the tail is stored, `omitted` is the number of lines that are missing before `text`.
+    `omitted`: number of lines that are missing before `text`.
     """
 
     kind: Literal["terminal"] = "terminal"
@@ -49,7 +49,7 @@ class TerminalBlock(FrozenModel):
 
 
 class TableBlock(FrozenModel):
-    """A display block with a table: rows of cells. `align` has one character for each column: `l`, `r` or `c`."""
+    """A display block with a table: rows of cells. `align`: one character for each column: `l`, `r` or `c`."""
 
     kind: Literal["table"] = "table"
     columns: tuple[str, ...]
@@ -79,7 +79,7 @@ class JsonBlock(FrozenModel):
 
 
 class ImageBlock(FrozenModel):
-    """A display block with an image that is stored as a blob. The image's name and size are drawn."""
+    """A display block with an image that is stored as a blob. Only its name and size are shown."""
 
     kind: Literal["image"] = "image"
     media_type: str
@@ -89,10 +89,7 @@ class ImageBlock(FrozenModel):
 
 
 class CustomBlock(FrozenModel):
-    """A plugin's own display block.
-
-    If the plugin `owner` is loaded, it draws the block. Otherwise `text` is shown.
-    """
+    """A plugin's own display block. If the plugin `owner` is loaded, it draws the block; otherwise `text` is shown."""
 
     kind: Literal["custom"] = "custom"
     owner: str

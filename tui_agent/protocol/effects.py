@@ -1,6 +1,6 @@
 """Effects of a tool call. The policy judges them; approvals show them.
 
-`digest_effects` binds a decision to exactly these effects: a changed call needs a new decision.
+A decision is valid only for the digest of the effects: a changed call needs a new decision.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from tui_agent.protocol.base import FrozenModel
 class ReadEffect(FrozenModel):
     """An effect of a tool call: reading a file or folder.
 
-    With `recursive`, the call can read everything below the folder. `path` is the path in the tool's arguments.
+    `path`: the path in the tool's arguments. `recursive`: True if the call can read everything below the folder.
     """
 
     kind: Literal["reads"] = "reads"
@@ -43,7 +43,7 @@ class NetworkEffect(FrozenModel):
 class RunEffect(FrozenModel):
     """An effect of a tool call: running a program.
 
-    Either `argv` is set and runs without a shell, or `script` is set and runs with `bash -c`.
+    Either `argv` is run without a shell, or `script` is run with `bash -c`.
     """
 
     kind: Literal["runs"] = "runs"
@@ -60,10 +60,10 @@ class InternalEffect(FrozenModel):
 
 
 class McpCallEffect(FrozenModel):
-    """An effect of a tool call: calling a tool of an MCP server, which can do anything.
+    """An effect of a tool call: calling a tool of an MCP server. The tool can do anything.
 
-    `read_only` is True if the server says that the tool changes nothing; this alone never allows a call. `digest` is a
-    short digest of the tool's description and schema, so that a rule applies only to this version of the tool.
+    `read_only`: True if the server says that the tool changes nothing; this alone never allows a call. `digest`: short
+    digest of the tool's description and schema: a rule applies only to this version of the tool.
     """
 
     kind: Literal["calls"] = "calls"
@@ -80,9 +80,9 @@ Effect: TypeAlias = Annotated[
 
 
 def digest_effects(tool: str, effects: Sequence[Effect], content: str = "") -> str:
-    """Return a digest of a tool call: 32 hex digits of SHA-256.
+    """Return a digest of a tool call's name, effects and content: 32 hex digits of SHA-256.
 
-    It covers the tool's name, the effects of the call in order, and the exact content shown to the user.
+    `content`: the exact text shown to the user.
     """
     plain = [tool, [effect.model_dump(mode="json") for effect in effects], content]
     return hashlib.sha256(json.dumps(plain, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:32]

@@ -1,22 +1,24 @@
-"""The envelope around the payload of every event. Only the store writes it."""
+"""The envelope around the payload of every event."""
 
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import AgentId, CommandId, FrozenModel, SessionId
+from tui_agent.protocol.base import AgentId, CommandId, FrozenModel, Payload, SessionId
 from tui_agent.protocol.events.union import CorePayload
 
 SCHEMA_VERSION = 2
+PayloadT = TypeVar("PayloadT", bound=Payload)
 
 
 class Envelope(FrozenModel):
     """One event as the log stores it: a payload with its number, time and origin.
 
-    On disk, an event is one JSON line with these fields in this order, followed by `crc`. `seq` counts from 0 without
-    gaps. `time` is seconds since the epoch (UTC). `parent` is the seq of the previous event on the branch, of any agent
-    (None for the first event). `cause` is the id of the command that led to the event; None if there was none.
+    In the log, an event is one JSON line with these fields in this order, followed by `crc`. `seq`: number of the
+    event, from 0 without gaps. `time`: seconds since the epoch (UTC). `parent`: seq of the previous event on the branch
+    (null: the first event). `cause`: id of the command that led to the event (null: no command).
     """
 
     v: int
@@ -31,9 +33,9 @@ class Envelope(FrozenModel):
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """An intact line of the log (its checksum is right) with a kind or version that this release does not know.
+    """A valid line of the log with a kind or version that this release does not know.
 
-    The line has no effect on the state. `raw` is its JSON object.
+    The line has no effect on the state. `raw`: its JSON object.
     """
 
     seq: int
@@ -44,10 +46,25 @@ class UnknownEvent:
     raw: dict[str, JsonValue]
 
     @property
+    def payload(self) -> None:
+        """Always None, so that code can test `record.payload` for known and unknown events."""
+        return None
+
+    @property
     def is_other_version(self) -> bool:
-        """True if the line has another version of the log format. False if only its kind is unknown."""
+        """True if the line has another version of the log format."""
         version = self.raw.get("v")
         return isinstance(version, int) and version != SCHEMA_VERSION
 
 
 Record: TypeAlias = Envelope | UnknownEvent
+
+
+def known_events(records: Iterable[Record]) -> Iterator[Envelope]:
+    """Return the records whose kind and version are known to this release."""
+    return (record for record in records if isinstance(record, Envelope))
+
+
+def find_payload(records: Iterable[Record], payload_class: type[PayloadT]) -> PayloadT | None:
+    """Return the first payload in `records` that is a `payload_class`; None if there is none."""
+    return next((record.payload for record in records if isinstance(record.payload, payload_class)), None)

@@ -13,10 +13,10 @@ MENTION = "@"
 class Mention(FrozenModel):
     """A file, a symbol or a resource of an MCP server that a user's message mentions, such as `@src/app.py`.
 
-    `reference` is the text in the message. `path` is the mentioned file, relative to the workspace. `text` is the
-    content sent to the model. `sha256` is the digest of the whole file. `first_line` and `last_line` (from 1) are set
-    if only a part was requested or shown. `truncated` is True if the content was longer. A `refused` or `missing`
-    mention stays plain text, and `note` gives the reason.
+    `reference`: text in the message. `path`: mentioned file, relative to the workspace. `text`: content sent to the
+    model. `sha256`: digest of the whole file. `first_line`, `last_line`: lines from 1, if only a part was requested or
+    shown. `truncated`: True if the content was longer. If the mention is `refused` or `missing`, it stays plain text,
+    and `note` says why.
     """
 
     reference: str

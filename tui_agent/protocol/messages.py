@@ -1,7 +1,7 @@
 """The history that is sent to a model, in a form that does not depend on the provider.
 
-Invariant of a valid history: every tool call is followed by exactly one `ToolMessage` with its result, before the next
-user or assistant message.
+Invariant: in a valid history, one `ToolMessage` with the result follows each tool call, before the next user or
+assistant message.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -26,9 +26,7 @@ MessageOrigin: TypeAlias = Literal[
 
 
 class UserMessage(FrozenModel):
-    """A message with the role `user`. `origin` says if a person wrote the message or if the engine added it as
-    context.
-    """
+    """A message with the role `user`. `origin`: a person, or the engine's reason to add the message."""
 
     role: Literal["user"] = "user"
     content: tuple[Content, ...]
@@ -39,7 +37,7 @@ class UserMessage(FrozenModel):
 class AssistantMessage(FrozenModel):
     """A model's answer as a message of the history.
 
-    `model` is the model's profile. Reasoning is sent back only to the same model.
+    `model`: the model's profile. Reasoning is sent back only to this model.
     """
 
     role: Literal["assistant"] = "assistant"
@@ -51,8 +49,7 @@ class AssistantMessage(FrozenModel):
 class ToolMessage(FrozenModel):
     """The result of one tool call, as a message of the history.
 
-    If the result was shortened, `artifact_id` is the artifact that stores the full text. If the call read an artifact,
-    `artifact_id` is that artifact.
+    `artifact_id`: artifact with the full text if the result was shortened, or artifact that the call read.
     """
 
     role: Literal["tool"] = "tool"
@@ -65,9 +62,9 @@ class ToolMessage(FrozenModel):
 
 
 class SummaryShare(FrozenModel):
-    """The size of the part of a summary that counts for one section of the request.
+    """The size of the part of a summary that is counted in one section of the request.
 
-    `chars` is the number of characters as sent; `raw_chars` is the number before shortening.
+    `chars`: characters as sent. `raw_chars`: characters before shortening.
     """
 
     section: Literal["task_contract", "packed_context"]

@@ -1,7 +1,6 @@
 """Parts of a model's answer (text, reasoning, tool calls), and the content that is sent to a model.
 
-A part does not store its own index. The parts of a session are numbered from 0 without gaps by
-`model.responded.first_part` and `tool.finished.part`.
+`model.responded.first_part` and `tool.finished.part` number the parts of a session from 0 without gaps.
 """
 
 from collections.abc import Iterable
@@ -9,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import CallId, FrozenModel, JsonMap, LongText
+from tui_agent.protocol.base import CallId, FrozenModel, JsonMap, LongText, text_preview
 
 
 class TextContent(FrozenModel):
@@ -30,7 +29,7 @@ class ImageContent(FrozenModel):
 
 
 def image_type(data: bytes) -> str:
-    """Return the media type of image data in a format that models accept. Empty for any other data."""
+    """Return the media type of image data, or an empty string if it is no image that models accept."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -65,8 +64,8 @@ class TextPart(FrozenModel):
 class ToolCallPart(FrozenModel):
     """A tool call requested by the model.
 
-    `malformed` has the raw arguments if they are not a JSON object, or if the answer reached its length limit at this
-    call. Such a call gets an error as its result and never runs.
+    `malformed`: the raw arguments, if they are not a JSON object or the answer reached its length limit here. Such a
+    call never runs; its result is an error.
     """
 
     kind: Literal["tool_call"] = "tool_call"
@@ -93,8 +92,13 @@ def tool_calls(parts: Iterable[ModelPart]) -> tuple[ToolCallPart, ...]:
     return tuple(part for part in parts if isinstance(part, ToolCallPart))
 
 
+def text_previews(parts: Iterable[ModelPart | Content]) -> list[str]:
+    """Return the texts among these parts. If a text is stored as a blob, return its preview."""
+    return [text_preview(part.text) for part in parts if isinstance(part, TextPart | TextContent)]
+
+
 def add_cost(total: float | None, cost: float | None) -> float | None:
-    """Return the sum of two costs. An unknown cost (None) is ignored. If both costs are unknown, the sum is None."""
+    """Return the sum of two costs. None is an unknown cost; the sum is None only if both are."""
     return total if cost is None else (total or 0.0) + cost
 
 
@@ -102,7 +106,7 @@ class Usage(FrozenModel):
     """Tokens of one model call, as counted by the provider. A count is 0 if the provider did not report it.
 
     `input_tokens` includes `cached_tokens` (read from the provider's cache) and `cache_write_tokens`. `output_tokens`
-    includes `reasoning_tokens`. `estimated` is True if tui-agent estimated the counts.
+    includes `reasoning_tokens`. `estimated`: True if tui-agent estimated the counts.
     """
 
     input_tokens: int = 0

@@ -1,6 +1,6 @@
 """Patterns for the names of secrets, used for redaction and for hiding variables from commands.
 
-Invariant: all functions are pure. The module imports nothing of this project.
+Invariant: all functions are pure, and the module imports nothing of this project.
 """
 
 import re
@@ -34,8 +34,7 @@ _MIN_GENERATED_CHARS = 16
 def is_secret_variable(name: str, value: str) -> bool:
     """Return True if the value of an environment variable is a secret.
 
-    Some names always mean a secret. Other names are ambiguous, such as `BW_SESSION` and `DESKTOP_SESSION`. A variable
-    with an ambiguous name is a secret only if the value looks generated.
+    An ambiguous name (`BW_SESSION`, `DESKTOP_SESSION`) is a secret only if the value looks generated.
     """
     if name in _FOLDER_VARIABLES:
         return False

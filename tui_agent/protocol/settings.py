@@ -1,19 +1,25 @@
 """Settings of a running session, as stored in events and views."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
 from pydantic import Field
 
 from tui_agent.protocol.base import FrozenModel
+from tui_agent.units import CostPrecision
 
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 PolicyName: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass", "read-only-delegate"]
 UserPolicy: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass"]
-"""A policy that a user can choose. `read-only-delegate` is missing, because it is only for delegates."""
+"""A policy that a user can choose. `read-only-delegate` is only for delegates."""
 POLICIES: tuple[UserPolicy, ...] = get_args(UserPolicy)
+POLICY_AFTER_PLAN: Mapping[int | None, UserPolicy] = MappingProxyType({0: "ask", 1: "accept-edits"})
+"""The policy that applies after the user has answered a plan: maps the index of the answer to the policy. All other
+answers keep `plan`."""
 
 ContextMode: TypeAlias = Literal["none", "pack", "memory"]
 CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")
@@ -22,7 +28,7 @@ CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")
 class AgentState(StrEnum):
     """State of an agent.
 
-    An agent is `loading` until its first record is read. It is `stopped` after an interruption or a reached limit.
+    `loading`: until its first record is read. `stopped`: after an interruption or a reached limit.
     """
 
     LOADING = "loading"
@@ -38,15 +44,16 @@ class AgentState(StrEnum):
 
 
 PAUSE_PENDING = "pauses after this call"
-"""Reason of the state `running` after the user requested a pause that has not begun."""
+"""Reason for the state `running` after the user has requested a pause, until the pause begins."""
 
 
 class ModelInfo(FrozenModel):
     """Description of a model, without API keys.
 
-    `effort` is the user's setting; `effective_effort` is the value sent to the provider. An empty `model` means that no
-    model is set. If a model was requested but cannot be used, `fault` gives the reason. `window` is the context window
-    in tokens (0: unknown). Prices are in USD per million tokens (None: unknown).
+    `effort`: the user's setting. `effective_effort`: value sent to the provider. `efforts`: the settings that the
+    provider accepts unchanged; empty if it accepts none, and all settings if this is unknown. `model`: empty if no
+    model is set. `fault`: reason why a requested model cannot be used. `window`: context window in tokens (0: unknown).
+    Prices are in USD per million tokens (None: unknown).
     """
 
     profile: str
@@ -55,6 +62,7 @@ class ModelInfo(FrozenModel):
     base_url: str = ""
     effort: Effort | None = None
     effective_effort: str | None = None
+    efforts: tuple[Effort, ...] = EFFORTS
     window: int = 0
     max_output: int = 0
     input_price: float | None = None
@@ -72,8 +80,8 @@ class ModelInfo(FrozenModel):
 class Budgets(FrozenModel):
     """Limits of a session, including its delegates. None means no limit.
 
-    A fork counts from its first event. `timeout_seconds` limits the time during which turns run. A reached limit ends
-    the running turn, and later ends each new turn at once.
+    Uses before a fork do not count for the fork. `timeout_seconds`: limit for the time during which turns run. If a
+    limit is reached, the running turn ends, and later turns end at once.
     """
 
     max_parts: int | None = Field(None, gt=0)
@@ -84,19 +92,23 @@ class Budgets(FrozenModel):
 
 
 class BudgetUse(FrozenModel):
-    """The part of a session's `Budgets` that is used up. A revert does not reduce it."""
+    """The used part of a session's `Budgets`, and the tokens of all requests. The number of tokens has no limit."""
 
     parts: int = 0
     iterations: int = 0
     turns: int = 0
     seconds: float = 0.0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
     cost_usd: float = 0.0
+    cost_precision: CostPrecision = "exact"
 
 
 class RepoMapOptions(FrozenModel):
     """Options of the repository map for this session.
 
-    `pinned` files come first; `hidden` files are left out. `max_tokens` limits the map's size.
+    `pinned`: files that come first. `hidden`: files that are left out. `max_tokens`: limit for the map's size.
     """
 
     pinned: tuple[str, ...] = ()
@@ -121,5 +133,5 @@ class SessionSettings(FrozenModel):
 
     @property
     def program(self) -> str:
-        """The name of the agent if it is a program. Otherwise empty."""
+        """The name of the agent if it is a program, otherwise empty."""
         return self.agent if self.agent in PROGRAM_AGENTS else ""

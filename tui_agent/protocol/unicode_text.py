@@ -1,7 +1,7 @@
 """Detection of characters that are invisible or look like other characters, and small text functions.
 
-Invariant: all functions are pure, take time linear in the length of the text, and use nothing else of this project. The
-policy and the screen use the same functions. `reveal_invisible` returns different results for different texts.
+Invariant: all functions are pure, and take time linear in the length of the text. The policy and the screen share these
+functions. Two texts that differ still differ after `reveal_invisible`.
 """
 
 import re
@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 from tui_agent.units import format_number
 
 MAX_COMBINING_MARKS: Final = 4
-"""Maximum number of combining marks on one letter. More marks would cover the lines around it."""
+"""Maximum number of combining marks on one letter."""
 MAX_SPACES_IN_ROW: Final = 40
-"""Maximum number of spaces in a row within a line. More spaces push the following text out of sight."""
+"""Maximum number of spaces in a row within a line. More would push the following text out of sight."""
 MAX_LINE_BREAKS_IN_ROW: Final = 20
-"""Maximum number of line breaks in a row. More line breaks push the following text out of sight."""
+"""Maximum number of line breaks in a row. More would push the following text out of sight."""
 MAX_MESSAGE_CHARS: Final = 4_000_000
 """Maximum characters of a message: more than any model's context window holds."""
 
@@ -68,8 +68,8 @@ def _patterns() -> _Patterns:
 def is_invisible(character: str) -> bool:
     """Return True if a character has no shape of its own.
 
-    Such characters are controls, direction marks, unusual spaces, fillers, selectors, parts of an emoji, lone
-    surrogates and characters that some fonts lack. The line feed and the space do not count.
+    Examples: controls, direction marks, unusual spaces, fillers, selectors and parts of an emoji. The line feed and the
+    space are not invisible.
     """
     if "\x20" <= character <= "\x7e" or character == "\n":
         return False
@@ -79,8 +79,9 @@ def is_invisible(character: str) -> bool:
 def reveal_invisible(text: str, *, tabs: bool = False) -> str:
     """Return the text with invisible characters replaced by their code points, such as `<U+202E>`. Line feeds stay.
 
-    With `tabs`, tabs become `<tab>`. A letter that looks like a Latin letter is replaced too if its word also has Latin
-    letters. The `<` of text such as `<U+202E>` is replaced too, so that the result can be decoded.
+    If `tabs` is True, tabs become `<tab>`. In a word with Latin letters, a letter that looks like a Latin letter is
+    replaced too. If the original text already contains something like `<U+202E>`, the `<` is replaced, so that the two
+    cases can be told apart.
     """
     patterns = _patterns()
     text = patterns.notation.sub("<U+003C>", text)
@@ -95,7 +96,7 @@ def reveal_invisible(text: str, *, tabs: bool = False) -> str:
 def replace_invisible(text: str, replacement: str, keep: str = "\t") -> str:
     """Return the text with invisible characters replaced by `replacement`. Line feeds and characters in `keep` stay.
 
-    Unusual spaces become plain spaces. Joined letters and emoji stay. Stacks of combining marks are cut.
+    Unusual spaces become plain spaces. Joined letters and emoji stay, but long stacks of combining marks are cut.
     """
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
@@ -115,9 +116,9 @@ def limit_combining_marks(text: str) -> str:
 
 
 def describe_invisible(text: str) -> str:
-    """Describe the invisible characters in a text. Return an empty string if everything is visible.
+    """Describe the invisible characters in a text, or return an empty string.
 
-    Joined letters, emoji and the spaces that are usual in a script count as visible.
+    Joined letters, emoji and the usual spaces of a script count as visible.
     """
     patterns = _patterns()
     if not _PLAIN.fullmatch(text):
@@ -137,7 +138,9 @@ def describe_invisible(text: str) -> str:
 
 
 def describe_lookalike(text: str) -> str:
-    """Describe the first word with letters that look like Latin letters. Empty if there is no such word."""
+    """Describe the first word with letters that look like Latin letters. Return an empty string if there is no such
+    word.
+    """
     if text.isascii():
         return ""
     for word in _patterns().word.finditer(text):
@@ -171,10 +174,7 @@ def _list_deceptive(odd: re.Pattern[str], text: str) -> list[str]:
 
 
 def _is_deceptive(character: str) -> bool:
-    """Return True if a character is invisible and has an entry in Python's Unicode tables.
-
-    A character without an entry is possibly a newer letter. Terminals show at least a box for it.
-    """
+    """Return True if a character is invisible and has an entry in Python's Unicode tables."""
     return is_invisible(character) and unicodedata.category(character) != "Cn"
 
 
@@ -245,10 +245,7 @@ def list_first(names: Sequence[str], most: int) -> str:
 
 
 def clip_line(text: str, max_chars: int) -> str:
-    """Return a text as one line of at most `max_chars` characters.
-
-    The text is cut between two words, or inside a long word.
-    """
+    """Return a text as one line of at most `max_chars` characters."""
     line = " ".join(text.split())
     if len(line) <= max_chars:
         return line
@@ -266,7 +263,8 @@ def limit_text(text: str, max_chars: int) -> str:
 
 
 def describe_long_message(length: int) -> str:
-    """Return sentences that state the limit, and how to send a text of `length` characters instead."""
+    """Return the explanation why a message of `length` characters is refused: the maximum length, and another way to
+    send the text."""
     limit = format_number(MAX_MESSAGE_CHARS)
     return (
         f"It has {format_number(length)} characters; a message has at most {limit}. "

@@ -1,6 +1,6 @@
 """Access control of the server.
 
-Invariant: the host, the origin and the token of every request are checked here, even if the route does not exist.
+Invariant: the host, the origin and the token of every request are checked, even if the route does not exist.
 """
 
 import hmac
@@ -29,7 +29,8 @@ class AccessControl:
         self._token = token
         self._host = host
         self.cookie = f"tui_agent_{port}"
-        """Name of the cookie with the token. Cookies are shared by all ports of a host."""
+        """Name of the cookie with the token. The name contains the port, because browsers send a host's cookies to all
+        ports of the host."""
 
     def refusal(self, request: web.Request) -> web.Response | None:
         """Return the error response to a request that is not allowed; None for an allowed request."""
@@ -53,9 +54,10 @@ class AccessControl:
         return web.Response(status=401, text="Unauthorized: use the address that tui-agent printed.\n")
 
     def _is_own_host(self, host: str) -> bool:
-        """Return True if a request's host is this server.
+        """Return True if the host that a request names is this server.
 
-        Another name can belong to another site with a DNS entry that points to this machine.
+        Without this check, a page of another site could reach the server through a DNS entry that points to this
+        machine.
         """
         return self._host not in LOOPBACK or urlsplit(f"//{host}").hostname in LOOPBACK
 
@@ -63,7 +65,7 @@ class AccessControl:
         return hmac.compare_digest(text.encode(), self._token.encode())
 
     def keep_token(self, response: web.StreamResponse) -> None:
-        """Store the token in a cookie for this host. The cookie lasts until the browser is closed."""
+        """Store the token in a cookie for this host until the browser is closed."""
         response.set_cookie(self.cookie, self._token, httponly=True, samesite="Strict", path="/")
 
     @property

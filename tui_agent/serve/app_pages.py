@@ -1,4 +1,4 @@
-"""Web pages that show an app, their files and WebSockets, and the address that a server listens on.
+"""Web pages that show an app, with the files and WebSockets of the pages, and the listening server itself.
 
 Invariant: a page loads nothing from other servers.
 """
@@ -14,7 +14,7 @@ import anyio
 from aiohttp import web
 
 from tui_agent.config.settings.extras import load_package
-from tui_agent.errors import UsageError
+from tui_agent.errors import UsageError, os_errors_as
 from tui_agent.serve.access import AccessControl
 from tui_agent.serve.page_connection import MAX_INPUT_BYTES, PageConnection, clamp_cells
 
@@ -34,7 +34,7 @@ class AppPages:
         return [web.get("/page.js", self._send_script), web.static("/static", _static_folder())]
 
     def show(self, request: web.Request, socket_path: str) -> web.Response:
-        """Return the page. The page's WebSocket is at `socket_path`."""
+        """Return the page, which opens a WebSocket at `socket_path`."""
         scheme = "wss" if request.secure else "ws"
         page = self._page.substitute(socket=f"{scheme}://{request.host}{socket_path}")
         return web.Response(text=page, content_type="text/html")
@@ -100,10 +100,6 @@ def _static_folder() -> Path:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    try:
+    with os_errors_as(UsageError, f"Cannot listen on {host}:{port}", hint="Choose another port with --port."):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise UsageError(
-            f"Cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another port with --port."
-        ) from error

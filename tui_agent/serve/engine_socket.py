@@ -1,8 +1,8 @@
-"""The Unix socket between app processes and a server's engines. It carries the same messages as an engine process.
+"""The Unix socket through which app processes use a server's engines. The messages are the same as those of an engine
+process.
 
-Invariant: a client gets the end of the log first and then all later records, without gaps. `Close` ends only the
-client's connection. A client that does not read for `STALL_S` is disconnected. The session and its other clients do not
-wait for it.
+Invariant: a client first gets the number of the log's last event, and then all later records, without gaps. A client
+that does not read for `STALL_S` is disconnected.
 """
 
 import json
@@ -35,7 +35,7 @@ from tui_agent.session.wire import (
 
 STALL_S = 30.0
 Send: TypeAlias = Callable[[bytes], Awaitable[bool]]
-"""Function that sends data to a client. Returns False if the client does not read or has disconnected."""
+"""Function that sends data to a client, and returns False if the client does not read or has disconnected."""
 _GONE: Final = (
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,
@@ -53,7 +53,7 @@ class EngineSocket:
         self._stall_s = stall_s
 
     async def serve(self, path: Path, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
-        """Listen at `path` until cancelled. Only this user can open `path`."""
+        """Listen at `path`, which only this user can open, until cancelled."""
         listener = await anyio.create_unix_listener(path, mode=0o600)
         async with listener:
             task_status.started()
@@ -68,8 +68,7 @@ class EngineSocket:
                 async with self._sessions.use(options.session, options) as hosted:
                     await self._serve_session(hosted, stream, lines)
             except TuiAgentError as error:
-                failed = FailedNote(type(error).__name__, error.message, error.hint)
-                await self._send(stream, anyio.Lock(), note_line(failed))
+                await self._send(stream, anyio.Lock(), note_line(FailedNote.from_exception(error)))
             except (*_GONE, ValueError, KeyError, TypeError):
                 return  # the client disconnected, or is not an app process
 
@@ -119,6 +118,8 @@ class EngineSocket:
                     break
         finally:
             follower.close()
+        if hosted.session.failure is not None:
+            await send(note_line(FailedNote.from_exception(hosted.session.failure)))
         await stream.aclose()
 
     async def _send(self, stream: SocketStream, lock: anyio.Lock, data: bytes) -> bool:

@@ -1,6 +1,6 @@
-"""The HTTP server for an environment of evaluations: its tests, and sessions on uploaded workspaces.
+"""The HTTP server for one evaluation environment: its tests, and sessions on uploaded workspaces.
 
-Invariant: every request passes `AccessControl`. The files of a session exist until it is closed or the server ends.
+Invariant: every request passes `AccessControl`.
 """
 
 import io
@@ -26,7 +26,7 @@ MAX_SESSIONS = 64
 
 
 class EnvironmentServer:
-    """The routes of one environment. The files of sessions are in folders below `parent`."""
+    """The routes of one evaluation environment. Each session has its files in a folder below `parent`."""
 
     def __init__(
         self, environment: EvalEnvironment, open_env: OpenEnvironment, access: AccessControl, parent: Path

@@ -25,7 +25,7 @@ a {{ color: #7fb4ff; }} li {{ margin: 0.4rem 0; list-style: none; }}
 
 
 class HistoryServer:
-    """The routes of one server for the histories in the folder `path`, or for the single history at `path`."""
+    """The routes of one server. `path` is a folder with histories, or a single history."""
 
     def __init__(self, path: Path, access: AccessControl) -> None:
         self._path = path

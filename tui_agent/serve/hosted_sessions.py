@@ -1,7 +1,7 @@
 """The open sessions of a server, each with one engine.
 
-Invariant: clients that open the same session share its engine. The engine ends with the server, or after `LINGER_S`
-without clients and work.
+Invariant: clients that open the same session share its engine. An engine ends with the server, or after `LINGER_S`
+seconds with neither clients nor work.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -42,7 +42,7 @@ class HostedSession:
         self.approvals = Approvals()
         self.checkpoints = Checkpoints()
         self.calls: dict[CallId, ToolCalled] = {}
-        """Maps the id of each call without a result to the call."""
+        """Maps the id of each tool call that has no result yet to the call."""
         self.clients = 0
         self.last_seq = -1
         self.ready = anyio.Event()
@@ -57,7 +57,7 @@ class HostedSession:
         return self._opened_note
 
     async def run(self) -> None:
-        """Serve the session and follow its events until it ends."""
+        """Serve the session and follow its events until it ends, then close it."""
         async with anyio.create_task_group() as group:
             group.start_soon(self.session.serve)
             try:
@@ -65,10 +65,11 @@ class HostedSession:
                 await self._follow(self._opened_note.last_seq)
             except TuiAgentError as error:
                 self.failure = error
-            self.failure = self.failure or SESSION_ENDED
+            self.failure = self.failure or self.session.failure or SESSION_ENDED
             self.ready.set()
             for command in self._pending:
                 command.fail(self.failure)
+            await self.session.aclose()  # also if the engine ended by itself: this reaps its process
 
     async def _follow(self, until: int) -> None:
         follower = self.session.follow()
@@ -116,7 +117,10 @@ class HostedSession:
 
 
 class HostedSessions:
-    """All open sessions of a server. `group` runs their tasks; `options` are the server's options."""
+    """All open sessions of a server.
+
+    `options`: options with which the server was started. `group`: task group that runs the sessions.
+    """
 
     def __init__(
         self,
@@ -136,7 +140,7 @@ class HostedSessions:
 
     @asynccontextmanager
     async def use(self, session_id: str | None, options: SessionOptions) -> AsyncIterator[HostedSession]:
-        """Yield a session for one client. If necessary, open it first. If the id is None, create a session.
+        """Yield a session for one client, and open it if necessary. If the id is None, create a session.
 
         Raises the engine's error if the session cannot be opened.
         """
@@ -175,7 +179,7 @@ class HostedSessions:
         return hosted if is_ready else None
 
     def issue_id(self) -> str:
-        """Return an unused id for a session that will be created at its first use."""
+        """Return a new session id, for a session that is created when a client first uses it."""
         session_id = self._ids.session()
         self._issued.add(session_id)
         return session_id

@@ -1,6 +1,6 @@
 """The HTTP interface: chat, events, task lists, checkpoints, revert and fork, as JSON and server-sent events.
 
-Invariant: a client that does not read for `STALL_S` is disconnected. The session does not wait for it.
+Invariant: a client that does not read for `STALL_S` is disconnected.
 """
 
 import json
@@ -24,8 +24,8 @@ from tui_agent.protocol.commands import (
     SetModel,
     SubmitPrompt,
 )
-from tui_agent.protocol.envelope import Envelope
-from tui_agent.serve.hosted_sessions import HostedSession, HostedSessions
+from tui_agent.protocol.envelope import Envelope, known_events
+from tui_agent.serve.hosted_sessions import SESSION_ENDED, HostedSession, HostedSessions
 from tui_agent.serve.stream_events import StreamEvent, StreamTranslator, encode_event, todo_event
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.session.pending_commands import RunningPrompt, SettledCommand
@@ -37,10 +37,8 @@ PING_S: Final = 15.0
 
 
 class EventStream:
-    """Sends a session's events after the event number `after`.
-
-    The stream ends with the turn of `prompt`, or with the session.
-    """
+    """Sends those events of a session that come after event number `after`. If `prompt` is given, the stream ends with
+    the turn that this prompt started."""
 
     def __init__(
         self,
@@ -73,11 +71,11 @@ class EventStream:
     async def _follow(self, request: web.Request) -> None:
         follower = self._hosted.session.follow(self._after)
         translator = StreamTranslator(self._hosted.read_text, self._hosted.calls)
+        last_seq = self._after
         try:
             while batch := await follower.next_batch():
-                for event in batch:
-                    if not isinstance(event, Envelope):
-                        continue
+                for event in known_events(batch):
+                    last_seq = event.seq
                     translated = await translator.translate(event)
                     if translated is not None:
                         self._last_name = translated[0]
@@ -86,6 +84,7 @@ class EventStream:
                     if self._prompt is not None and self._has_ended(event):
                         await self._say_done(request, event.seq)
                         return
+            await self._say_session_ended(request, last_seq)
         finally:
             follower.close()
 
@@ -95,10 +94,17 @@ class EventStream:
         return self._prompt.done.is_set()
 
     async def _say_done(self, request: web.Request, seq: int) -> None:
-        """Send the event `done` if no turn has sent it. This happens if the command started no turn."""
+        """Send the event `done` if the client's command started no turn. For a turn, `done` is sent when the turn ends."""
         if self._last_name != "done":
             reason = "rejected" if self._prompt is not None and self._prompt.error else "finished"
             await self._write(request, encode_event(("done", {"reason": reason, "detail": ""}), seq))
+
+    async def _say_session_ended(self, request: web.Request, seq: int) -> None:
+        """Send the event `error`, and `done` if a turn was running."""
+        message = str(self._hosted.session.failure or SESSION_ENDED)
+        is_sent = await self._write(request, encode_event(("error", {"message": message}), seq))
+        if is_sent and (self._prompt is not None or self._hosted.state.view().turn_running):
+            await self._write(request, encode_event(("done", {"reason": "error", "detail": message}), seq))
 
     async def _ping(self, request: web.Request) -> None:
         """Send a comment from time to time, to notice that the client has disconnected."""
@@ -125,7 +131,7 @@ class RequestBody(BaseModel):
 
 
 class ChatBody(RequestBody):
-    """The body of a chat request. Without a session id, the newest session in the server's folder is used."""
+    """The body of a chat request; without a session id, the newest session in the server's folder is used."""
 
     message: str = Field(min_length=1)
     sessionId: str | None = None
@@ -139,7 +145,7 @@ class SessionBody(RequestBody):
 
 
 class CheckpointBody(SessionBody):
-    """The body of a request about a checkpoint. The id of a checkpoint is the number of its event."""
+    """The body of a request about a checkpoint. A checkpoint's id is the number of its event."""
 
     checkpointId: int
 
@@ -192,7 +198,7 @@ class HttpApi:
     async def _stream_turn(
         self, request: web.Request, hosted: HostedSession, command: Command, *, is_begun: bool = False
     ) -> web.StreamResponse:
-        """Send a command and stream its turn. The first events are the session's id and its task list."""
+        """Send a command and stream its turn, beginning with the session's id and its task list."""
         after = hosted.last_seq
         prompt = RunningPrompt(hosted.session.submit(command), is_begun=is_begun)
         session: StreamEvent = ("session", {"sessionId": hosted.session.id})
@@ -210,7 +216,8 @@ class HttpApi:
             )
 
     async def _approve(self, request: web.Request) -> web.StreamResponse:
-        """Approve the plan or the permission request that the agent waits for; if there is none, continue the turn."""
+        """Approve the plan or the permission request that the agent waits for. If the agent waits for neither, continue
+        the turn."""
         body = await _read_body(request, SessionBody)
         async with self._open(body.sessionId) as hosted:
             waiting = hosted.approvals.view()
@@ -282,7 +289,7 @@ def _require_checkpoint(hosted: HostedSession, body: CheckpointBody) -> None:
 async def _read_body(request: web.Request, body_type: type[BodyT]) -> BodyT:
     """Return the JSON object in a request.
 
-    Responds with 415 if the body is not JSON, with 400 if the JSON is not a valid `body_type`.
+    Responds with 415 if the body is not JSON, with 400 if it is not a valid `body_type`.
     """
     if request.content_type != "application/json":
         raise _error(415, "Send application/json.")

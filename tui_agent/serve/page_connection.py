@@ -1,7 +1,7 @@
 """The connection of one page: a WebSocket to the browser, and the app process that draws for it.
 
-Invariant: the app's process ends with the page. A browser that does not read for `STALL_S` is disconnected. The session
-continues.
+Invariant: the app's process ends with the page, and the session continues. A browser that does not read for `STALL_S`
+is disconnected.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ QUIT_S: Final = 5.0
 MAX_CELLS: Final = 1_000
 MAX_INPUT_BYTES: Final = 1 << 22
 _START: Final = b"__GANGLION__\n"
-"""The line with which Textual's web driver begins."""
+"""The first line that Textual's web driver prints."""
 _DRAWING_ENDS: Final = (
     asyncio.IncompleteReadError,
     asyncio.LimitOverrunError,
@@ -81,7 +81,8 @@ class PageConnection:
         scope.cancel()
 
     async def _take_meta(self, meta: dict[str, Any]) -> bool:
-        """Process a message of the driver; return False if the app has ended. Files are not delivered to a browser."""
+        """Process a message that Textual's web driver sends about the app; return False if the app has ended. Downloads
+        are ignored."""
         url = meta.get("url", "")
         if meta.get("type") == "open_url" and str(url).startswith(("http://", "https://")):
             await self._socket.send_str(json.dumps(["open_url", {"url": url, "new_tab": True}]))
@@ -128,10 +129,7 @@ async def _send(app: asyncio.StreamWriter, kind: bytes, payload: bytes) -> None:
 
 
 def _environment(width: int, height: int) -> dict[str, str]:
-    """Return environment variables for the app.
-
-    They are its size, and a terminal type that has all colours and never answers queries.
-    """
+    """Return the environment variables for the app: its size, and a terminal type with all colours."""
     kept = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR")}
     return kept | {
         "COLUMNS": str(width),
@@ -146,7 +144,7 @@ def _environment(width: int, height: int) -> dict[str, str]:
 async def _end(app: asyncio.subprocess.Process) -> None:
     """Ask the app to quit, and kill it after `QUIT_S`.
 
-    Meanwhile, read the app's output, because a full pipe would block it.
+    Meanwhile the app's output is read, because a full pipe would block the app.
     """
     assert app.stdin is not None and app.stdout is not None
     async with anyio.create_task_group() as group:

@@ -1,7 +1,6 @@
 """Translation of a session's events to the server-sent events of the HTTP interface.
 
-Invariant: the `id` of every server-sent event is the number of the session's event. A client can continue an
-interrupted stream after this number.
+Invariant: the `id` of every server-sent event is the number of the session's event.
 """
 
 import json
@@ -12,6 +11,7 @@ from tui_agent.ports.session import ReadText
 from tui_agent.protocol.base import MAIN_AGENT, CallId, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
+from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -20,6 +20,7 @@ from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished
 from tui_agent.protocol.parts import TextPart
+from tui_agent.session.headless_turn import block_text
 
 StreamEvent: TypeAlias = tuple[str, dict[str, object]]
 """The name and the data of a server-sent event."""
@@ -28,7 +29,7 @@ StreamEvent: TypeAlias = tuple[str, dict[str, object]]
 class StreamTranslator:
     """Translates the events of one stream in order.
 
-    `calls` are the tool calls that have no result yet when the stream starts.
+    `calls`: tool calls that have no result yet when the stream starts.
     """
 
     def __init__(self, read_text: ReadText, calls: Mapping[CallId, ToolCalled]) -> None:
@@ -57,6 +58,9 @@ class StreamTranslator:
                 return "context_update", {"usage": usage, "percentage": percentage}
             case PermissionRequested() | QuestionAsked():
                 return await self._request_event(event.payload)
+            case CommandRan(display=display) if display:
+                content = "\n".join(block_text(block) for block in display)
+                return "text", {"content": content, "answer": "", "complete": True}
             case CommandRejected(reason=message, hint=hint) | ModelFailed(message=message, hint=hint):
                 return "error", {"message": f"{message} {hint}".rstrip()}
             case TurnFinished(reason=reason, detail=detail) if event.agent == MAIN_AGENT:

@@ -24,7 +24,7 @@ MAX_BODY_BYTES = 1 << 20
 
 
 class WebServer:
-    """The routes of one server. `first` is the id of the session that the first page shows."""
+    """The routes of one server. The server's first page shows the session with the id `first`."""
 
     def __init__(
         self, options: SessionOptions, sessions: HostedSessions, access: AccessControl, first: str

@@ -1,3 +1,1 @@
-"""Sessions as clients use them, with the engine in this process or in another one. Sessions can be resumed and
-forked.
-"""
+"""Sessions as clients use them, with the engine in this process or in another one."""

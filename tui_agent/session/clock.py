@@ -22,12 +22,12 @@ class SystemClock:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for this many seconds. Cancellable."""
+        """Wait for this many seconds."""
         await anyio.sleep(seconds)
 
 
 class RandomIds:
-    """Random identifiers. A session's id starts with its creation time, so that ids sort by time."""
+    """Random identifiers."""
 
     def session(self) -> SessionId:
         """Return `ses_` + 9 characters of time (milliseconds, base 32) + 7 random characters."""

@@ -7,16 +7,19 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths
 from tui_agent.config.settings.layers import load_config
 from tui_agent.errors import TuiAgentError
-from tui_agent.plugin_host.crash_marks import MARKS_FOLDER, CrashMarks
+from tui_agent.plugin_host.load_records import RECORDS_FOLDER, LoadRecords
 
 
 def describe_crash(pid: int, last_line: str, environ: Mapping[str, str], cwd: Path) -> TuiAgentError:
-    """Return the error for the user. It names the plugins that the process `pid` was loading."""
+    """Return the error that tells the user why the engine process `pid` ended.
+
+    The error names the plugins that the process was loading. `last_line`: the end of the process's standard error.
+    """
     try:
         cache = load_config(SessionOptions(cwd=cwd), environ).paths.cache_dir
     except TuiAgentError:  # the crash matters more than a configuration that cannot be read
         cache = find_paths(cwd, environ).cache_dir
-    names = CrashMarks(cache / MARKS_FOLDER).list_marked_by(pid)
+    names = LoadRecords(cache / RECORDS_FOLDER).list_loaded_by(pid)
     reason = last_line or "no message"
     if not names:
         return TuiAgentError(

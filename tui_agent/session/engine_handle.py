@@ -1,7 +1,6 @@
 """Connection to the engine of a session: to a new engine process, or to a server that runs the engine.
 
-Invariant: this module imports only the standard library, the options and the errors, because it runs before the first
-screen is drawn.
+Invariant: this module imports only the standard library, the options and the errors: the first screen waits for it.
 """
 
 import contextlib
@@ -22,7 +21,7 @@ SEND_TIMEOUT_S = 30.0
 
 
 class EngineLink(Protocol):
-    """A connection to an engine. `output` is the pipe or socket for reading the engine's lines."""
+    """A connection to an engine. `output`: the pipe or socket from which the engine's lines are read."""
 
     @property
     def output(self) -> IO[bytes]: ...
@@ -45,18 +44,15 @@ class EngineLink(Protocol):
         ...
 
     def close(self, seconds: float) -> int | None:
-        """Close the connection. If the connection started the engine process, end the process.
-
-        Blocks for up to `seconds`.
-        """
+        """Close the connection, and end the engine process if this connection started it. Blocks for up to `seconds`."""
         ...
 
 
 def connect_engine(options: SessionOptions, *, hold: bool = False) -> EngineLink:
-    """Start an engine process, or connect to the server that runs the session's engine.
+    """Start an engine process, or connect to the server at `options.engine_socket` if it is set.
 
-    The server is used if `options.engine_socket` is set. With `hold`, the process starts only when `release` is called.
-    Raises `TuiAgentError` if the server is gone.
+    If `hold` is True, the process starts only when `release` is called. Raises `TuiAgentError` if the server does not
+    run.
     """
     if options.engine_socket is not None:
         return SocketLink.connect(options.engine_socket, options)
@@ -64,7 +60,7 @@ def connect_engine(options: SessionOptions, *, hold: bool = False) -> EngineLink
 
 
 class SocketLink:
-    """A connection to a server that runs the session's engine. The engine continues after the connection is closed."""
+    """A connection to a server that runs the session's engine."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
@@ -113,10 +109,10 @@ class EngineHandle:
     """An engine process, with its pipes and the last part of its standard error."""
 
     def __init__(self, first_line: bytes, launch: "Callable[[IO[bytes]], subprocess.Popen[bytes]]") -> None:
-        """Prepare an engine. `release` starts it.
+        """Prepare an engine, which `release` starts.
 
-        `launch` starts the process, with a file for standard error as its argument. `first_line` is sent to the process
-        first.
+        - `launch`: function that starts the process; its argument is a file for standard error.
+        - `first_line`: first line to send to the process.
         """
         self._first_line = first_line
         self._launch = launch
@@ -127,7 +123,7 @@ class EngineHandle:
     def start(cls, options: SessionOptions, *, hold: bool = False) -> "EngineHandle":
         """Start the process and send it the options, without waiting.
 
-        With `hold`, `release` does this later.
+        If `hold` is True, `release` starts the process later.
         """
         handle = cls(_first_line(options), _launch)
         if not hold:
@@ -136,7 +132,7 @@ class EngineHandle:
 
     @property
     def child(self) -> "subprocess.Popen[bytes]":
-        """The process. Reading this property starts the process if it is not running yet."""
+        """The process, which is started if it does not run yet."""
         self.release()
         assert self._child is not None
         return self._child
@@ -153,7 +149,7 @@ class EngineHandle:
         return self.child.pid
 
     def release(self) -> None:
-        """Start the process and send it the options. Do nothing if the process was started before."""
+        """Start the process and send it the options, unless this was done before."""
         if self._child is None:
             self._child = self._launch(self._errors)
             self.send(self._first_line)
@@ -175,9 +171,9 @@ class EngineHandle:
         return self._errors.read().decode("utf-8", "replace").strip()
 
     def close(self, seconds: float) -> int | None:
-        """Close the pipes and wait up to `seconds` for the process to end. Then kill it.
+        """Close the pipes, wait up to `seconds` for the process to end, then kill it. Blocks.
 
-        Blocks. Returns the exit status, or None if the process was killed.
+        Returns the exit status, or None if the process was killed.
         """
         if self._child is None:
             self._errors.close()
@@ -198,7 +194,7 @@ class EngineHandle:
 
 
 def _launch(errors: IO[bytes]) -> "subprocess.Popen[bytes]":
-    """Start an engine process. `-P` prevents Python from importing modules in the working folder."""
+    """Start an engine process."""
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "tui_agent.engine_process"],
         stdin=subprocess.PIPE,

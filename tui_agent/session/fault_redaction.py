@@ -1,7 +1,7 @@
 """Redaction of errors that are reported outside the log.
 
-Invariant: values of secret environment variables and text that looks like a secret are redacted, even if the
-configuration cannot be read.
+Invariant: even if the configuration cannot be read, secret environment variables and text that looks like a secret are
+redacted.
 """
 
 from collections.abc import Mapping
@@ -20,11 +20,7 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 
 
 def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> RedactionOptions:
-    """Return the settings for redaction: the values of all known API keys, and the user's table `[redaction]`.
-
-    `keys` has the values of the keys. Model profiles in `config` and the user's options can name further variables that
-    hold keys.
-    """
+    """Return the settings for redaction: the values of all known API keys, and the user's table `[redaction]`."""
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.typed_keys).keys()
     table, config_file = config.redaction, str(config.paths.user_config)
     return RedactionOptions(
@@ -43,19 +39,13 @@ def load_redaction_options(environ: Mapping[str, str], cwd: Path) -> RedactionOp
 
 
 def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
-    """Return settings for redaction that do not need the configuration.
-
-    The settings contain the secrets in environment variables, in a trusted `.env` file and in the user's key store.
-    """
+    """Return settings for redaction without reading the configuration."""
     variables = merge_environment(SessionOptions(cwd=cwd), environ)
     return RedactionOptions(Keys(variables, find_paths(cwd, environ).secrets).collect_redacted())
 
 
 def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
-    """Return a redactor that uses the configuration.
-
-    If the configuration cannot be read, the redactor knows only the secrets in the environment.
-    """
+    """Return a redactor that uses the configuration."""
     for read in (load_redaction_options, _environment_keys):
         with suppress(TuiAgentError, OSError):
             return configured_redactor(read(environ, cwd))

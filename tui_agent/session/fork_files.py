@@ -1,7 +1,7 @@
-"""The initial files of a fork that works in its own folder.
+"""The files that a fork with its own folder starts with. They come from the parent's newest checkpoint at or before the
+event where the fork starts.
 
-Invariant: the folder gets the files of the newest checkpoint at or before the fork's event, and not the workspace's
-current files. The parent session's workspace is only read.
+Invariant: the parent session's workspace is only read.
 """
 
 import os
@@ -11,7 +11,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 
 from anyio import to_thread
@@ -21,31 +20,30 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Branches, stretches
 from tui_agent.folds.session.commits import Commits
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Record, find_payload
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.unicode_text import format_count, list_first
 from tui_agent.session.fork_workspace import STORE_NAME, load_state
 from tui_agent.store.forks import find_fork_point
-from tui_agent.store.log_reader import iterate_records, read_marks
+from tui_agent.store.log_reader import read_marks
 from tui_agent.units import format_bytes
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 MAX_PLACES = 3
-"""Maximum number of folders that are named in a sentence about left-out files."""
-BEFORE_FIRST = "There is no checkpoint before that event. The files are those from the start of the session."
-
-
-def read_records_until(folder: Path, at_seq: int) -> list[Record]:
-    """Return all records of a session's log up to the event `at_seq`, including records on other branches."""
-    return list(takewhile(lambda record: record.seq <= at_seq, iterate_records(folder)))
+"""Maximum number of folders that a sentence about left-out files lists."""
+NOT_CHECKPOINTED = "The fork lacks the newest changes before that event, because no checkpoint has them."
+BEFORE_FIRST = (
+    "There is no checkpoint before that event. The fork gets the files from the start of the session."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class FilesAtEvent:
     """The files that a session had at an event.
 
-    The files are in the checkpoint `commit` of the git repository `store`. If there was no checkpoint, they are in the
-    current `workspace`. `note` tells the user if these files can differ from the files at the event.
+    - `store`, `commit`: git repository and commit of the checkpoint with the files.
+    - `workspace`: folder with the files if `commit` is empty (no checkpoint).
+    - `note`: sentence for the user if the files may differ from those at the event.
     """
 
     workspace: Path
@@ -57,7 +55,8 @@ class FilesAtEvent:
 def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
     """Find the files of a session at an event. Raises `StoreError` if there is no such event."""
     owner = folder.parent / find_fork_point(folder, at_seq).parent_session / STORE_NAME
-    workspace = Path(load_state(folder, at_seq).workspace)
+    state = load_state(folder, at_seq)
+    workspace = Path(state.workspace)
     marks = read_marks(folder)
     commits = Commits()
     fold(commits, marks)
@@ -65,23 +64,23 @@ def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
     is_before_first = bool(commit) and commits.seqs[0] > at_seq
     # Without a checkpoint of the session's start, the first one has files that are newer than the event.
     if commit and (not is_before_first or _begins_with_baseline(marks)):
-        note = BEFORE_FIRST if is_before_first else ""
+        note = BEFORE_FIRST if is_before_first else NOT_CHECKPOINTED if state.uncheckpointed else ""
         return FilesAtEvent(workspace, owner, commit, note)
-    note = "There is no checkpoint from that time. The files are the workspace's current files."
+    note = "There is no checkpoint from that time. The fork gets the workspace's current files."
     return FilesAtEvent(workspace, owner, "", note)
 
 
 def _begins_with_baseline(marks: Iterable[Record]) -> bool:
-    """Return True if the first checkpoint has the files from the start of the session."""
-    payloads = (mark.payload for mark in marks if isinstance(mark, Envelope))
-    first = next((payload for payload in payloads if isinstance(payload, CheckpointTaken)), None)
+    """Return True if the first checkpoint in `marks` is a baseline: a checkpoint taken before the session changed any
+    file."""
+    first = find_payload(marks, CheckpointTaken)
     return first is not None and first.part == -1
 
 
 def describe_left_out(workspace: Path, dest: Path, file_bytes: int) -> str:
-    """Return a sentence about the workspace's files that are too large for the fork's folder `dest`. Empty if there are
-    none. Only files above `file_bytes` count. A folder that `dest` lacks completely does not count, for example a
-    git-ignored folder. Blocking: call this function in a thread.
+    """Return a sentence about the workspace's files that are larger than `file_bytes` (empty: there are none).
+
+    Folders that are missing in the fork's folder `dest`, such as git-ignored ones, are not searched. Blocks.
     """
     counts, total = Counter[str](), 0
     present = {entry.name for entry in os.scandir(dest)}
@@ -99,7 +98,7 @@ def describe_left_out(workspace: Path, dest: Path, file_bytes: int) -> str:
     count = format_count(counts.total(), "file")
     places = list_first([place for place, _ in counts.most_common()], MAX_PLACES)
     return (
-        f"Left out: {count} over {format_bytes(file_bytes)}, {format_bytes(total)} in all, in {places}. "
+        f"Left out: {count} over {format_bytes(file_bytes)} ({format_bytes(total)} in total) in {places}. "
         f"To use them, copy them from {workspace}."
     )
 
@@ -114,9 +113,9 @@ def _regular_size(path: Path) -> int:
 
 
 async def write_files(files: FilesAtEvent, dest: Path) -> None:
-    """Write the files into an empty or new folder. A new folder is removed again if this fails.
+    """Write the files into an empty or new folder.
 
-    Files that checkpoints leave out (ignored and very large files) are not written. Raises `CheckpointError` if the
+    Files that are not in checkpoints (ignored and very large files) are not written. Raises `CheckpointError` if the
     files cannot be read or written.
     """
     existed = await to_thread.run_sync(dest.exists)

@@ -1,7 +1,7 @@
 """The event at which a requested fork starts.
 
-Invariant: the start depends only on the records up to the event that the user named. A fork that replaces a message or
-a result starts before that message or result.
+Invariant: the conversation and the files of a fork agree at its start. If the fork replaces a message or a result, it
+starts before that message or result.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.known_files import find_event_with_known_files
 from tui_agent.folds.session.view import OpenCall
 from tui_agent.protocol.base import MAIN_AGENT, CallId
 from tui_agent.protocol.envelope import Envelope, Record
@@ -30,22 +31,24 @@ class ForkStart:
 def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) -> ForkStart:
     """Return the start of a fork with this change.
 
-    `at_seq` is the event that the user named, and the last event in `records`. With `change.message`, a named user
-    message is replaced, so the fork starts before that message. With `change.result`, a call's result is replaced. If
-    the named event belongs to no call, the only call without a result at that event is used. The fork starts before the
-    call ran. If the call only reads, the fork starts before the call finished.
+    `records`: all records of the log, of all branches. `at_seq`: the event that the user named.
+
+    - If `change` has a message, it replaces the user message at `at_seq`, and the fork starts before that message.
+    - If `change` has a result, it replaces the result of the call at `at_seq`, and the fork starts before that result.
+    - Otherwise the fork starts at `at_seq`. If a call that can change files was running at that event, the fork starts
+      after the call's checkpoint instead, or before the call if the call never ended.
 
     Raises `UsageError` if there is nothing to replace.
     """
     if change.message is not None and change.result is not None:
         raise UsageError("A fork can replace a message or a tool result, not both.")
-    if change.message is not None:
-        return ForkStart(_before_message(records, at_seq), change)
+    until = [record for record in records if record.seq <= at_seq]
     if change.result is None:
-        return ForkStart(at_seq, change)
-    call_id = _call_id_at(records, at_seq) or _only_open_call(records, at_seq)
-    start_seq = _before_result(records, call_id, at_seq)
-    if call_id not in {call.call_id for call in _open_calls(records, start_seq)}:
+        start_seq = at_seq if change.message is None else _before_message(until, at_seq)
+        return ForkStart(find_event_with_known_files(records, start_seq), change)
+    call_id = _call_id_at(until, at_seq) or _only_open_call(until, at_seq)
+    start_seq = _before_result(until, call_id, at_seq)
+    if call_id not in {call.call_id for call in _open_calls(until, start_seq)}:
         raise UsageError(
             f"The result of {call_id} cannot be replaced: the main agent has no such open call at event {start_seq}."
         )

@@ -1,9 +1,8 @@
 """The checkpoints of a fork, and its git work tree.
 
-Invariant: a fork borrows the git objects of its parent's checkpoints through git alternates. Before the parent is
-deleted, the objects are linked or copied. Only `add_worktree` changes the user's repository. Programs that the
-repository configures (hooks, file monitors, filters) do not run, and nothing is fetched. Filters of the user's own
-configuration still run.
+Invariant: only `add_worktree` changes the user's repository. It runs no programs that the repository configures (hooks,
+file monitors, filters), and fetches nothing. A fork uses the git objects of its parent's checkpoints (git alternates).
+When the parent is deleted, the fork gets its own copies of these objects.
 """
 
 import os
@@ -37,15 +36,15 @@ from tui_agent.workspace.checkpoints.store_state import MAIN_REF
 STORE_NAME = "checkpoints.git"
 MAX_LOST_NAMED = 8
 MAX_BORROW_DEPTH = 3
-"""Maximum length of a chain of forks that borrow objects from each other.
+"""Maximum length of a chain of forks that use each other's git objects.
 
-Git follows at most five alternates. The user's repository is one of them.
+Git follows at most five alternates, and the user's repository is one of them.
 """
 MAX_FILE_BYTES = Limits().file_bytes
 
 
 def load_state(folder: Path, at_seq: int | None = None) -> SessionStateView:
-    """Return the state at the end of a session's current branch. With `at_seq`, return the state at that event."""
+    """Return the state at the end of a session's current branch, or at the event `at_seq`."""
     if at_seq is None:
         return fold(SessionState(), read_records(folder, skip_deltas=True, current_branch_only=True))
     until = [record for record in read_records(folder) if record.seq <= at_seq]
@@ -55,7 +54,7 @@ def load_state(folder: Path, at_seq: int | None = None) -> SessionStateView:
 def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
     """Give a fork access to its parent's checkpoints, up to the checkpoint at the fork's last event.
 
-    Does nothing if there are no checkpoints. Raises `OSError` if a file cannot be copied.
+    Raises `OSError` if a file cannot be copied.
     """
     objects, store = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME
     commit = load_state(child_folder).commit
@@ -73,7 +72,7 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 
 def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Give a fork its own copies of the objects that it borrows from `parent_folder`.
+    """Give a fork its own copies of the git objects that it uses from `parent_folder`.
 
     Raises `OSError` if an object cannot be copied.
     """
@@ -82,10 +81,7 @@ def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 
 def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
-    """Hard-link or copy the parent's git objects into the child.
-
-    The child then also borrows the objects that the parent borrows from other stores.
-    """
+    """Hard-link or copy the parent's git objects into the child."""
     source, target = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME / "objects"
     for path in sorted(source.rglob("*")):
         inner = path.relative_to(source)
@@ -133,7 +129,7 @@ def _borrow_depth(folder: Path) -> int:
 
 
 async def verify_checkpoints(folder: Path) -> list[str]:
-    """Return sentences that describe defects of a session's checkpoints. The workspace is not read."""
+    """Return sentences that describe defects of a session's checkpoints."""
     state, own_commits = load_state(folder), _commits(folder)
     if not (folder / STORE_NAME).is_dir():
         missing = f"Checkpoints: {folder / STORE_NAME} is missing; no files can be restored."
@@ -156,7 +152,7 @@ async def verify_checkpoints(folder: Path) -> list[str]:
 
 
 def _commits(folder: Path) -> list[str]:
-    """Return the commits of this session's checkpoints and restores. Commits of a parent session are left out."""
+    """Return the commits of this session's own checkpoints and restores."""
     commits = []
     for record in read_records(folder, skip_deltas=True):
         match record:
@@ -167,7 +163,8 @@ def _commits(folder: Path) -> list[str]:
 
 
 async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[str]:
-    """Return notes for the user about checkpoints, for example that a fork must keep borrowing its parent's objects."""
+    """Return notes for the user about the session's checkpoints, for example that some git objects are not copied into
+    the session because they exceed the size limit."""
     shadow = GitCheckpoints(folder, folder / STORE_NAME, limits=read_limits(settings))
     if shadow.unavailable_reason or not (folder / STORE_NAME).is_dir():
         return []
@@ -178,9 +175,8 @@ async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[s
 async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:
     """Create a work tree of the user's repository at `dest` with the files of the checkpoint `commit`.
 
-    Returns the folder in the work tree that corresponds to `workspace`. Files of HEAD that are not in the checkpoint
-    are removed, unless they are too large for checkpoints. Raises `UsageError` if git refuses, and `CheckpointError` if
-    the checkpoint cannot be read.
+    Returns the folder of the work tree that corresponds to `workspace`. Raises `UsageError` if git refuses, and
+    `CheckpointError` if the checkpoint cannot be read.
     """
     top = (await run_user_git(workspace, "rev-parse", "--show-toplevel")).strip()
     await run_user_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")
@@ -230,7 +226,7 @@ _FILTER_OFF = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "fal
 async def run_user_git(folder: Path, *args: str) -> str:
     """Run git in the repository of `folder`, and return git's output.
 
-    If `args` begins with `-C FOLDER`, git runs in that folder. Raises `UsageError` if git is missing or refuses.
+    Raises `UsageError` if git is missing or refuses.
     """
     program = find_program("git", folder, os.environ)
     if program is None:
@@ -242,10 +238,9 @@ async def run_user_git(folder: Path, *args: str) -> str:
 
 
 def filter_overrides(listed: bytes) -> dict[str, str]:
-    """Return environment variables that disable all filters of the repository's own configuration.
+    """Return environment variables that disable all filters in the repository's own configuration.
 
-    `listed` is git's NUL-terminated list of scopes and names. Variables are used instead of `-c` options, because a
-    filter's name can contain characters that end an option.
+    `listed`: output of `git config --list --show-scope --name-only -z`.
     """
     fields = listed.split(b"\0")
     drivers: dict[str, None] = {}

@@ -1,9 +1,10 @@
 """One turn of a session without the app: submits the prompt, follows the events, and returns the turn's end.
 
-Invariant: the functions work with any `Session`, whatever its engine and model.
+Invariant: the functions work with any `Session`.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from tui_agent.errors import TuiAgentError, UsageError
@@ -11,7 +12,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session, read_text
 from tui_agent.protocol.base import MAIN_AGENT, CallId, CommandId, LongText, text_preview
-from tui_agent.protocol.commands import Command, ContinueTurn, RunCommand, SubmitPrompt
+from tui_agent.protocol.commands import Command, ContinueTurn, SubmitPrompt
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -27,14 +28,16 @@ from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected, RunStarted, TrajectoryEnd
+from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.parts import TextPart, ToolCallPart
+from tui_agent.protocol.parts import TextPart, tool_calls
 from tui_agent.protocol.settings import AgentState
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.session.command_effects import describe_effect
 
 Show = Callable[[Record], None]
-TurnStart: TypeAlias = str | ContinueTurn | RunCommand
-"""What starts a turn: a prompt, or a command that needs no prompt."""
+TurnStart: TypeAlias = str | ContinueTurn
+"""What starts a turn: a message, which can be a slash command, or the command that continues without a message."""
 LIMITS: dict[str, TrajectoryEnd] = {
     "part_limit": "part_limit",
     "iteration_limit": "iteration_limit",
@@ -43,15 +46,18 @@ LIMITS: dict[str, TrajectoryEnd] = {
     "time_limit": "timeout",
     "interrupted": "interrupted",
 }
-"""Maps the reason why a turn ended to the reason in a trajectory. The agent chose none of these ends."""
+"""Maps the reason why a limit or the user ended a turn to the reason that is recorded for the end of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of a turn.
 
-    `reason` is a `TurnFinished.reason`. `answer` is the main agent's last text. `warning` is a sentence about a
-    finished turn with denied calls.
+    - `reason`: a `TurnFinished.reason`.
+    - `recorded_reason`: reason in the log, if it differs.
+    - `answer`: the main agent's last text.
+    - `warning`: sentence for the user if the turn finished although calls were denied.
+    - `denial`: the newest decision that denied a call.
     """
 
     reason: str
@@ -60,16 +66,19 @@ class Outcome:
     session: str
     answer: str
     warning: str = ""
+    recorded_reason: str = ""
+    denial: PermissionDecided | None = None
 
     @property
     def status(self) -> str:
-        """`success` if the turn finished. Otherwise the value of `reason`."""
+        """`success` if the turn finished, otherwise `reason`."""
         return "success" if self.reason == "finished" else self.reason
 
     @property
     def trajectory_end(self) -> TrajectoryEnd:
-        """The end to record for a trajectory without tests and without a verifier."""
-        return "finished" if self.reason == "finished" else LIMITS.get(self.reason, "agent_error")
+        """The reason to record for the end of the task if neither tests nor a verifier judged the result."""
+        reason = self.recorded_reason or self.reason
+        return "finished" if reason == "finished" else LIMITS.get(reason, "agent_error")
 
 
 AfterTurn: TypeAlias = Callable[[Session, Outcome], Awaitable[TurnStart | None]]
@@ -84,12 +93,13 @@ async def run_turn(
 ) -> Outcome:
     """Start a turn in a session, wait for the turn's end, close the session and return the result.
 
-    Only events after `after` are read. `show` is called with every record of this run in order, including records
-    written while the session closes. `coda` is called after the turn and before the session is closed. If `coda`
-    returns another turn, that turn is also run. The result is the result of the last turn.
+    - `after`: only events after this one are read.
+    - `show`: called with every record of this run in order.
+    - `coda`: called after the turn and before the session is closed. If `coda` returns another turn, that turn is run
+      too, and its result is returned.
 
-    If the session's turn limit is reached, no turn is run, and the result has the reason `turn_limit`. Raises
-    `UsageError` if the command is rejected for another reason, and `TuiAgentError` if the session ends before the turn.
+    If the session's turn limit is reached, no turn is run, and the reason is `turn_limit`. Raises `UsageError` if the
+    command is rejected for another reason, and `TuiAgentError` if the session ends before the turn.
     """
     turn = _Turn(_submit(session, begin), show)
     follower = session.follow(after)
@@ -115,7 +125,7 @@ async def _follow_turn(session: Session, follower: Follower, turn: "_Turn") -> O
         batch = await follower.next_batch()
         if not batch:
             raise TuiAgentError(
-                "The session ended before the turn did.",
+                "The session ended during the turn.",
                 hint=f"To see its events: tui-agent trace {session.id}",
             )
         turn.take(batch)
@@ -133,35 +143,41 @@ class _Turn:
         self.ended: TurnFinished | None = None
         self.run_id = ""
         self.words: Sequence[LongText] = ()
-        self.denials: dict[CallId, str] = {}
-        """Maps the id of a denied tool call to the reason."""
+        self._effects: list[str] = []
+        """Sentences about the effects of a slash command without a turn, such as `/undo`."""
+        self.denials: dict[CallId, PermissionDecided] = {}
+        """Maps the id of a denied tool call to the decision."""
         self._last_calls: set[CallId] = set()
-        """Ids of the tool calls in the newest answer that contains calls."""
+        """Ids of the tool calls in the newest of those answers that contain calls, without the calls that were not run
+        because an earlier edit was not made."""
 
     def begin_next(self, command: CommandId) -> None:
-        """Reset this state, and collect the turn that `command` starts in the same run."""
+        """Discard the data of the last turn, and collect the data of the turn that `command` starts."""
         self._command, self.ended, self.words = command, None, ()
         self.denials.clear()
+        self._effects.clear()
         self._last_calls = set()
 
     def outcome(self, ended: TurnFinished, session: str, answer: str) -> Outcome:
         """Return the result of the ended turn.
 
-        If the model only explains why it stops after denied calls, the turn is "finished" in the log. The task was not
-        done, so the result is "denied", and a script sees a failure.
+        If the model stopped because its calls were denied, the result is `denied`, not `finished`.
         """
-        denials = list(self.denials.values())
-        if ended.reason != "finished" or not denials:
-            return Outcome(ended.reason, ended.detail, self.run_id, session, answer)
+        outcome = Outcome(ended.reason, ended.detail, self.run_id, session, answer)
+        if not self.denials:
+            return outcome
+        reasons = [denial.reason for denial in self.denials.values()]
+        outcome = replace(outcome, denial=list(self.denials.values())[-1])
+        if ended.reason != "finished":
+            return outcome
         if self._last_calls and self._last_calls <= set(self.denials):
-            return Outcome("denied", denials[-1], self.run_id, session, answer)
-        count = f"{format_count(len(denials), 'call')} {'was' if len(denials) == 1 else 'were'}"
-        last = "" if len(set(denials)) == 1 else ", the last one"
-        warning = f"{count} denied{last}: {denials[-1]}"
-        return Outcome(ended.reason, ended.detail, self.run_id, session, answer, warning)
+            return replace(outcome, reason="denied", detail=reasons[-1], recorded_reason=ended.reason)
+        count = f"{format_count(len(reasons), 'call')} {'was' if len(reasons) == 1 else 'were'}"
+        last = "" if len(set(reasons)) == 1 else ", the last one"
+        return replace(outcome, warning=f"{count} denied{last}: {reasons[-1]}")
 
     def take(self, batch: Sequence[Record]) -> None:
-        """Process records of the session. Show all records from this run's `run.started` on."""
+        """Process records of the session, and show those of this run."""
         for record in batch:
             if not self._begun:
                 self._hold_back(record)
@@ -192,14 +208,21 @@ class _Turn:
         match record.payload:
             case ModelResponded(parts=parts):
                 self.words = [part.text for part in parts if isinstance(part, TextPart)] or self.words
-                calls = {part.call_id for part in parts if isinstance(part, ToolCallPart)}
+                calls = {part.call_id for part in tool_calls(parts)}
                 self._last_calls = calls or self._last_calls
-            case PermissionDecided(decision="deny", reason=reason, call_id=call_id):
-                self.denials[call_id] = reason
+            case PermissionDecided(decision="deny", call_id=call_id) as denial:
+                self.denials[call_id] = denial
             case PermissionDecided(call_id=call_id):
                 self.denials.pop(call_id, None)
+            case ToolFinished(status="interrupted", call_id=call_id):
+                self._last_calls.discard(call_id)
             case TurnFinished() as finished:
                 self.ended = finished
+            case AgentStateChanged(state=AgentState.IDLE) if (
+                self.ended is None and record.cause == self._command
+            ):  # a command without a turn, such as `/undo`
+                self.words = [" ".join(self._effects)]
+                self.ended = TurnFinished(turn=0, reason="finished")
             case CommandRan(sends=False, display=display) if record.cause == self._command:
                 self.words = ["\n".join(block_text(block) for block in display)]
                 self.ended = TurnFinished(turn=0, reason="finished")
@@ -207,6 +230,8 @@ class _Turn:
                 if not limit:
                     raise UsageError(reason, hint=hint)
                 self.ended = TurnFinished(turn=0, reason=limit, detail=f"{reason} {hint}")
+            case _ if record.cause == self._command and (effect := describe_effect(record)):
+                self._effects.append(effect)
 
 
 def block_text(block: DisplayBlock) -> str:
@@ -248,5 +273,5 @@ async def submit_and_wait(session: Session, follower: Follower, command: Command
 
 
 async def join_texts(session: Session, texts: Sequence[LongText]) -> str:
-    """Join texts from a session's events. Texts that are stored as blobs are loaded."""
+    """Join texts from a session's events, with blobs loaded."""
     return "".join([await read_text(session, text) for text in texts]).strip()

@@ -1,8 +1,9 @@
 """A session whose engine runs in this process: used by headless runs and tests, and inside the engine process.
 
-Invariant: `submit` never blocks. When `aclose` returns, the log is stored and its lock is released.
+Invariant: `submit` never blocks. When `aclose` returns, the log is stored and unlocked.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Literal
@@ -10,20 +11,22 @@ from typing import Literal
 import anyio
 from anyio import to_thread
 
-from tui_agent.engine.loop_watch import watch_event_loop
-from tui_agent.engine.plugin_tasks import guard_plugin_tasks
+from tui_agent.engine.plugins.loop_watch import watch_event_loop
+from tui_agent.engine.plugins.tasks import guard_plugin_tasks
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
-from tui_agent.errors import StoreError
+from tui_agent.errors import PluginError, StoreError
 from tui_agent.folds.session.snapshot import FORMAT, dump_snapshot
 from tui_agent.ports.clock import Ids
 from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.log import Follower
+from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.base import CommandId, RunId, SessionId
-from tui_agent.protocol.commands import Close, Command
+from tui_agent.protocol.commands import Close, Command, Interrupt
 from tui_agent.protocol.events.env import EnvStopped
+from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import RunFinished
-from tui_agent.protocol.settings import SessionSettings
+from tui_agent.protocol.settings import PolicyName, SessionSettings
 from tui_agent.store.fold_cache import MIN_EVENTS, save_fold
 from tui_agent.store.session_log import SessionLog
 
@@ -48,10 +51,13 @@ class LocalSession:
         self._run_id = run_id
         self._release = release
         self.preload_client = warm
-        """Function that imports the libraries of the model client.
+        """Function that imports the libraries of the model client."""
+        self.end_process: Callable[[PluginError], None] | None = None
+        """Function that ends this process because a plugin blocks it for good. Called in another thread.
 
-        The import can take seconds. While the session is idle, the function is called in a thread.
+        If None, the error is only logged, because the process belongs to the program that uses this session.
         """
+        self._note_stop: Callable[[], None] = lambda: None
         self._reason: Literal["quit", "done", "signal", "switched"] = "quit"
         self._ended = anyio.Event()
         self._closing = False
@@ -77,12 +83,24 @@ class LocalSession:
         state = self._recorder.state
         return Sandbox(state.sandbox, unavailable_reason=state.no_sandbox_reason)
 
+    def would_allow(self, denial: PermissionDecided, profile: PolicyName) -> bool:
+        """Return True if the policy `profile` would have allowed a call that was denied because the current policy asks."""
+        if not denial.rule_id.startswith(f"{denial.policy}."):
+            return False
+        state = self._recorder.state
+        facts = PolicyFacts(
+            state.workspace, profile, session_rules=state.granted_rules, sandboxed=bool(state.sandbox)
+        )
+        return self._engine.policy.decide("", denial.effects, facts).verdict == "allow"
+
     def submit(self, command: Command) -> CommandId:
-        """Queue a command and return its id. Assigns an id if the command has none."""
+        """Queue a command and return its id."""
         if not command.id:
             command = command.model_copy(update={"id": self._ids.command()})
         if isinstance(command, Close):
             self._reason = command.reason
+        elif isinstance(command, Interrupt):
+            self._note_stop()
         self._engine.submit(command)
         return command.id
 
@@ -99,16 +117,23 @@ class LocalSession:
         return await self._engine.slash_commands.complete(command, arguments)
 
     async def serve(self) -> None:
-        """Run the engine until `Close`, then store the rest of the log and release all resources.
-
-        Start this in a task group.
-        """
+        """Run the engine until the command `Close` arrives, then finish writing the log and release all resources."""
         try:
-            with watch_event_loop(), guard_plugin_tasks(self._recorder.append):
+            with (
+                watch_event_loop(give_up=self._give_up) as self._note_stop,
+                guard_plugin_tasks(self._recorder.append),
+            ):
                 await self._engine.serve()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._shut_down()
+
+    def _give_up(self, error: PluginError) -> None:
+        if self.end_process is not None:
+            self.end_process(error)
+        else:
+            notice = f"{error.message} It still blocks this program's event loop. {error.hint}"
+            logging.getLogger("tui_agent").error("%s", notice.rstrip())
 
     async def _shut_down(self) -> None:
         try:
@@ -127,8 +152,9 @@ class LocalSession:
             self._ended.set()
 
     def save_fold(self) -> None:
-        """Save the session's state in the session's folder if the log is long. So the next start need not read the
-        whole log. Must not run while the log is being written.
+        """Save the session's state if the log is long, so that the next start is faster.
+
+        Must not be called while the log is being written.
         """
         position = self._log.place
         if position is None or position.seq < MIN_EVENTS:
@@ -144,7 +170,7 @@ class LocalSession:
         await self._ended.wait()
 
     async def aclose(self) -> None:
-        """Close the session, and wait until its engine has ended. Can be called twice."""
+        """Close the session, and wait until its engine has ended."""
         if not self._closing:
             self._closing = True
             self.submit(Close())

@@ -1,10 +1,10 @@
-"""Commands that a client waits for: a change of a setting, or a message that starts a turn."""
+"""Commands that a client waits for, such as a change of a setting or a message that starts a turn."""
 
 from typing import Final
 
 import anyio
 
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.protocol.base import MAIN_AGENT, CommandId, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentStateChanged
@@ -18,7 +18,11 @@ _FAILURES: Final[frozenset[TurnEnd]] = frozenset({"model_error", "error"})
 
 
 class PendingCommand:
-    """A command that was sent. `done` is set at its first event; `error` is set if it was refused."""
+    """A command that was sent. `done` is set when the session records the first event that the command causes, or when
+    the command fails with `error`.
+
+    If the session refuses the command, `error` is a `UsageError`.
+    """
 
     def __init__(self, command_id: CommandId) -> None:
         self.command_id = command_id
@@ -26,11 +30,11 @@ class PendingCommand:
         self.done = anyio.Event()
 
     def take(self, event: Envelope) -> None:
-        """Process an event of the session in order."""
+        """Process the session's next event."""
         if event.cause != self.command_id:
             return
         if isinstance(event.payload, CommandRejected):
-            self.fail(TuiAgentError(event.payload.reason, hint=event.payload.hint))
+            self.fail(UsageError(event.payload.reason, hint=event.payload.hint))
         else:
             self.done.set()
 
@@ -44,7 +48,7 @@ class SettledCommand(PendingCommand):
     """A command that keeps the agent busy for a while. `done` is set when the agent is idle again."""
 
     def take(self, event: Envelope) -> None:
-        """Process an event of the session in order."""
+        """Process the session's next event."""
         match event.payload:
             case CommandRejected():
                 super().take(event)
@@ -57,14 +61,12 @@ class SettledCommand(PendingCommand):
 class RunningPrompt(PendingCommand):
     """A message that was sent. `done` is set when the turn of the message has ended.
 
-    `reason` and `detail` describe the turn's end. `finish` is the finish reason of the turn's last answer.
+    - `reason`, `detail`: the turn's end.
+    - `finish`: finish reason of the turn's last answer.
     """
 
     def __init__(self, command_id: CommandId, *, is_begun: bool = False) -> None:
-        """Create a running prompt.
-
-        `is_begun` is True if the command only answers a question of a turn that is already running.
-        """
+        """Create a running prompt. `is_begun`: True if the command only answers a question of a running turn."""
         super().__init__(command_id)
         self.detail = ""
         self._queue_id: RequestId | None = None
@@ -73,7 +75,7 @@ class RunningPrompt(PendingCommand):
         self.reason: TurnEnd = "finished"
 
     def take(self, event: Envelope) -> None:
-        """Process an event of the session in order."""
+        """Process the session's next event."""
         payload, is_own = event.payload, event.cause == self.command_id
         match payload:
             case UserQueued(queue_id=queue_id) if is_own:

@@ -1,6 +1,6 @@
 """A session opened for reading: its log and its blobs.
 
-Invariant: nothing is locked or written, so that another process can use the session at the same time.
+Invariant: nothing is locked or written: another process can use the session at the same time.
 """
 
 from pathlib import Path
@@ -31,16 +31,13 @@ class RecordedSession:
         return await to_thread.run_sync(read_records, self.folder)
 
     async def read_new(self, after: int) -> list[Record]:
-        """Return the records added to the log since the last call.
-
-        The first call reads the whole file and returns the records after the event `after`.
-        """
+        """Return the records added to the log since the last call (first call: all records after the event `after`)."""
         if self._tail is None:
             self._tail = LogTail(self.folder, after)
         return await to_thread.run_sync(self._tail.poll)
 
     async def read_text(self, text: LongText) -> str:
-        """Return the full text. If the text's blob cannot be read, return the preview and the reason."""
+        """Return the full text, or its preview and a reason if its blob cannot be read."""
         if isinstance(text, str):
             return text
         try:

@@ -1,7 +1,7 @@
 """Substitutes for the model, the tools, the repository map and the environment in the rerun of a recorded turn.
 
-Invariant: a real tool's methods with side effects are never called. The recorded answers of the model are returned in
-order, whatever the requests contain.
+Invariant: methods of a real tool that have side effects are never called. The recorded answers are returned in order,
+whatever the requests contain.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -12,7 +12,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from pydantic import BaseModel
 
-from tui_agent.engine.plugin_guard import ENGINE_KINDS
+from tui_agent.engine.plugins.guard import ENGINE_KINDS
 from tui_agent.engine.tools.arguments import parse_arguments
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.engine.tools.schema import json_schema
@@ -35,7 +35,7 @@ from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import ArgumentSettler, Preview, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.effects import Effect
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope, Record, known_events
 from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
@@ -45,14 +45,13 @@ from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 WAIT_S = 2.0
 _Edge: TypeAlias = tuple[str, CallId]
-"""The start or the end of a tool call, as (kind of event, id of the call)."""
+"""The start or the end of a tool call: the kind of the event and the id of the call."""
 
 
 class RecordedResults:
-    """The recorded results of all tool calls of a session, with the events that each call recorded.
+    """The recorded results of all tool calls of a session, with the events of each call.
 
-    Parallel calls must end in the recorded order, so `note_event` must be called with every event of the new log. A
-    result is returned only after the starts and ends of other calls that were recorded before it.
+    During the rerun, call `note_event` with every new event, so that parallel calls end in the recorded order.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
@@ -65,9 +64,7 @@ class RecordedResults:
         self._effects: dict[CallId, tuple[Effect, ...]] = {}
         running: dict[CallId, set[_Edge]] = {}
         loose: list[Payload] = []
-        for record in current_branch(records):
-            if not isinstance(record, Envelope):
-                continue
+        for record in known_events(current_branch(records)):
             payload = record.payload
             edge = _edge(payload)
             for edges in running.values():
@@ -98,10 +95,7 @@ class RecordedResults:
             self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """Return the recorded effects of a call with this tool and these arguments.
-
-        Return None if there is no such call.
-        """
+        """Return the recorded effects of a call with this tool and these arguments, or None."""
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
                 parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)
@@ -164,15 +158,16 @@ class RecordedTool:
 
 
 class RecordedSettlingTool(RecordedTool):
-    """Substitute for a tool that completes its arguments from files. The files could have changed since the recording."""
+    """Substitute for a tool that completes its arguments from files."""
 
     def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
         super().__init__(tool, results)
         self._settled: list[tuple[BaseModel, tuple[Effect, ...]]] = []
 
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
-        """Return the arguments of a recorded call unchanged. The files are not needed, because the recorded effects are
-        used.
+        """Return the arguments unchanged if a call with them is recorded; `effects` then returns the recorded effects.
+
+        Otherwise let the real tool complete the arguments.
         """
         known = self._results.effects_of(self.spec, args)
         if known is not None:
@@ -196,10 +191,7 @@ def recorded_tools(offered: Sequence[OfferedTool], results: RecordedResults) -> 
 
 
 class ReadOnlyEnvironment(EnvironmentWrapper):
-    """Environment that refuses to write files and to run commands.
-
-    `sandbox` is the sandbox of the recorded session.
-    """
+    """Environment that refuses to write files and to run commands. `sandbox`: the sandbox of the recorded session."""
 
     def __init__(self, inner: Environment, sandbox: Sandbox) -> None:
         super().__init__(inner)
@@ -224,10 +216,7 @@ def _refuse() -> NoReturn:
 
 
 class RecordedTurn:
-    """The model and the repository map of a rerun. They return recorded answers and maps.
-
-    `name` is the turn's name in error messages.
-    """
+    """The recorded answers and repository map of a turn, for a rerun. `name`: the turn's name in error messages."""
 
     def __init__(self, name: str, blobs: BlobReader) -> None:
         self._name = name
@@ -237,7 +226,7 @@ class RecordedTurn:
         self._requests = 0
 
     def begin(self, events: Sequence[Envelope]) -> None:
-        """Switch to the events of the next turn. `stream` then returns the answers of that turn from the first on."""
+        """Switch to the events of the next turn."""
         self._events, self._requests = events, 0
         self._answers = list(recorded_answers(events, self._blobs))
 
@@ -258,7 +247,7 @@ class RecordedTurn:
             yield chunk
 
     async def render(self, request: MapRequest) -> RenderedMap:
-        """Return the turn's first recorded repository map. If there is no recorded map, return an empty map.
+        """Return the turn's first recorded repository map, or an empty map.
 
         Raises the recorded `EnvironmentFault` if the map failed in the recorded turn.
         """
@@ -277,16 +266,14 @@ class RecordedTurn:
         return RenderedMap(text, used.tokens, used.files, built.files, built.skipped, built.partial, 0.0)
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
-        """Return the turn's first recorded map.
-
-        Return None if the turn's first request was sent before the map was ready.
-        """
+        """Return the turn's first recorded map."""
         maps = (event.payload for event in self._events if isinstance(event.payload, RepomapBuilt))
         first = next(maps, None)
         return None if first is not None and first.delay_reason else await self.render(request)
 
     def take_late_map(self) -> RenderedMap | None:
-        """Return None, because a log does not show when a late map was ready."""
+        """Return None: maps that became ready after `render_within` had stopped waiting are not replayed, because a log
+        does not show when they were ready."""
         return None
 
     async def aclose(self) -> None: ...

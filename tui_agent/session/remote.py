@@ -1,8 +1,7 @@
 """A session whose engine runs in another process, as in the app.
 
-Invariant: records up to the `seq` that the engine reports as stored are read from the log file. All later records come
-through the pipe, without gaps or repetitions. If the engine dies, the later records are also read from the log file.
-History is read in batches, in a thread, and not kept in memory.
+Invariant: followers get all records once and in order. Records up to the event that the engine reports as stored are
+read from the log file, later ones from the pipe. If the engine dies, the rest is read from the log file too.
 """
 
 import asyncio
@@ -48,9 +47,7 @@ MAX_BATCH_RECORDS = 1_000
 
 
 class RemoteFollower(RecordFollower["RemoteSession"]):
-    """Follower of a remote session. It returns the records after an event. The log file has no streamed pieces of
-    finished answers.
-    """
+    """Returns the records of a remote session that come after an event."""
 
     def __init__(self, source: "RemoteSession", after: int) -> None:
         super().__init__(source, after)
@@ -62,10 +59,7 @@ class RemoteFollower(RecordFollower["RemoteSession"]):
         return history or self._source.records_after(self.cursor, MAX_BATCH_RECORDS)
 
     async def _read_history(self, folder: Path | None) -> Sequence[Record]:
-        """Return the next records from the log file.
-
-        Empty once the cursor has reached the first record in memory.
-        """
+        """Return the next records from the log file."""
         if folder is None or self.cursor >= self._source.first_seq_in_memory - 1:
             self._history = None
             return ()
@@ -96,17 +90,14 @@ CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 16 * 1024
 """Number of bytes at the end of a log that are searched for the last event."""
 MAX_SEEN_RECORDS = 2_000
-"""Maximum number of records that stay in memory after every follower has seen them.
-
-Older records are in the log file.
-"""
+"""Maximum number of records that stay in memory after every follower has received them. Older records are in the log
+file."""
 
 
 class RemoteSession:
-    """A session whose engine runs in another process. It is used by one event loop.
+    """A session whose engine runs in another process. Use it in one event loop only.
 
-    Only `serve` sends and receives. `named` is the session's folder if the options name a session. The log in this
-    folder can be read before the engine has locked it.
+    Only `serve` sends and receives. `named`: the session's folder, if the options name a session.
     """
 
     def __init__(self, handle: EngineLink, *, named: Path | None = None) -> None:
@@ -116,19 +107,21 @@ class RemoteSession:
         self._request_ids = count(1)
         self._outbox: Mailbox[Request] = Mailbox()
         self._completions: dict[int, asyncio.Future[Sequence[str]]] = {}
-        """Maps an id to a request for completions. Contains the requests that the engine has not answered yet."""
+        """Maps an id to a request for completions that the engine has not answered yet."""
         self._records: deque[Record] = deque()
         self._kept_from = 0
         self._followers: set[RemoteFollower] = set()
         self._held: LockedNote | None = None
         self._opened: OpenedNote | None = None
-        self._failure: TuiAgentError | None = None
+        self.failure: TuiAgentError | None = None
+        """The error that kept the engine from opening the session, or that ended the engine; None if there was no
+        error."""
         self._ended_normally = False
         self._is_held = anyio.Event()
         self._is_open = anyio.Event()
         self._ended = anyio.Event()
         self.storage_fault: StorageFaultNote | None = None
-        """The newest storage error of the engine. None if there was no error."""
+        """The newest storage error of the engine."""
 
     @classmethod
     def spawn(cls, options: SessionOptions, *, named: Path | None = None) -> "RemoteSession":
@@ -142,14 +135,12 @@ class RemoteSession:
 
     @property
     def is_closed(self) -> bool:
-        """True if the engine process has exited, so that no new records will come."""
+        """True if the engine process has exited."""
         return self._ended.is_set()
 
     async def wait_until_readable(self) -> LockedNote | None:
-        """Wait until the log can be read, and return its end. Return None if the engine failed to lock the session.
-
-        If the options name an existing session, return at once. Otherwise wait until the engine has locked the session.
-        """
+        """Wait until the log can be read, and return the session's folder and last event. Returns None if the engine
+        failed to lock the session."""
         if not self._is_held.is_set() and self._named is not None:
             position = await to_thread.run_sync(_read_position, self._named)
             if position is not None:
@@ -159,14 +150,15 @@ class RemoteSession:
         return self._held
 
     def _allow_reading(self, held: LockedNote) -> None:
-        """Let followers read the log file up to the position `held`, before the engine has opened the session."""
+        """Let followers read the log file up to the event `held.last_seq`, even if the session is not open yet."""
         if self._opened is None:
             self._kept_from = max(self._kept_from, held.last_seq + 1)
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the outline of the cached session state, with the seq of the state's last event.
+        """Return two values: the `seq` of the last event in the cached session state, and the outline of this state,
+        which a screen needs at its start.
 
-        The outline is used for a first screen. Returns None if no state is cached.
+        Returns None if no state is cached.
         """
         folder = await self.folder()
         cached = None if folder is None else await to_thread.run_sync(load_fold, folder, FORMAT)
@@ -174,14 +166,16 @@ class RemoteSession:
         return None if cached is None or outline is None else (cached[0].seq, outline)
 
     async def wait_until_open(self) -> OpenedNote:
-        """Wait until the engine has opened the session. If it cannot be opened, raise the engine's error."""
+        """Wait until the engine has opened the session. If the engine cannot open the session, raise the engine's
+        error.
+        """
         await self._is_open.wait()
         if self._opened is None:
-            raise self._failure or TuiAgentError("The engine ended before it opened the session.")
+            raise self.failure or TuiAgentError("The engine ended before it opened the session.")
         return self._opened
 
     def submit(self, command: Command) -> CommandId:
-        """Queue a command and return its id. Works before the session is open."""
+        """Queue a command and return its id."""
         if not command.id:
             command = command.model_copy(update={"id": self._ids.command()})
         if not self.is_closed:
@@ -199,19 +193,16 @@ class RemoteSession:
 
     @property
     def first_seq_in_memory(self) -> int:
-        """The `seq` of the first record in memory. Earlier records are in the log file."""
+        """The `seq` of the first record in memory."""
         return self._kept_from
 
     async def folder(self) -> Path | None:
-        """Wait for the session's folder and return it. Return None if the engine failed to lock the session."""
+        """Wait for the session's folder and return it, or None if the engine failed to lock the session."""
         held = await self.wait_until_readable()
         return None if held is None else Path(held.folder)
 
     def records_after(self, seq: int, limit: int) -> Sequence[Record]:
-        """Return up to `limit` records after `seq` from memory.
-
-        Records that all followers have seen are possibly no longer in memory.
-        """
+        """Return up to `limit` records after `seq` from memory."""
         start = max(0, seq + 1 - self._kept_from)
         records = list(islice(self._records, start, start + limit))
         seen = min((follower.cursor for follower in self._followers), default=seq)
@@ -225,10 +216,7 @@ class RemoteSession:
         self._followers.discard(follower)
 
     async def read_newest(self, count: int) -> Sequence[Record]:
-        """Return at least `count` of the newest records.
-
-        The records that every start of a run adds are not counted.
-        """
+        """Return at least `count` of the newest records, if there are so many."""
         folder = await self.folder()
         return () if folder is None else await to_thread.run_sync(read_end, folder, count)
 
@@ -297,7 +285,7 @@ class RemoteSession:
                 self._kept_from = opened.stored_seq + 1
                 self._is_open.set()
             case FailedNote() as failed:
-                self._failure = failed.exception()
+                self.failure = failed.exception()
                 self._is_open.set()
             case StorageFaultNote() as trouble:
                 self.storage_fault = trouble
@@ -314,13 +302,13 @@ class RemoteSession:
             answer.set_result(texts)
 
     def _mark_ended(self) -> None:
-        if self._opened is None and self._failure is None:
+        if self._opened is None and self.failure is None:
             lines = self.stderr_tail().splitlines()
             # Import this late, like the redactor below.
             describe: Callable[..., TuiAgentError] = import_module(
                 "tui_agent.session.engine_crash"
             ).describe_crash
-            self._failure = describe(self._handle.pid, lines[-1] if lines else "", os.environ, Path.cwd())
+            self.failure = describe(self._handle.pid, lines[-1] if lines else "", os.environ, Path.cwd())
         self._is_held.set()
         self._is_open.set()
         self._ended.set()
@@ -348,10 +336,8 @@ class RemoteSession:
 
 
 def _read_position(folder: Path) -> LockedNote | None:
-    """Return the end of a log, even if the log is not locked yet.
-
-    Return None if the log is missing or its last line is too long.
-    """
+    """Return the last event in the log file in `folder`, even if the engine has not locked the log yet. Returns None if
+    there is no readable event."""
     try:
         last = read_tail(folder, 1, max_bytes=TAIL_BYTES)
     except OSError:

@@ -1,17 +1,22 @@
 """Start or resume of a session: records the new run, closes work that a crash left open, applies a fork's changes.
 
-Invariant: afterwards the history is consistent, wherever the earlier process stopped writing. In an attended session,
-calls that waited for approval stay open: they have not started, and they get their results before the next request. A
-cached fold and the records after it give the same state as the whole log. A fork's changes are applied only once.
+Invariant: afterwards the history is consistent, wherever the earlier process stopped writing. If there is a user, calls
+that waited for approval still wait. A cached state and the records after it give the same state as the whole log. A
+fork's changes are applied only once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tui_agent.engine.open_calls import calls_awaiting_approval, close_calls, close_requests
+from tui_agent.engine.input.user_shell import close_shell
+from tui_agent.engine.open_calls import (
+    UnfinishedRequest,
+    calls_awaiting_approval,
+    close_calls,
+    close_requests,
+)
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.live_output import LiveOutputs
-from tui_agent.engine.user_shell import close_shell
 from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
@@ -19,14 +24,24 @@ from tui_agent.folds.context.turn_summaries import TurnSummaries, summary_text
 from tui_agent.folds.session.branches import Stretch, is_on_branch, stretches
 from tui_agent.folds.session.snapshot import FORMAT, Snapshot, load_snapshot
 from tui_agent.folds.session.unfinished_work import PROGRAM_ENDED
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.log import BlobReader
-from tui_agent.protocol.base import SessionId
+from tui_agent.protocol.base import RequestId, SessionId
 from tui_agent.protocol.display import TextBlock
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Record, known_events
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.job import JobFinished
-from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
+from tui_agent.protocol.events.model import (
+    ModelDelta,
+    ModelFailed,
+    ModelRequested,
+    ModelResponded,
+    ModelRetried,
+)
+from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.protocol.events.session import (
+    ErrorRaised,
     ForkChange,
     LogRepaired,
     RunResumed,
@@ -53,26 +68,26 @@ _FORKED_CALL = "The session was forked while this call ran, so its result is unk
 class UnfinishedHistory:
     """The newest part of a history: the records since the end of the last turn or user command.
 
-    After a crash, only work in these records can be unfinished. Earlier records need not be kept in memory.
+    Only these records can contain unfinished work after a crash.
     """
 
     def __init__(self, *, has_earlier_history: bool = False) -> None:
         """Create an unfinished history without records.
 
-        `has_earlier_history` is True if the history has earlier records that are not passed to `track`, because they
-        contain no unfinished work.
+        `has_earlier_history`: True if the session has earlier records, which are not passed to `track`.
         """
         self.records: list[Record] = []
         self.is_empty = not has_earlier_history
         """True if the session has no records."""
         self.root = ""
-        """Path of the workspace in the session's first environment. Empty if no environment was recorded."""
+        """Path of the workspace in the session's first environment. Empty if unknown."""
 
     def track(self, history: Iterable[Record]) -> Iterator[Record]:
-        """Yield the records unchanged, and store the records since the end of the last turn or user command."""
+        """Yield the records unchanged. The attribute `records` keeps the records since the end of the last turn or user
+        command."""
         for record in history:
             self.is_empty = False
-            payload = record.payload if isinstance(record, Envelope) else None
+            payload = record.payload
             match payload:
                 case TurnFinished() | UserShellFinished():
                     self.records.clear()
@@ -97,8 +112,8 @@ def record_new_session(
 ) -> None:
     """Record the first events of a new session.
 
-    `repaired` is set if the session's folder had a log without an intact line. `earlier` is the summary of an earlier
-    session that the new session continues.
+    - `repaired`: set if the session's folder had a log without a valid line.
+    - `earlier`: summary of the session that the new session continues.
     """
     recorder.append(
         SessionStarted(
@@ -123,11 +138,11 @@ def resume_session(
     repaired: LogRepaired | None,
     blobs_if_attended: BlobReader | None = None,
 ) -> None:
-    """Record the first events of a later run, and close everything that the earlier run left open.
+    """Record the first events of a later run, and end everything that the earlier run left unfinished.
 
-    `history` must include at least the records of `UnfinishedHistory`. Pass the session's blobs as `blobs_if_attended`
-    if a user can be asked. In that case, calls that waited for approval stay open. Calls of the same answer stay open
-    if they have not started.
+    - `history`: at least the records of `UnfinishedHistory`.
+    - `blobs_if_attended`: the session's blobs if there is a user. A call that has not started then stays open if it
+      waits for an approval, or for another call that waits for an approval.
     """
     state = recorder.state
     after = state.seq
@@ -152,18 +167,39 @@ def resume_session(
     recorder.append(RunResumed(run_id=run.run_id, after_seq=after, clean=clean, closed_calls=closed))
 
 
-def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
-    """Record the end of calls and requests that the earlier run left unfinished, and return the number of these calls.
+def lost_call_warnings(state: SessionStateView, loaded: LoadedPlugins) -> list[ErrorRaised]:
+    """Return a warning for each call of a plugin's tool that was running when the program ended.
 
-    If calls ran when a fork started, the fork's log records that the fork ended them.
+    Such a tool may have crashed the program; tools of bundled plugins are not suspected. `state`: the state before the
+    session is resumed.
     """
+    if state.fork_changes is not None:
+        return []
+    bundled = {
+        event.plugin
+        for event in loaded.events
+        if isinstance(event, PluginLoaded) and event.source == "bundled"
+    }
+    owners = {offer.tool.spec.name: offer.owner for offer in loaded.tools if offer.owner not in bundled}
+    return [
+        ErrorRaised(
+            where=f"tool {call.name}",
+            message=f"The program ended while the tool {call.name} (plugin {owners[call.name]}) ran.",
+            hint=f"If the tool makes the program crash: tui-agent plugins disable {owners[call.name]}",
+        )
+        for call in state.open_calls
+        if call.started and call.name in owners
+    ]
+
+
+def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
+    """Record the end of calls and requests that the earlier run left unfinished. Return the number of these calls."""
     printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
     if forked is None:
         still_open = () if askable is None else calls_awaiting_approval(recorder, askable)
         ended = [call for call in recorder.state.open_calls if call not in still_open]
-        closed = close_calls(recorder, ended, crashed=True, printed=printed)
-        close_requests(recorder, partial_texts(history))
-        return closed
+        close_requests(recorder, unfinished_requests(history))
+        return close_calls(recorder, ended, crashed=True, printed=printed)
     answered = replace_call_result(recorder, forked)
     closed = close_calls(
         recorder,
@@ -177,11 +213,8 @@ def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: Blo
 
 
 def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> float:
-    """Return the duration of the interrupted turn in milliseconds.
-
-    The duration ends at the turn's last event. In a fork, it ends at the last event before the fork.
-    """
-    envelopes = [record for record in history if isinstance(record, Envelope)]
+    """Return the duration of the interrupted turn in milliseconds."""
+    envelopes = list(known_events(history))
     forks = [index for index, record in enumerate(envelopes) if isinstance(record.payload, SessionForked)]
     turn = envelopes[: forks[-1]] if forks else envelopes
     if started_at is None or not turn:
@@ -189,22 +222,26 @@ def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> fl
     return round(max(0.0, turn[-1].time - started_at) * 1_000, 1)
 
 
-def partial_texts(history: Sequence[Record]) -> dict[str, str]:
-    """Return a `dict` that maps the id of each unfinished request to the text received so far."""
-    pieces: dict[str, list[str]] = {}
-    for record in history:
-        if not isinstance(record, Envelope):
-            continue
+def unfinished_requests(history: Sequence[Record]) -> dict[RequestId, UnfinishedRequest]:
+    """Return the model requests that have not ended, by id, each with the part of its answer that was received."""
+    requests: dict[RequestId, UnfinishedRequest] = {}
+    pieces: dict[RequestId, list[ModelDelta]] = {}
+    for record in known_events(history):
         match record.payload:
-            case ModelDelta(request_id=request_id, part_kind="text", text=text):
-                pieces.setdefault(request_id, []).append(text)
-            case (
-                ModelResponded(request_id=request_id)
-                | ModelFailed(request_id=request_id)
-                | ModelRetried(request_id=request_id)
-            ):
+            case ModelRequested() as sent:
+                requests[sent.request_id] = UnfinishedRequest(record.agent, sent)
+            case ModelDelta() as delta:
+                pieces.setdefault(delta.request_id, []).append(delta)
+            case ModelRetried(request_id=request_id):
                 pieces.pop(request_id, None)
-    return {request_id: "".join(texts)[:MAX_PARTIAL_CHARS] for request_id, texts in pieces.items()}
+            case ModelResponded(request_id=request_id) | ModelFailed(request_id=request_id):
+                requests.pop(request_id, None)
+    for request_id, request in requests.items():
+        deltas = pieces.get(request_id, ())
+        text = "".join(delta.text for delta in deltas if delta.part_kind == "text")
+        output_chars = sum(len(delta.text) for delta in deltas)
+        requests[request_id] = request._replace(text=text[:MAX_PARTIAL_CHARS], output_chars=output_chars)
+    return requests
 
 
 def carry_over_summary(folder: Path) -> SessionContextLoaded:
@@ -219,9 +256,9 @@ def carry_over_summary(folder: Path) -> SessionContextLoaded:
 
 
 def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, int] | None:
-    """Return the session state cached for a log, and the seq of the last event in that state.
+    """Return the session state cached for a log, and the `seq` of the last event in this state.
 
-    Returns None if nothing is cached, or if that event is not on the branch `on`.
+    Returns None if there is no such state, or if its last event is not on the branch `on`.
     """
     cached = load_fold(log.folder, FORMAT)
     standing = load_snapshot(cached[1]) if cached is not None else None
@@ -235,8 +272,8 @@ def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, 
 class StartingFold:
     """The history of a session before this run.
 
-    `snapshot` is a cached session state; `history` has the records after it. Without a cached state, `history` has all
-    records of the branch.
+    - `snapshot`: a cached session state, or None.
+    - `history`: the records after the cached state; without one, all records of the branch.
     """
 
     history: Iterable[Record] = ()
@@ -254,10 +291,8 @@ class StartingFold:
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """Record the fork's result for the call that was unfinished at the fork's start.
-
-    Return the number of finished calls (0 or 1).
-    """
+    """Record the fork's result for the call that was unfinished at the fork's start. Return 1, or 0 if there is no such
+    unfinished call."""
     state = recorder.state
     call = next((call for call in state.open_calls if call.call_id == change.call_id), None)
     if call is None or change.result is None:

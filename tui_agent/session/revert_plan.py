@@ -1,7 +1,6 @@
 """The plan of a revert: its effect on files, computed without opening the session.
 
-Invariant: the only written file is a copy of the checkpoint index in a temporary folder. A process that uses the
-session is not disturbed, and the workspace's files are only read.
+Invariant: only files in a temporary folder are written. Another process can use the session at the same time.
 """
 
 import shutil
@@ -54,6 +53,6 @@ def _find_commits(folder: Path, to_seq: int) -> tuple[str, str, Path]:
 
 
 def _copy_store(store: Path, copy: Path) -> None:
-    """Copy a checkpoint store without its objects. The copy borrows the objects."""
+    """Copy a checkpoint store without its git objects."""
     shutil.copytree(store, copy, ignore=lambda folder, _: ["objects"] if Path(folder) == store else [])
     borrow_objects(copy, store / "objects")

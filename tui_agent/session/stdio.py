@@ -1,7 +1,6 @@
 """The standard input and output of a process that uses them for a protocol.
 
-Invariant: only lines of the protocol reach the client. Descriptor 1 is redirected, so that the output of a library goes
-to standard error.
+Invariant: only lines of the protocol reach the client. Output of libraries goes to standard error.
 """
 
 import asyncio
@@ -10,9 +9,9 @@ from functools import partial
 
 
 def claim_stdio() -> tuple[int, int]:
-    """Return copies of the two descriptors that connect this process with its client, as (input, output).
+    """Return copies of the descriptors that connect this process with its client: (input, output).
 
-    Redirect standard output to standard error, and make standard input empty.
+    Afterwards, the process's standard input is empty, and its standard output goes to standard error.
     """
     pipes = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -25,7 +24,7 @@ def claim_stdio() -> tuple[int, int]:
 async def open_streams(
     input_fd: int, output_fd: int, *, limit: int
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return a reader and a writer for two pipes. A line of input can have up to `limit` bytes."""
+    """Return a reader and a writer for two pipes. `limit`: maximum bytes of a line of input."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=limit)
     await loop.connect_read_pipe(

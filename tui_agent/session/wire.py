@@ -1,8 +1,9 @@
 """The protocol between the app and the engine process: one JSON object per line.
 
-The app first sends `{"options": …}`. Then it sends `{"command": …}` and `{"complete": …}` lines. The engine sends a
+The app first sends `{"options": …}`, then lines with `{"command": …}` or `{"complete": …}`. The engine sends a
 `LockedNote`, and then an `OpenedNote` or a `FailedNote`. Then it sends records as in the log but without `crc`, a
-`StorageFaultNote` for each storage error, and a `CompletionsNote` for each `complete`. The last line is a `ClosedNote`.
+`StorageFaultNote` for each storage error, and a `CompletionsNote` for each `complete`. The last line is a `ClosedNote`,
+or a `FailedNote` if a plugin blocks the engine for good.
 A note is an object whose only key is the note's class: `{"LockedNote": {…}}`.
 
 Invariant: a reader skips lines that it does not understand.
@@ -35,16 +36,21 @@ _ERRORS: dict[str, type[TuiAgentError]] = {
     for error in (ConfigError, SessionLocked, SessionNotFound, SessionVersionError, StoreError, StoreUnusable)
 }
 LINE_LIMIT = 1 << 24
-"""Maximum bytes of a line. The limit is large: a pasted prompt is sent as one line."""
+"""Maximum bytes of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedNote:
-    """A note to the app that the engine could not open the session. Contains the error."""
+    """A note to the app that the engine could not open the session, or had to end. Contains the error."""
 
     error: str
     message: str
     hint: str
+
+    @classmethod
+    def from_exception(cls, error: TuiAgentError) -> "FailedNote":
+        """Return the note that contains an error."""
+        return cls(type(error).__name__, error.message, error.hint)
 
     def exception(self) -> TuiAgentError:
         """Return the exception that the engine process raised."""
@@ -60,7 +66,7 @@ class ClosedNote:
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """A request for completions of a slash command's arguments. A `CompletionsNote` with the same `id` answers it."""
+    """A request for completions of a slash command's arguments. The answer is a `CompletionsNote` with the same `id`."""
 
     id: int
     command: str
@@ -88,7 +94,7 @@ def request_line(request: Request) -> bytes:
 
 
 def read_request(line: bytes) -> Request | None:
-    """Return the command or request in a line. Return None if the line contains neither."""
+    """Return the command or request in a line, or None."""
     try:
         data = json.loads(line)
         if "complete" in data:
@@ -106,7 +112,7 @@ def record_line(record: Record) -> bytes:
 
 
 def note_line(note: Note) -> bytes:
-    """Return the line that sends a note to the app. The JSON key is the name of the note's class."""
+    """Return the line that sends a note to the app."""
     fields = {name: getattr(note, name) for name in note.__slots__}
     return json.dumps({type(note).__name__: fields}).encode() + b"\n"
 
@@ -115,7 +121,7 @@ _NOTES: dict[str, type[Note]] = {note.__name__: note for note in get_args(Note)}
 
 
 def read_line(line: bytes) -> FromEngine | None:
-    """Return the note or record in a line from the engine. Return None if the line is not understood."""
+    """Return the note or record in a line from the engine, or None for an unknown line."""
     if line.startswith(b'{"v":'):
         return _read_record(line)
     try:

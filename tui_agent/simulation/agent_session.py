@@ -1,7 +1,6 @@
 """A simulated user's session with the agent: requests, commands, approvals and questions.
 
-Invariant: like the app, the simulated user is a client of the session. So the log has all actions of the simulated
-user, and the app can open the session.
+Invariant: the simulated user is a client of the session, so the log has all its actions.
 """
 
 import json
@@ -23,7 +22,7 @@ from tui_agent.protocol.commands import (
     RunUserShell,
     SubmitPrompt,
 )
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, known_events
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -64,7 +63,7 @@ class AgentTurn(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The agent's last text, which the user reads. If the agent did not finish, the reason follows."""
+        """The agent's last text, which the simulated user reads. If the agent did not finish, the reason follows."""
         words = next((answer.text for answer in reversed(self.answers) if answer.text), "")
         note = "" if self.ended.reason == "finished" else self.ended.detail or self.ended.reason
         return "\n\n".join(filter(None, [words, note and f"(The agent stopped: {note})"]))
@@ -73,10 +72,10 @@ class AgentTurn(NamedTuple):
 class AgentSession:
     """An open session with the agent.
 
-    `respondent` answers permission requests and questions; it is None if no requests or questions are expected.
-    `on_answer` is called with each answer of the agent's model, before its calls run; `on_failed_call` is called with a
-    line about each call that did not succeed. `problems` has errors of storage, which the engine cannot report in the
-    log.
+    `respondent`: answers permission requests and questions; None if none are expected.
+    `on_answer`: called with each answer of the agent's model, before its calls run.
+    `on_failed_call`: called with a line about each call that did not succeed.
+    `problems`: errors of storage, which the engine cannot report in the log.
     """
 
     def __init__(
@@ -107,7 +106,8 @@ class AgentSession:
         self._session.submit(RecordResult(result=message))
 
     async def request(self, text: str) -> AgentTurn:
-        """Send a message, answer requests and questions, and return the agent's answers when its turn has ended.
+        """Send a message to the agent, and return the agent's answers when its turn has ended. Permission requests and
+        questions are answered meanwhile.
 
         Raises `BudgetExceeded` or `UsageError` if the message is refused, `TuiAgentError` if the session ends.
         """
@@ -127,7 +127,7 @@ class AgentSession:
         raise self._end_error()
 
     async def execute(self, command: str) -> str:
-        """Run a command that the agent does not see. Return its output, with the exit status if that is not 0."""
+        """Run a command that the agent does not see. Return its output, and the exit status if that is not 0."""
         if not self._state.view().workspace:
             await self._read_start()
         view = self._state.view()
@@ -152,7 +152,7 @@ class AgentSession:
                 return
 
     async def _handle(self, event: Envelope, command: CommandId) -> None:
-        """Answer a permission request or a question. If the session refused `command`, raise the error."""
+        """Answer a permission request or a question; if the session refused `command`, raise the error."""
         match event.payload:
             case PermissionRequested() as request if self._respondent is not None:
                 self._submit(await self._respondent.decide(request, describe_request(request)))
@@ -188,17 +188,14 @@ class AgentSession:
             batch = await self._follower.next_batch()
             if not batch:
                 return
-            for record in batch:
-                if isinstance(record, Envelope):
-                    self._state.apply(record)
-                    self.metrics.apply(record)
-                    self.conduct.apply(record)
-                    self._unread.append(record)
+            for record in known_events(batch):
+                self._state.apply(record)
+                self.metrics.apply(record)
+                self.conduct.apply(record)
+                self._unread.append(record)
 
     def _end_error(self) -> TuiAgentError:
-        return (
-            self._problems[0] if self._problems else TuiAgentError("The session ended before the turn did.")
-        )
+        return self._problems[0] if self._problems else TuiAgentError("The session ended during the turn.")
 
     def close(self) -> None:
         """Stop following the session."""

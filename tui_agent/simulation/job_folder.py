@@ -1,7 +1,6 @@
 """The folder with the outputs of a simulation: history, task tree, result, and the workspace at the end of the run.
 
-Invariant: each file is replaced atomically. The history is written after every message, so that it is complete even
-after a kill.
+Invariant: each file is replaced atomically. The history is written after every message.
 """
 
 import json
@@ -10,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
-from tui_agent.config.settings.validation_errors import describe_errors
+from tui_agent.config.settings.validation_errors import validate
 from tui_agent.config.small_files import read_regular
-from tui_agent.errors import ConfigError
+from tui_agent.errors import ConfigError, os_errors_as
 from tui_agent.evals.runs.plan import describe_fault, write_file
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import FrozenModel, text_preview
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.simulation.task_tree import TaskNode
 from tui_agent.units import file_time_stamp, format_bytes
@@ -27,10 +26,12 @@ HISTORY_FILES = ("history.json", "chat_history.json")
 MAX_HISTORY_BYTES = 64 << 20
 
 
-class SimulationResult(BaseModel):
-    """The result of a simulation. `success` is 1 if tests and verifier passed; `end` says why it ended."""
+class SimulationResult(FrozenModel):
+    """The result of a simulation.
 
-    model_config = ConfigDict(frozen=True)
+    `success`: 1 if tests and verifier passed.
+    `end`: why it ended.
+    """
 
     task: str
     mode: str
@@ -59,7 +60,8 @@ class SimulationResult(BaseModel):
 
     @property
     def measures_agent(self) -> bool:
-        """Return True unless the run was interrupted, or the model of the user or of the orchestrator failed."""
+        """Return True if the result says something about the agent: the run was not interrupted, and no model of the
+        simulated user or the orchestrator failed."""
         return self.end not in ("interrupted", "user_error", "orchestrator_error")
 
 
@@ -109,7 +111,7 @@ def _create_new(parent: Path, name: str) -> Path:
 
 
 def read_history(path: Path) -> list[SimulationMessage]:
-    """Return the messages of a history. `path` is a history file, or a job folder with a history file.
+    """Return the messages of a history file, or of the history file in a job folder.
 
     Raises `ConfigError` if there is no history or the history cannot be read.
     """
@@ -118,10 +120,8 @@ def read_history(path: Path) -> list[SimulationMessage]:
         if file is None:
             raise ConfigError(f"{path} has no history.", hint="Give a run's folder: JOBS/TASK/MODE/TIME.")
         path = file
-    try:
+    with os_errors_as(ConfigError, f"{path} cannot be read"):
         data = read_regular(path, MAX_HISTORY_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
     if data is None or len(data) > MAX_HISTORY_BYTES:
         raise ConfigError(f"{path} is not a regular file of at most {format_bytes(MAX_HISTORY_BYTES)}.")
     try:
@@ -130,14 +130,7 @@ def read_history(path: Path) -> list[SimulationMessage]:
         raise ConfigError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(rows, list):
         raise ConfigError(f"{path} is not a list of messages.")
-    messages = []
-    for index, row in enumerate(rows):
-        try:
-            messages.append(SimulationMessage.model_validate(row))
-        except ValidationError as error:
-            problems = describe_errors(error, row, SimulationMessage, place=(index,))
-            raise ConfigError(f"{path}: {problems}") from error
-    return messages
+    return [validate(row, SimulationMessage, path, place=(index,)) for index, row in enumerate(rows)]
 
 
 def read_results(jobs: Path) -> list[SimulationResult]:
@@ -155,7 +148,7 @@ def read_results(jobs: Path) -> list[SimulationResult]:
 
 
 def history_title(path: Path) -> str:
-    """Return the title of a history. In a job folder, this is the task, mode and time, otherwise the path."""
+    """Return the title of a history: task, mode and time in a job folder, otherwise the path."""
     folder = (path if path.is_dir() else path.parent).resolve()
     return " / ".join(folder.parts[-3:]) if (folder / SNAPSHOT).is_dir() else str(path)
 

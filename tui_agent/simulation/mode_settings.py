@@ -1,6 +1,6 @@
 """Settings of the modes of a simulation, and profiles of simulated users, in YAML files.
 
-The bundled files are in `modes/`: `agent_only.yaml`, `user_agent.yaml`, `orchestrated.yaml` and `user_profiles.yaml`.
+The bundled files are in `modes/`.
 """
 
 from importlib.resources import files
@@ -10,8 +10,9 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from tui_agent.errors import ConfigError, UsageError
+from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.settings import PolicyName
-from tui_agent.simulation.yaml_files import Entry, read_yaml
+from tui_agent.simulation.yaml_files import read_yaml
 
 Mode: TypeAlias = Literal["agent-only", "user-agent", "orchestrated"]
 OrchestratorName: TypeAlias = Literal["simple", "default"]
@@ -19,15 +20,15 @@ MODES: tuple[Mode, ...] = ("agent-only", "user-agent", "orchestrated")
 PROFILES_FILE = "user_profiles.yaml"
 
 
-class AgentSettings(Entry):
+class AgentSettings(FrozenModel):
     """Settings of the agent: its policy, and the template of its first message in the mode `agent-only`."""
 
     policy: PolicyName = "ask"
     prompt_template: str = "{{ task }}"
 
 
-class UserSettings(Entry):
-    """Settings of the simulated user. The templates are in Jinja2; an empty `model` means the agent's model."""
+class UserSettings(FrozenModel):
+    """Settings of the simulated user, with templates in Jinja2; an empty `model` means the agent's model."""
 
     model: str = ""
     system_template: str
@@ -37,21 +38,23 @@ class UserSettings(Entry):
     question_template: str
 
 
-class Limits(Entry):
+class Limits(FrozenModel):
     """Limits of a simulation.
 
-    `max_turns`: the user's actions. `max_format_errors`: attempts for each of the user's answers.
+    `max_turns`: maximum number of the simulated user's actions.
+    `max_format_errors`: maximum number of attempts for each answer of the simulated user.
     """
 
     max_turns: int = Field(100, ge=1)
     max_format_errors: int = Field(3, ge=1)
 
 
-class OrchestratorSettings(Entry):
-    """Settings of the orchestrator, which decides when the user thinks of each part of the task.
+class OrchestratorSettings(FrozenModel):
+    """Settings of the orchestrator, which decides when the simulated user thinks of each part of the task.
 
-    `perception_tokens`: maximum tokens of prose that the user reads in one answer. `pace`: number of the user's actions
-    for each node of the task tree. Only the orchestrator `default` uses the last three templates.
+    `perception_tokens`: maximum number of tokens of prose that the simulated user reads in one answer.
+    `pace`: number of the simulated user's actions for each node of the task tree.
+    `perceive_template`, `memory_template`, `progress_template`: used only by the orchestrator `default`.
     """
 
     model: str = ""
@@ -66,7 +69,7 @@ class OrchestratorSettings(Entry):
     progress_template: str = ""
 
 
-class AgentOnlySettings(Entry):
+class AgentOnlySettings(FrozenModel):
     """Settings of the mode `agent-only`, in which the agent gets the whole task and nobody answers the agent."""
 
     agent: AgentSettings = AgentSettings()
@@ -108,10 +111,10 @@ def load_orchestrated(path: Path | None = None) -> OrchestratedSettings:
 
 
 def load_profiles(extra: Path | None, config_dir: Path) -> dict[str, str]:
-    """Return a `dict` that maps a profile's name to the description of a user.
+    """Return the profiles of simulated users, as a dict of name → description.
 
-    The profiles come from three sources: the bundled files, `config_dir` and `extra`. If several sources define the
-    same name, the last of these sources counts.
+    The profiles come from the bundled files, `config_dir` and `extra`. If several profiles have the same name, the last
+    one is used.
     """
     profiles = dict(read_yaml(bundled_file(PROFILES_FILE), dict[str, str]))
     own = config_dir / PROFILES_FILE

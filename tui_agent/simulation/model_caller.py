@@ -1,7 +1,6 @@
-"""Requests of the simulated user and the orchestrator to a model. These requests are outside any session.
+"""Requests of the simulated user and the orchestrator to a model, outside any session.
 
-Invariant: transient faults are retried with bounded waits. The tokens and the cost of every answer are counted,
-including failed answers.
+Invariant: the tokens and the cost of every answer are counted, even of failed answers.
 """
 
 import random
@@ -10,7 +9,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ModelError
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.faults import TRANSIENT
-from tui_agent.models.retry_wait import next_wait
+from tui_agent.models.retry_wait import MAX_RETRIES, next_wait
 from tui_agent.ports.model import ModelClient, ModelRequest
 from tui_agent.protocol.messages import AssistantMessage, Message, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, add_cost
@@ -32,7 +31,7 @@ class ModelCaller:
         self.input_tokens = 0
         self.output_tokens = 0
         self.cost_usd: float | None = None
-        """Cost in US dollars of all answers so far. None if no price is known."""
+        """Cost of all answers so far in US dollars; None if no price is known."""
 
     @property
     def model(self) -> str:
@@ -42,8 +41,8 @@ class ModelCaller:
     async def ask(self, system: str, messages: tuple[Message, ...], conversation: str = "") -> str:
         """Return the text of the model's answer. Raises `ModelError` if the model fails.
 
-        The answers are counted per `conversation`, because a scripted model has a list of answers for each
-        conversation.
+        `conversation`: name of the conversation to which the request belongs. Answers are counted for each
+        conversation, so that a scripted model finds its next answer.
         """
         index = self._answers.get(conversation, 0)
         request = ModelRequest(
@@ -63,7 +62,7 @@ class ModelCaller:
                 self._answers[conversation] = index + 1
                 return answer.text
             wait = next_wait(attempt, fault.retry_after, random.random())
-            if fault.kind not in TRANSIENT or wait is None:
+            if fault.kind not in TRANSIENT or wait is None or attempt > MAX_RETRIES:
                 raise ModelError(fault.message, hint=fault.hint)
             await self._base.clock.sleep(wait)
             attempt += 1
@@ -84,7 +83,7 @@ class ModelCaller:
 
 
 def build_caller(options: SessionOptions, model: str = "") -> ModelCaller:
-    """Return a caller of `model`. If `model` is empty, the configured model is used.
+    """Return a caller of `model`, or of the configured model if it is empty.
 
     Raises `ConfigError` if the model cannot be used.
     """

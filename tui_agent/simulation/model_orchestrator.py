@@ -1,6 +1,6 @@
-"""Orchestration by a model, which decides what the user notices, remembers, and thinks of next.
+"""Orchestration by a model, which decides what the simulated user notices, remembers, and thinks of next.
 
-Invariant: the model can only choose nodes of the tree. Code on the screen is kept unchanged.
+Invariant: the model can only choose nodes of the tree, and code on the screen is kept unchanged.
 """
 
 import json
@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 
 
 class ModelOrchestrator(TreeOrchestrator):
-    """Lets a model play the user's perception, memory and progress through the task tree."""
+    """Lets a model decide what the simulated user perceives and remembers, and when it goes on in the task tree."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class ModelOrchestrator(TreeOrchestrator):
         super().__init__(task, tree, settings)
         missing = next((name for name in TEMPLATES if not getattr(settings, name).strip()), None)
         if missing is not None:
-            raise ConfigError(f"The orchestrator `default` needs orchestrator.{missing}.")
+            raise ConfigError(f"The orchestrator `default` needs the setting `orchestrator.{missing}`.")
         self._caller = caller
         self._profile = profile
         self._max_turns = max_turns
@@ -97,7 +97,8 @@ class ModelOrchestrator(TreeOrchestrator):
         )
 
     def conversation(self, history: SessionHistory, opening: str) -> tuple[Message, ...]:
-        """Return one message: `opening`, what the user remembers, and everything since the user's last answer."""
+        """Return one message that contains `opening`, what the simulated user remembers, and everything since the
+        simulated user's last answer."""
         seen = history.get("user")
         last = max((index for index, message in enumerate(seen) if message.role == "assistant"), default=-1)
         memory = [f"What you remember:\n{self._memory}"] if self._memory else []
@@ -105,10 +106,7 @@ class ModelOrchestrator(TreeOrchestrator):
         return (user_text("\n\n".join([opening, *memory, *latest])),)
 
     async def _ask(self, field: str, tag: str, parse: Callable[[str], Value], **values: object) -> Value:
-        """Ask the model, and return the content of `tag` in its answer as parsed by `parse`.
-
-        Ask again if the answer does not have the required form.
-        """
+        """Ask the model until its answer has the required form, and return the content of `tag`, parsed by `parse`."""
         error = ""
         for _ in range(MAX_ATTEMPTS):
             prompt = render(getattr(self._settings, field), field, error=error, **values)

@@ -13,7 +13,8 @@ from tui_agent.simulation.templates import render
 
 
 class Orchestrator:
-    """An orchestrator that changes nothing (mode user-agent): the user knows the whole task and reads everything."""
+    """An orchestrator that changes nothing (mode user-agent): the simulated user knows the whole task and reads
+    everything."""
 
     def __init__(self, task: str) -> None:
         self._task = task
@@ -25,37 +26,39 @@ class Orchestrator:
 
     @property
     def aim(self) -> str:
-        """The part of the task that the user knows at the start."""
+        """The part of the task that the simulated user knows at the start."""
         return self._task
 
     @property
     def is_traversed(self) -> bool:
-        """True if the user has thought of every part of the task."""
+        """True if the simulated user has thought of every part of the task."""
         return True
 
     async def next_thoughts(self, turn: int) -> str:
-        """Return the text of new thoughts of the user before action number `turn`; empty if there are none."""
+        """Return new thoughts that the simulated user has before its action number `turn`; empty if there are none."""
         return ""
 
     async def perceive(self, source: Literal["agent", "terminal"], text: str) -> str:
-        """Return the part of a text on the screen that the user notices."""
+        """Return the part of a text on the screen that the simulated user notices."""
         return text
 
     @property
     def early_exit_note(self) -> str:
-        """The message to a user who wants to stop too early."""
+        """The message to the simulated user's model if the simulated user wants to end the run too early."""
         return ""
 
     async def end_turn(self, event: str) -> None:
-        """Update the orchestrator after an action of the user; `event` describes the action and its result."""
+        """Update the orchestrator after an action of the simulated user; `event` describes the action and its result."""
 
     def conversation(self, history: SessionHistory, opening: str) -> tuple[Message, ...]:
-        """Return the messages for the user's model: `opening`, then what the user has seen, done and said."""
+        """Return the messages for the model that plays the simulated user: `opening`, then what the simulated user has
+        seen, done and said."""
         return build_messages(opening, history)
 
 
 def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]:
-    """Return the history as messages for the user's model; consecutive messages that are not the user's are joined."""
+    """Return the history as messages for the model that plays the simulated user. Consecutive messages that are not by
+    the simulated user are joined."""
     pending, messages = [opening], list[Message]()
     for seen in history.get("user"):
         if seen.role == "user":
@@ -73,7 +76,7 @@ def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]
 class TreeOrchestrator(Orchestrator):
     """An orchestrator with a task tree.
 
-    The user first knows only the root, and can end the run after thinking of every leaf.
+    The simulated user first knows only the root, and can end the run after thinking of every leaf.
     """
 
     def __init__(self, task: str, tree: TaskNode, settings: OrchestratorSettings) -> None:
@@ -99,23 +102,21 @@ class TreeOrchestrator(Orchestrator):
         return render(self._settings.early_exit_template, "early_exit_template")
 
     def complete(self, nodes: Sequence[TaskNode]) -> None:
-        """Mark nodes as completed because the user has thought of them.
-
-        Also mark a node if all its children are completed.
-        """
+        """Mark nodes as completed, because the simulated user has thought of them. If all children of a node are
+        completed, the node is completed too."""
         for node in nodes:
             node.status = "completed"
         self._tree.complete_parents()
 
     def describe_thoughts(self, nodes: Sequence[TaskNode]) -> str:
-        """Return a text in which the user thinks of these nodes; empty if there are none."""
+        """Return a text in which the simulated user thinks of these nodes; empty if `nodes` is empty."""
         return render(self._settings.mind_template, "mind_template", nodes=nodes) if nodes else ""
 
 
 class SimpleOrchestrator(TreeOrchestrator):
-    """Walks the task tree depth first without a model; every `pace` actions, the user goes to the next node.
+    """Walks the task tree depth first without a model; every `pace` actions, the simulated user goes to the next node.
 
-    The user reads the first words of the prose in the agent's answers, and all code.
+    The simulated user reads the first words of the prose in the agent's answers, and all code.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Shortening of a text to the part that a user reads, without a model. Prose is cut; code blocks are kept."""
+"""Shortening of a text to the part that a simulated user reads: prose is cut, code blocks are kept."""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -9,7 +9,7 @@ ON_SCREEN = "Code to copy or run:"
 
 
 def split_code(text: str) -> tuple[str, list[str]]:
-    """Return the text with each code block replaced by a mark, and the blocks.
+    """Return the text with a mark in place of each code block, and the list of these code blocks.
 
     A block that is not closed extends to the end of the text.
     """

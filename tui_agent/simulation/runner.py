@@ -1,6 +1,7 @@
-"""Runs of simulations: one function for each mode, which stores the outputs in a job folder and returns the result.
+"""Runs of simulations. Each mode has a function that runs a simulation, stores the outputs in a job folder and returns
+the result.
 
-Invariant: however a run ends, its history so far, its result and its workspace are kept. Tests run on a copy.
+Invariant: however a run ends, its history so far, its result and its workspace are kept.
 """
 
 import shutil
@@ -57,18 +58,17 @@ _ENDS: dict[str, TrajectoryEnd] = {
     "orchestrator_error": "agent_error",
     "env_error": "env_error",
 }
-"""Maps the reason why a run failed to the reason that the session records.
-
-Other reasons are recorded as `unsolved`.
-"""
+"""Maps the reason why a run failed to the reason that the session records. For a reason that is not listed, the session
+records `unsolved`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """A simulation to run. `options` are the options of the agent's session. The session's workspace is a copy of the
-    case's fixture.
+    """A simulation to run.
+    `options`: options of the agent's session, which works in a copy of the case's files.
 
-    `report` is called with each new message, and `on_start` with the settings of the agent's session.
+    `report`: called with each new message.
+    `on_start`: called with the settings of the agent's session.
     """
 
     case: Case
@@ -89,7 +89,7 @@ async def run_agent_only(simulation: Simulation, settings: AgentOnlySettings) ->
 
 
 async def run_user_agent(simulation: Simulation, settings: UserAgentSettings) -> "FinishedRun":
-    """Let a simulated user work with the agent. The user knows the whole task."""
+    """Let a simulated user, who knows the whole task, work with the agent."""
     run = _Run(simulation, "user-agent", settings)
     caller = run.build_caller(simulation.user_model or settings.user.model)
     return await run.play_user(settings, caller, Orchestrator(simulation.case.prompt))
@@ -219,7 +219,7 @@ class _Run:
         return FinishedRun(self._folder, result)
 
     async def _end_of(self, act: "Callable[[], Any]") -> tuple[str, str]:
-        """Run `act`; return how the run ended (such as `user_exit`) and a detail, or an empty text."""
+        """Run `act`. Return how the run ended (such as `user_exit`), and a detail, which can be empty."""
         try:
             end, detail = await act()
         except UserGaveUp as error:
@@ -231,7 +231,7 @@ class _Run:
         return end, detail
 
     async def send_task(self, prompt: str) -> tuple[str, str]:
-        """Send the whole task; return how the run ended and a detail, or an empty text."""
+        """Send the whole task. Return how the run ended, and a detail, which can be empty."""
         self._say("user", TO_BOTH, response=prompt)
         self._counts["turns"] += 1
         turn = await self._request(prompt)
@@ -259,9 +259,8 @@ class _Run:
     async def _carry_out(
         self, action: UserAction, orchestrator: Orchestrator
     ) -> tuple[str, tuple[str, str] | None]:
-        """Carry out an action of the user, and return a description of its result.
-
-        If the action ended the run, also return the reason and a detail. If the run continues, these are None.
+        """Carry out an action of the user, and return (description, end). The end is (reason, detail), or None if the
+        run continues.
         """
         assert self._agent is not None
         match action.kind:
@@ -291,13 +290,13 @@ class _Run:
         return await self._agent.request(text)
 
     def _record_calls(self, answer: AgentAnswer) -> None:
-        """Record an answer that has calls; the user does not see it."""
+        """Record an answer of the agent that has calls; the simulated user does not see it."""
         if answer.calls:
             reasoning, calls, words = answer
             self._say("agent", TO_AGENT, reasoning=reasoning, action=calls, response=words)
 
     def _record_failed_call(self, ended: str) -> None:
-        """Record a failed call of the agent; the user does not see it."""
+        """Record a failed call of the agent; the simulated user does not see it."""
         self._say("environment", TO_AGENT, response=ended)
 
     def _say(
@@ -358,10 +357,7 @@ class _Run:
             agent_model=self._agent_model,
             user_model=caller.model if caller is not None else "",
             **self._counts,
-            format_errors=user.format_errors if user is not None else 0,
-            allowed=user.allowed if user is not None else 0,
-            denied=user.denied if user is not None else 0,
-            questions=user.questions if user is not None else 0,
+            **(user.counts if user is not None else {}),
             agent_tokens=metrics.input_tokens + metrics.output_tokens if metrics is not None else 0,
             user_tokens=caller.input_tokens + caller.output_tokens if caller is not None else 0,
             cost_usd=add_cost(

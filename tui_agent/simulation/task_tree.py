@@ -10,9 +10,10 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tui_agent.config.settings.validation_errors import validate
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
-from tui_agent.simulation.yaml_files import FORMAT_HINT, validate
+from tui_agent.simulation.yaml_files import FORMAT_HINT
 
 MAX_NODES = 500
 MAX_DEPTH = 20
@@ -20,7 +21,7 @@ NodeStatus: TypeAlias = Literal["pending", "completed"]
 
 
 class TaskNode(BaseModel):
-    """A part of a task. A leaf is a detail that the user can ask for in one request."""
+    """A part of a task; a leaf is a detail that the simulated user can ask for in one request."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -48,19 +49,19 @@ class TaskNode(BaseModel):
 
 
 def walk_order(root: TaskNode) -> list[TaskNode]:
-    """Return the root, then the leaves depth first. A user begins with the aim and learns the details one by one."""
+    """Return the root, then the leaves depth first: first the aim, then the details."""
     return [root, *(leaf for leaf in root.leaves() if leaf is not root)]
 
 
 def parse_task_tree(tree: object, source: str) -> TaskNode:
     """Parse a task tree from plain data: nested (`children`), or a flat list (`parent` is the id of the node above).
 
-    Raises `ConfigError` if the tree is not valid. The error names `source`, the node and the reason.
+    Raises `ConfigError`, naming `source`, the node and the reason, if the tree is not valid.
     """
     if isinstance(tree, list):
         tree = _nest(tree, source)
     _check_size(tree, source)
-    root = validate(tree, TaskNode, source)
+    root = validate(tree, TaskNode, source, FORMAT_HINT)
     seen: set[str] = set()
     for node in root.nodes():
         if node.id in seen:

@@ -33,10 +33,11 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 
 def load_task(task: Path, environment: Path | None, test_command: str) -> Case:
-    """Return the case of a task folder, a case's file or a prompt's file.
+    """Load the `Case` that a task folder describes. `task` can also be one case file, or a file with only a prompt.
 
-    For a prompt's file, `environment` (the folder that is copied for the run) and `test_command` are required. Raises
-    `ConfigError` if the task is not valid or one of these arguments is missing.
+    A file with only a prompt needs `environment` (the folder that is copied for the run) and `test_command`. Raises
+    `ConfigError` if the task is not valid, `UsageError` if one of these arguments is missing or `task` does not
+    describe exactly one case.
     """
     if environment is not None and not environment.is_dir():
         raise ConfigError(

@@ -1,6 +1,6 @@
 """Prompt templates in Jinja2; a variable without a value is an error.
 
-Invariant: a template can use only the values that it is given (Jinja2's sandbox).
+Invariant: a template can use only the values that it is given.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def render(template: str, name: str, **values: object) -> str:
     """Return the template filled in with `values`. Raises `ConfigError` if the template is faulty.
 
-    `name` is the template's field in the settings; the error names it.
+    `name`: the template's field in the settings, for the error.
     """
     try:
         return _environment().from_string(template).render(**values).strip()

@@ -16,7 +16,7 @@ ANSWER = "the model's tree"
 async def ask_for_tree(caller: ModelCaller, task: str, template: str) -> TaskNode:
     """Return the task as a tree made by a model.
 
-    An invalid answer is sent back with the reason. After three invalid answers, raises `ModelError`.
+    An invalid answer is sent back to the model with the reason. Raises `ModelError` after three invalid answers.
     """
     error = ""
     for _ in range(MAX_ATTEMPTS):
@@ -32,7 +32,7 @@ async def ask_for_tree(caller: ModelCaller, task: str, template: str) -> TaskNod
 
 
 def parse_answer(text: str) -> TaskNode:
-    """Return the first JSON object or list in the text as a tree.
+    """Return the task tree in the first JSON object or list in the text.
 
     Raises `ConfigError` if the text has no JSON, or if the tree is not valid.
     """

@@ -1,5 +1,6 @@
 """A simulated user: a model that plays a person, and responds with actions and decisions."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -34,7 +35,7 @@ class UserGaveUp(ModelError):
 
 
 class SimulatedUser:
-    """The model that plays the user. `record` adds a message to the history and stores it."""
+    """The model that plays the user; `record` adds a message to the history and stores it."""
 
     def __init__(
         self,
@@ -52,35 +53,29 @@ class SimulatedUser:
         self._record = record
         self._system = render(settings.user.system_template, "system_template", profile=profile)
         self._opening = render(settings.user.task_template, "task_template", task=orchestrator.aim)
-        self.format_errors = 0
-        self.allowed = 0
-        self.denied = 0
-        self.questions = 0
+        self.counts: Counter[str] = Counter()
 
     async def act(self) -> UserAction:
-        """Return the user's next action. Raises `UserGaveUp` if the model gives none."""
+        """Return the user's next action. Raises `UserGaveUp` if the model gives no usable action."""
         return await self._ask(parse_action)
 
     async def decide(self, request: PermissionRequested, preview: str) -> DecidePermission:
-        """Return the user's answer to a permission request. Raises `UserGaveUp` if the model gives none."""
+        """Return the user's answer to a permission request. Raises `UserGaveUp` if the model gives no usable answer."""
         options = ", ".join(f'"{option}"' for option in decision_options(request))
         template = self._settings.user.approval_template
         self._tell(render(template, "approval_template", request=preview, options=options))
         reasoning, response, decision = await self._ask(lambda answer: parse_decision(request, answer))
         self._say("user", reasoning=reasoning, response=response)
-        if decision.decision == "allow":
-            self.allowed += 1
-        else:
-            self.denied += 1
+        self.counts["allowed" if decision.decision == "allow" else "denied"] += 1
         return decision
 
     async def answer(self, question: QuestionAsked, text: str) -> AnswerQuestion:
-        """Return the user's answer to a question of the agent. Raises `UserGaveUp` if the model gives none."""
+        """Return the user's answer to a question of the agent. Raises `UserGaveUp` if the model gives no usable answer."""
         template = self._settings.user.question_template
         self._tell(render(template, "question_template", question=text, options=question.options))
         reasoning, response, answer = await self._ask(lambda reply: parse_reply(question, reply))
         self._say("user", reasoning=reasoning, response=response)
-        self.questions += 1
+        self.counts["questions"] += 1
         return answer
 
     def _tell(self, text: str) -> None:
@@ -91,10 +86,7 @@ class SimulatedUser:
         self._record(message)
 
     async def _ask(self, parse: Callable[[str], Answer]) -> Answer:
-        """Return the model's answer as parsed by `parse`.
-
-        If `parse` rejects the answer, send it back to the model with the reason, and ask again.
-        """
+        """Ask the model until `parse` accepts its answer, and return the parsed answer."""
         error = ""
         for _ in range(self._settings.limits.max_format_errors):
             messages = self._orchestrator.conversation(self._history, self._opening)
@@ -106,7 +98,7 @@ class SimulatedUser:
                 return parse(answer)
             except FormatError as raised:
                 error = str(raised)
-                self.format_errors += 1
+                self.counts["format_errors"] += 1
                 self._say("user", response=answer)
                 template = self._settings.user.format_error_template
                 self._tell(render(template, "format_error_template", error=error))

@@ -1,6 +1,6 @@
 """Parsing of a simulated user's answers: `<think>` and `<response>`, with one action or a decision in the response.
 
-Invariant: an answer in another form raises `FormatError` with a reason for the model. Nothing is guessed.
+Invariant: an answer in another form raises `FormatError`; nothing is guessed.
 """
 
 from typing import Literal, NamedTuple, TypeAlias
@@ -17,11 +17,11 @@ DECISIONS: dict[str, Reach] = {"yes": "once", "yes, this session": "session"}
 
 
 class FormatError(Exception):
-    """Raised for an answer that does not have the required form. The message is one sentence for the model."""
+    """Raised for an answer that does not have the required form. The message is a sentence for the model."""
 
 
 class UserAction(NamedTuple):
-    """An action of the user: a command, a request to the agent, or the end of the run."""
+    """An action of the simulated user: a command, a request to the agent, or the end of the run."""
 
     kind: ActionKind
     reasoning: str
@@ -47,7 +47,7 @@ def parse_action(answer: str) -> UserAction:
 
 
 def _block_end(lines: list[str]) -> int:
-    """Return the index of the last line of the block that begins in the first line. Blocks can be nested."""
+    """Return the index of the line that ends the block begun in `lines[0]`. Blocks can be nested."""
     depth = 0
     for index, line in enumerate(lines):
         mark = line.strip()
@@ -89,7 +89,7 @@ def decision_options(request: PermissionRequested) -> list[str]:
 
 
 def parse_decision(request: PermissionRequested, answer: str) -> tuple[str, str, DecidePermission]:
-    """Return the thoughts, the response and the decision. Text after "no" is a message to the agent."""
+    """Return the thoughts, the response and the decision; text after "no" is a message to the agent."""
     reasoning, response = parse_response(answer)
     word = response.strip("`\n ").lower().rstrip(".!")
     if word in decision_options(request) and word != "no":
@@ -102,7 +102,8 @@ def parse_decision(request: PermissionRequested, answer: str) -> tuple[str, str,
 
 
 def parse_reply(question: QuestionAsked, answer: str) -> tuple[str, str, AnswerQuestion]:
-    """Return the thoughts, the response and the answer to a question, which is the number of an option or free text."""
+    """Return the thoughts, the response and the answer to a question. The answer is the number of an option, or free
+    text."""
     reasoning, response = parse_response(answer)
     number = response.rstrip(".")
     index = int(number) - 1 if number.isascii() and number.isdecimal() and len(number) < 4 else -1

@@ -7,20 +7,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from tui_agent.config.settings.validation_errors import describe_errors
+from tui_agent.config.settings.validation_errors import validate
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 
 FORMAT_HINT = "The format is described in docs/simulation.md."
 T = TypeVar("T")
-
-
-class Entry(BaseModel):
-    """Base class of the models of YAML files: immutable, without unknown fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 def read_yaml(path: Path, kind: type[T]) -> T:
@@ -32,15 +25,4 @@ def read_yaml(path: Path, kind: type[T]) -> T:
         tree = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {error}.", hint="Correct that line.") from error
-    return validate(tree, kind, str(path))
-
-
-def validate(tree: object, kind: type[T], source: str) -> T:
-    """Return plain data as an object of the type `kind`.
-
-    Raises `ConfigError` if the data is not valid. The error names `source`, the field and the reason.
-    """
-    try:
-        return TypeAdapter(kind).validate_python(tree)
-    except ValidationError as error:
-        raise ConfigError(f"{source}: {describe_errors(error, tree, kind)}", hint=FORMAT_HINT) from error
+    return validate(tree, kind, path, FORMAT_HINT)

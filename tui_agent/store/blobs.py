@@ -1,6 +1,6 @@
 """Content-addressed blobs of a session, one file each, named by the hex SHA-256 of their bytes.
 
-Invariant: a blob is complete under its name before an event can refer to it. `sync` makes blobs durable before the log.
+Invariant: a blob is complete under its name before an event can refer to the blob.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from pydantic_core import from_json
 from tui_agent.errors import BlobNotFound, StoreError, StoreFull
 from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
-from tui_agent.store.file_ops import FileOps, SystemFiles, advice_for, make_folder, sync_path, write_file
+from tui_agent.store.file_ops import FileOps, advice_for, make_folder, sync_path, write_file
 from tui_agent.units import format_bytes
 
 if TYPE_CHECKING:  # only the writer needs a redactor, and it is slow to load
@@ -37,8 +37,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 class BlobStore:
     """The blobs of one session. The session's readers and its single writer can use the store from several threads.
 
-    `parent_folders` returns the blob folders of a fork's parents. These folders are searched for a blob that is not in
-    `folder`.
+    `parent_folders` returns the blob folders of a fork's parents. A blob that is missing in `folder` is searched in
+    these folders.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class BlobStore:
         self._folder = folder
         self._parent_folders = parent_folders
         self._redactor = redactor
-        self._ops: FileOps = ops or SystemFiles()
+        self._ops = ops or FileOps()
         self._known: set[str] = set()
         self._unsynced: set[str] = set()
         self._guard = Lock()
@@ -87,7 +87,7 @@ class BlobStore:
             ) from fault
 
     def put_text(self, text: str) -> LongText:
-        """Redact a text. Return a short text as it is; store a long text and return a `BlobText`."""
+        """Redact a text. Return a short text unchanged; store a long text and return a `BlobText`."""
         text = replace_lone_surrogates(text if self._redactor is None else self._redactor.redact_text(text))
         return text if fits_bytes(text, MAX_INLINE_TEXT_BYTES) else self.put_long_text(text)
 
@@ -159,10 +159,7 @@ class BlobStore:
             self._unsynced = {digest for digest in self._unsynced if (self._folder / digest).exists()}
 
     def sync(self) -> None:
-        """Bring every blob stored since the last call to stable storage. Raises `StoreError` if that fails.
-
-        After a failed sync, the content is written to a new file; the same file is not synced again.
-        """
+        """Bring every blob stored since the last call to stable storage. Raises `StoreError` if that fails."""
         with self._guard:
             pending = sorted(self._unsynced)
         if not pending:

@@ -1,8 +1,7 @@
 """Damage of a stored session, in plain sentences: a quick report for readers of the session, and a complete
 verification.
 
-Invariant: this module only reads. For an intact session there is no report. `verify_session` returns every problem and
-raises nothing.
+Invariant: this module only reads. For an intact session there is no report.
 """
 
 import re
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from tui_agent.errors import SessionVersionError
 from tui_agent.folds.text.labels import skipped_lines_notice, unknown_events_notice
-from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record, UnknownEvent
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Record, UnknownEvent
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.protocol.unicode_text import format_count
@@ -28,11 +27,11 @@ _BLOB_FIELDS = re.compile(rb'"(?:blob_sha256|blob_json|payload_blob)":"([0-9a-f]
 _MAX_LISTED = 10
 """Maximum number of line numbers listed in one sentence of the report."""
 Check = Callable[[Path], list[str]]
-"""Function that checks one part of a session's folder (not the log). Returns the problems found."""
+"""Function that returns the problems of one part of a session's folder (not the log)."""
 
 
 def verify_session(folder: Path, *others: Check) -> list[str]:
-    """Return the problems of a session; empty if there are none. `others` are checks of the session's other files."""
+    """Return the problems of a session. `others` are checks of the session's other files."""
     try:
         fault = load_lineage(folder).fault
         problems = [] if fault is None else [fault.message]
@@ -63,10 +62,7 @@ def _check_versions(folder: Path) -> Iterator[str]:
 
 
 def _check_lines(folder: Path) -> Iterator[str]:
-    """Report lines of the session's own log that are not events. Lines appended during the check are ignored.
-
-    An incomplete last line is reported only if the log did not grow during the check.
-    """
+    """Report lines of the session's own log that are not events, except lines appended during the check."""
     number = length = 0
     log = folder / EVENTS_FILE
     size = log.stat().st_size
@@ -98,7 +94,7 @@ def _check_numbers(folder: Path, *, is_complete: bool) -> Iterator[str]:
             head_gaps.append(gap)
         elif gap:
             yield gap
-        if isinstance(record, Envelope) and isinstance(record.payload, SessionForked):
+        if isinstance(record.payload, SessionForked):
             head_gaps.clear()
         if record.parent is not None and record.parent not in known and not gap:
             yield f"Event {record.seq} continues from event {record.parent}, which is missing."
@@ -128,13 +124,13 @@ def _check_blobs(folder: Path) -> Iterator[str]:
 def referenced_blobs(line: bytes, record: Record) -> set[str]:
     """Return the digests of the blobs that an event refers to."""
     digests = {digest.decode() for digest in _BLOB_FIELDS.findall(line)}
-    if isinstance(record, Envelope) and isinstance(record.payload, FileChanged):
+    if isinstance(record.payload, FileChanged):
         digests |= {digest for digest in (record.payload.before, record.payload.after) if digest}
     return digests
 
 
 def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
-    """Return one sentence for each problem of a session; `records` are the session's readable records.
+    """Return one sentence for each problem of a session. `records` are the session's readable records.
 
     Raises `OSError` if the log cannot be read.
     """
@@ -160,10 +156,9 @@ def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
 
 
 def _scan_part(part: HistoryPart) -> tuple[list[int], int]:
-    """Return the numbers of the damaged lines in one part of a session's history.
+    """Return the numbers of the damaged lines in `part`, and the version of its log format.
 
-    The second value is a version of the log format that this release cannot read. It is the current version if all
-    lines can be read.
+    If this release cannot read some lines, the version of these lines is returned.
     """
     damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0

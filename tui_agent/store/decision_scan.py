@@ -1,7 +1,6 @@
 """Search for every permission decision in a log's bytes, so that many sessions can be scanned at once.
 
-Invariant: only decisions in the log itself are found, in order. Decisions that a fork inherits are not in its log.
-Damaged lines are skipped.
+Invariant: the decisions in the log itself are found in order, without decisions that a fork inherits.
 """
 
 import re
@@ -9,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
 from tui_agent.store.log_chunks import read_chunks
@@ -26,8 +24,7 @@ _CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
 class DecisionRecord:
     """A permission decision in a log, with its context.
 
-    `workspace` and `tool` are empty if the log does not have them. `granted` are the rules that the user allowed in
-    this session before the decision and had not revoked.
+    `granted`: rules that the user allowed in this session before the decision and had not revoked.
     """
 
     seq: int
@@ -56,12 +53,12 @@ def find_decisions(folder: Path) -> Iterator[DecisionRecord]:
             record = decode_line(
                 piece[piece.rfind(b"\n", 0, match.start()) + 1 : piece.find(b"\n", match.end())]
             )
-            payload = record.payload if isinstance(record, Envelope) else None
+            payload = None if record is None else record.payload
             if isinstance(payload, EnvStarted):
                 workspace, sandboxed = payload.root, bool(payload.workspace_sandbox)
             elif isinstance(payload, PermissionRevoked):
                 granted.pop(payload.rule, None)
-            elif isinstance(record, Envelope) and isinstance(payload, PermissionDecided):
+            elif record is not None and isinstance(payload, PermissionDecided):
                 tool = tools.get(payload.call_id.encode(), b"").decode("utf-8", "replace")
                 yield DecisionRecord(record.seq, tool, workspace, sandboxed, tuple(granted), payload)
                 if payload.decision == "allow" and payload.rule and payload.reach != "once":

@@ -1,4 +1,4 @@
-"""The file operations of the store behind a protocol, so that tests can make each operation fail.
+"""The file operations of the store as methods of one class, so that tests can make each operation fail.
 
 Invariant: nothing else in the store writes, syncs, truncates or renames.
 """
@@ -7,32 +7,17 @@ import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
 
 from tui_agent.errors import StoreError, StoreFull, StoreUnusable
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
-class FileOps(Protocol):
-    """File operations. Each raises `OSError` like its counterpart in `os`. `write` can write only a part of the
-    data.
+class FileOps:
+    """File operations. Each raises `OSError` like its counterpart in `os`. Tests replace single operations.
+
+    `write` can write only a part of the data. Files are created with mode 0600.
     """
-
-    def open(self, path: Path, flags: int) -> int: ...
-    def close(self, fd: int) -> None: ...
-    def write(self, fd: int, data: bytes) -> int: ...
-    def sync(self, fd: int) -> None: ...
-    def truncate(self, fd: int, size: int) -> None: ...
-    def rename(self, source: Path, target: Path) -> None: ...
-    def unlink(self, path: Path) -> None: ...
-    def is_current(self, fd: int, path: Path) -> bool:
-        """Return True if the name `path` still refers to the open file `fd`."""
-        ...
-
-
-class SystemFiles:
-    """The real file operations. Files are created with mode 0600, and child programs do not inherit them."""
 
     def open(self, path: Path, flags: int) -> int:
         return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
@@ -57,6 +42,7 @@ class SystemFiles:
         path.unlink(missing_ok=True)
 
     def is_current(self, fd: int, path: Path) -> bool:
+        """Return True if the name `path` still refers to the open file `fd`."""
         try:
             return os.path.samestat(os.fstat(fd), path.lstat())
         except (FileNotFoundError, NotADirectoryError):
@@ -81,10 +67,7 @@ _ADVICE = {
 
 
 def is_disk_fault(fault: OSError) -> bool:
-    """Return True if a file operation failed because the disk is full or failing.
-
-    False means that the folder is set up wrongly.
-    """
+    """Return True if a file operation failed because the disk is full or failing, and not because of a wrong setup."""
     return fault.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or fault.errno not in _ADVICE
 
 
@@ -96,7 +79,7 @@ def advice_for(fault: OSError) -> str:
 def storage_error(fault: OSError, problem: str, extra: str = "") -> StoreError:
     """Return the error for the failed operation that `problem` describes, with advice and `extra` as hint.
 
-    The error is `StoreFull` if the disk is full or failing, `StoreUnusable` if the folder is set up wrongly.
+    The error is `StoreFull` if the disk is full or failing, otherwise `StoreUnusable`.
     """
     kind = StoreFull if is_disk_fault(fault) else StoreUnusable
     return kind(f"{problem}: {fault.strerror or fault}.", hint=f"{advice_for(fault)}{extra}.")

@@ -1,7 +1,7 @@
 """Cache of the state computed from a session's log (a *fold*), so that a long log need not be read from the start.
 
-Invariant: the cache is derived data and can be deleted. It contains the offset, `seq` and checksum of the last line
-that was folded. It is ignored if the log has another line at that offset, or if a byte of the cache is wrong.
+Invariant: the cache can be deleted. If the log has another line at the cached position, or if a byte of the cache is
+wrong, the cache is ignored.
 """
 
 import zlib
@@ -32,13 +32,18 @@ from tui_agent.store.log_scan import (
 
 CACHE_FILE: Final = "fold.json"
 MIN_EVENTS: Final = 20_000
-"""Minimum number of events for caching the computed state. Without a cache, a shorter log is read quickly."""
+"""Minimum number of events for caching the computed state. A shorter log is read quickly without a cache."""
 _HEAD_BYTES: Final = 4_096
 _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 
 
 class LinePosition(NamedTuple):
-    """The position after a line of the log: event `seq` with its checksum, byte `offset` and number of lines."""
+    """The position just after a line of the log.
+
+    `seq`, `crc`: number and checksum of the line's event.
+    `offset`: number of bytes up to this position.
+    `lines`: number of lines up to this position.
+    """
 
     seq: int
     offset: int
@@ -57,7 +62,7 @@ class _Head:
     size: int
     crc: int
     own: int = 0
-    """Checksum of this first line. It is computed with 0 in this field."""
+    """Checksum of this first line, computed with 0 in this field."""
 
     def checksum(self) -> int:
         return zlib.crc32(to_json(asdict(replace(self, own=0))))
@@ -69,8 +74,8 @@ _HEAD_ADAPTER = TypeAdapter(_Head)
 def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: FileOps) -> None:
     """Save the state computed from the log up to the line at `place`, replacing the cached state.
 
-    `data` is the state and `format` is the version of its format. If this fails, raises `OSError` and keeps the old
-    cache.
+    `data` is the state, and `format` is the version of its format. Raises `OSError` if saving fails; the old cache
+    stays.
     """
     head = _Head(__version__, format, folder.name, place, len(data), zlib.crc32(data))
     head = replace(head, own=head.checksum())
@@ -78,9 +83,8 @@ def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: 
 
 
 def load_survey(folder: Path) -> Survey:
-    """Return the results of checking the log up to the line of the cached state.
-
-    Without a cache that matches the log, return `EMPTY_SURVEY`.
+    """Return the results of checking the log up to the line of the cached state, or `EMPTY_SURVEY` without a valid
+    cache.
     """
     try:
         with (folder / CACHE_FILE).open("rb") as file:
@@ -120,7 +124,8 @@ def _read_head(file: BinaryIO, folder: Path) -> _Head | None:
 
 
 def _matches_log(folder: Path, place: LinePosition) -> bool:
-    """Return True if the line of the log that ends at this position has the number and checksum given there."""
+    """Return True if the log has, just before the offset in `place`, a line with the event number and checksum in
+    `place`."""
     with (folder / EVENTS_FILE).open("rb") as log:
         start = max(0, place.offset - MAX_LINE_BYTES)
         log.seek(start)
@@ -132,10 +137,11 @@ def _matches_log(folder: Path, place: LinePosition) -> bool:
 
 
 def read_records_after(folder: Path, place: LinePosition, size: int) -> Iterator[Record] | None:
-    """Return the records after a position of the log up to byte `size`.
+    """Return the records after a position of the log up to byte `size`, without the streamed pieces of finished
+    answers.
 
-    The streamed pieces of finished answers are left out. Returns None if one of the records moved the session to an
-    earlier event, because events of the cached state can then be undone. Raises `OSError`.
+    Returns None if one of the records moved the session to an earlier event, because the cached state can then contain
+    undone events. Raises `OSError`.
     """
     ended: set[bytes] = set()
     for piece in read_chunk_range(folder, place.offset, size):

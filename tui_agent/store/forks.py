@@ -1,7 +1,7 @@
 """Forks: creating forks, finding a session's relatives, and copying a parent's events before the parent is removed.
 
-Invariant: a fork's log is created completely or not at all. A reader of the fork returns the same records before and
-after the copy.
+Invariant: a fork's log is created completely or not at all. A reader of the fork returns equal records before and after
+the copy.
 """
 
 import os
@@ -31,9 +31,9 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 
 
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
-    """Return the payload of the first event in a fork that begins at event `at_seq`.
+    """Return the payload for the first event of a new fork that begins at event `at_seq`.
 
-    The payload's `parent_session` is the session with that event in its log. It can be this session or one of its
+    The payload's `parent_session` is the session with event `at_seq` in its own log: this session or one of its
     parents. Raises `StoreError` if there is no such event.
     """
     history = load_lineage(folder)
@@ -54,7 +54,7 @@ def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
 
 
 def write_fork(folder: Path, forked: SessionForked, time: float, shrinker: Shrinker, ops: FileOps) -> None:
-    """Write the first event to the log of a new fork; the caller holds the lock of `folder`.
+    """Write the first event to the log of a new fork. The caller holds the lock of `folder`.
 
     Raises `OSError` or `StoreFull` if that fails.
     """
@@ -67,7 +67,7 @@ def write_fork(folder: Path, forked: SessionForked, time: float, shrinker: Shrin
 
 
 def group_by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
-    """Group these sessions by the id of their parent. Sessions that are not forks are left out."""
+    """Group the forks among these sessions by the id of their parent."""
     forks: dict[str, list[Path]] = {}
     for folder in sorted(folders):
         origin = read_origin(folder)
@@ -79,8 +79,7 @@ def group_by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
 def copy_inherited(folder: Path, ops: FileOps) -> None:
     """Copy a fork's inherited events and blobs into its own folder. The caller holds the lock of `folder`.
 
-    Blobs are copied first (as hard links if possible), then the log is replaced in one rename. Raises `OSError`, and
-    `StoreError` if a parent is missing.
+    Raises `OSError`, and `StoreError` if a parent is missing.
     """
     history = load_lineage(folder)
     if history.fault is not None:
@@ -134,10 +133,7 @@ def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class FamilyMember:
-    """A session in a family of forks.
-
-    `origin` is the event where the session was forked; None if it is not a fork.
-    """
+    """A session in a family of forks. `origin` is the event where the session was forked."""
 
     folder: Path
     origin: Origin | None

@@ -1,7 +1,8 @@
 """History of a forked session: its parents' events up to the fork, then its own.
 
-Invariant: a fork refers to an event of its parent's log by (session, seq, checksum of that line) and copies nothing. If
-that log or line is missing, or if the line has changed, the fork's own events are still readable, and `fault` has the
+A fork copies nothing. It refers to an event of its parent's log by session, seq and the checksum of the event's line.
+
+Invariant: if the parent's line is missing or has changed, the fork's own events are still readable, and `fault` has the
 reason.
 """
 
@@ -50,17 +51,14 @@ class HistoryPart:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The parts of a session's history, oldest first; the last part is the session's own log.
+    """The parts of a session's history, oldest first. The last part is the session's own log.
 
-    `fault` is the reason why older parts are missing; None if the history is complete.
+    `fault` is the reason why older parts are missing.
     """
 
     parts: tuple[HistoryPart, ...]
     head_moves: tuple[HeadMove, ...] = ()
-    """Events in the inherited parts that moved the session to an earlier event.
-
-    Events of other branches are left out.
-    """
+    """Events on the inherited branch that moved the session to an earlier event."""
     fault: StoreError | None = None
 
     @property
@@ -74,7 +72,7 @@ class Lineage:
         return self.parts[:-1]
 
     def current_branch(self, size: int | None = None) -> tuple[Stretch, ...] | None:
-        """Return the ranges of event numbers on the current branch; None if no event was undone.
+        """Return the ranges of event numbers on the current branch, or None if no event was undone.
 
         At most `size` bytes of the session's own log are read. Raises `OSError`.
         """
@@ -83,9 +81,10 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a fork: event `at_seq` of the session `parent`. `folder` has that session's log.
+    """The origin of a fork: event `at_seq` of the session `parent`.
 
-    `crc` is the checksum of the line with that event.
+    `folder`: folder of the parent session.
+    `crc`: checksum of the line with that event.
     """
 
     folder: Path
@@ -108,11 +107,7 @@ def read_origin(folder: Path) -> Origin | None:
 
 
 def find_head_moves(folder: Path, *, size: int | None = None) -> list[HeadMove]:
-    """Return the events in one log that moved the session to an earlier event.
-
-    The log is read up to byte `size`. The events are found by searching the bytes, so that the rest of the log need not
-    be parsed. Raises `OSError`.
-    """
+    """Return the events in one log, up to byte `size`, that moved the session to an earlier event. Raises `OSError`."""
     lines = b"".join(line + b"\n" for line in find_lines(folder, payload_mark(SessionHeadMoved), size=size))
     records = (record for _, record in filter_lines(lines, None, NO_FILTER))
     return list(fold(Branches(), records).moves)
@@ -144,10 +139,7 @@ def load_lineage(folder: Path) -> Lineage:
 
 
 def has_event(folder: Path, seq: int) -> bool:
-    """Return True if this event exists in a session's history and is not damaged.
-
-    Reads only the part of the log near the event.
-    """
+    """Return True if this event exists in a session's history and is not damaged."""
     parts = (
         part
         for part in load_lineage(folder).parts
@@ -157,19 +149,15 @@ def has_event(folder: Path, seq: int) -> bool:
 
 
 def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...]:
-    """Cut ranges of event numbers so that they end at `last`.
-
-    In a parent's log, numbers after the fork can belong to other events.
-    """
+    """Cut ranges of event numbers so that they end at `last`."""
     return tuple(
         Stretch(stretch.first, min(stretch.last, last)) for stretch in stretches if stretch.first <= last
     )
 
 
 def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
-    """Return the origin of a session, then the origin of its parent, and so on.
-
-    The second value is the reason why an older parent is missing or wrong; None if the chain is complete.
+    """Return the origin of a session, then the origin of its parent, and so on, and a reason if older origins are
+    missing.
     """
     chain: list[Origin] = []
     child, previous_seq = folder, None
@@ -183,10 +171,10 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 
 
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
-    """Return the reason why the origin of a fork is invalid, or None if it is valid.
+    """Return the reason why the origin of the session in `child` is invalid, or None if it is valid.
 
-    A parent must have been forked before its child, so that no chain is endless. The previously checked session was
-    forked at event `previous_seq` of `child`; None if `child` is the first in the chain.
+    `previous_seq`: the event of `child` at which its own fork starts, or None. The origin of `child` must be an earlier
+    event, so that following the origins ends.
     """
     parent = origin.parent
     if not is_session_id(parent) or (previous_seq is not None and origin.at_seq >= previous_seq):
@@ -217,7 +205,7 @@ def ancestor_blob_folders(folder: Path) -> Sequence[Path]:
 
 
 def open_blobs(folder: Path, *, redactor: "Redactor | None" = None, ops: FileOps | None = None) -> BlobStore:
-    """Return the blobs of a session. Blobs of its parents can be read too."""
+    """Return the blobs of a session and of its parents."""
     return BlobStore(
         folder / "blobs",
         redactor=redactor,

@@ -14,7 +14,7 @@ from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import lines_with, read_seq, split_lines
 
 CHUNK_BYTES = 256 * 1024
-"""Size of one chunk, in bytes. A chunk fits in the processor's cache, which makes scanning a third faster."""
+"""Size of one chunk, in bytes. A chunk of this size fits in the processor's cache, so scanning is a third faster."""
 _PROBE_BYTES = 2 * MAX_LINE_BYTES
 
 
@@ -50,10 +50,7 @@ def _whole_lines(log: BinaryIO, remaining: int) -> Iterator[bytes]:
 
 
 def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
-    """Find a line at or shortly before the first line with `seq` > `after` by bisection; return the line's offset.
-
-    The offset is at most four times `MAX_LINE_BYTES` before the end of the last whole line with `seq` <= `after`.
-    """
+    """Return the offset of a line at or shortly before the first line with `seq` > `after`, found by bisection."""
     low, high = 0, size
     while after >= 0 and high - low > 2 * _PROBE_BYTES:
         middle = (low + high) // 2
@@ -80,7 +77,7 @@ def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | 
 
 
 def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterator[bytes]:
-    """Yield the lines of a log that contain the bytes `mark`, without their newlines. Nothing is parsed."""
+    """Yield the lines of a log that contain the bytes `mark`, without their newlines and without parsing."""
     for piece in read_chunks(folder, size=size):
         yield from lines_with(piece, mark)
 

@@ -1,7 +1,8 @@
 """Encoding and decoding of one event as one line of the log.
 
-Invariant: a line ends in `,"crc":"xxxxxxxx"}` and a newline. The eight hex digits are the CRC-32 of all bytes before
-this field. Bytes that do not match their checksum are never decoded as an event.
+A line ends in `,"crc":"xxxxxxxx"}` and a newline. The eight hex digits are the CRC-32 of all bytes before this field.
+
+Invariant: bytes that do not match their checksum are never decoded as an event.
 """
 
 import re
@@ -74,8 +75,8 @@ def parse_event(line: bytes) -> Envelope:
 def decode_line(line: bytes, blobs: BlobStore | None = None) -> Record | None:
     """Return the record in a line of the log without its newline; None if the line is damaged.
 
-    An intact line of an unknown kind, another version or an unexpected shape becomes an `UnknownEvent`. Payloads that
-    were too long for the log are read from `blobs`.
+    If the line has an unknown kind, another version or unexpected fields, the result is an `UnknownEvent`. Payloads
+    that were too long for the log are read from `blobs`.
     """
     if not is_intact(line):
         return None
@@ -87,13 +88,13 @@ def decode_line(line: bytes, blobs: BlobStore | None = None) -> Record | None:
 
 
 def decode_payload(line: bytes, blobs: BlobStore | None = None) -> Payload | None:
-    """Return the payload of the event in a line of the log; None if the line is damaged or of an unknown kind."""
+    """Decode a line of the log, and return the event's payload; None if the line is damaged or of an unknown kind."""
     record = decode_line(line, blobs)
-    return record.payload if isinstance(record, Envelope) else None
+    return None if record is None else record.payload
 
 
 def line_version(line: bytes) -> int:
-    """Return the version of the log format of an intact line; the current version if the line has none."""
+    """Return the version of the log format that an intact line states; the current version if the line states none."""
     match = _VERSION.match(line)
     if match:
         return int(match.group(1))
@@ -102,10 +103,7 @@ def line_version(line: bytes) -> int:
 
 
 def pick_foreign_version(versions: Iterable[int]) -> int:
-    """Return the highest of these log versions that this release cannot read.
-
-    If this release can read all of them, return the current version.
-    """
+    """Return the highest log version in `versions` that differs from the current one; else the current version."""
     return max((version for version in versions if version != SCHEMA_VERSION), default=SCHEMA_VERSION)
 
 
@@ -135,7 +133,11 @@ def _json_object(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
-    """Return the event in a line of the log. The line's whole payload is in a blob (see `store.payload_shrinker`)."""
+    """Decode a line of the log that has only a reference to a blob in place of its payload, and return the event with
+    the payload from the blob.
+
+    Return None if the line has no such reference, or if the blob cannot be read. See `store.payload_shrinker`.
+    """
     raw = _json_object(line)
     payload = None if raw is None else raw.get("payload")
     if raw is None or blobs is None or not isinstance(payload, dict):
@@ -151,10 +153,9 @@ def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
 
 
 def salvage_lines(line: bytes) -> Iterator[bytes]:
-    """Yield the intact events inside a damaged line of the log.
+    """Yield the intact events inside a damaged line of the log: after NUL bytes, or around an overwritten newline.
 
-    These are events after NUL bytes, or around an overwritten newline. At most `_SALVAGE_TRIES` positions are tried, so
-    that a malicious line takes bounded time.
+    At most `_SALVAGE_TRIES` positions are tried, so that a malicious line takes bounded time.
     """
     position, tries = 0, 0
     while tries < _SALVAGE_TRIES:

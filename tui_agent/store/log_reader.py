@@ -1,7 +1,9 @@
 """Reader of a session's log without its lock, even while another process writes.
 
-Invariant: only whole lines with a matching checksum are returned. A reader changes nothing. For a fork, readers return
-its parents' events up to the fork, then its own. A log that another version wrote is refused (`SessionVersionError`).
+For a fork, readers return its parents' events up to the fork, then its own.
+
+Invariant: only whole lines with a matching checksum are returned. A log that another version wrote is refused
+(`SessionVersionError`).
 """
 
 import os
@@ -9,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tui_agent.folds.session.branches import Stretch
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.env import EnvStarted, EnvStopped
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
@@ -66,9 +68,9 @@ def read_records(
 ) -> list[Record]:
     """Return at most `limit` records with `seq` > `after`, in order. Raises `SessionNotFound`.
 
-    `skip_deltas` leaves out the streamed pieces of finished answers. Folds still give the same views, except for the
-    `seq` and `time` of streamed entries. `current_branch_only` leaves out undone events, as
-    `folds.base.current_branch` does. `size` limits the bytes read of the session's own log.
+    `skip_deltas`: True to leave out the streamed pieces of finished answers.
+    `current_branch_only`: True to leave out undone events, as `folds.base.current_branch` does.
+    `size`: maximum number of bytes to read of the session's own log.
     """
     collected: list[Record] = []
     if limit is not None and limit <= 0:
@@ -93,9 +95,11 @@ def iterate_records(
 ) -> Iterator[Record]:
     """Yield the records with `seq` > `after`, without the streamed pieces of finished answers.
 
-    With `current_branch_only`, only records of the current branch are yielded. `stretches` has the event ranges of
-    another branch; then only that branch's records are yielded. `last` is the last event of the session's own log to
-    read. Records appended during the iteration can be included. Raises `SessionNotFound`.
+    `current_branch_only`: True to yield only records of the current branch.
+    `stretches`: ranges of event numbers that select another branch. Only records of this branch are yielded.
+    `last`: last event of the session's own log to read.
+
+    Raises `SessionNotFound`.
     """
     size = _log_size(folder)
     if last is not None:
@@ -104,10 +108,10 @@ def iterate_records(
 
 
 def read_marks(folder: Path) -> list[Record]:
-    """Return the events of all branches that the folds `Branches` and `Commits` need.
+    """Return the moves to earlier events, the starts of turns and the checkpoints of all branches, without parsing
+    other events.
 
-    These are moves to earlier events, starts of turns, and checkpoints. These events are found by searching the bytes,
-    without parsing other events. Raises `SessionNotFound`.
+    The folds `Branches` and `Commits` need only these events. Raises `SessionNotFound`.
     """
     size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
     marks: list[Record] = []
@@ -125,13 +129,10 @@ def read_marks(folder: Path) -> list[Record]:
 
 
 def _is_mark(record: Record) -> bool:
-    match record:
-        case Envelope(payload=SessionHeadMoved() | UserMessageReceived() | TurnStarted(is_continuation=True)):
-            return True
-        case Envelope(payload=CheckpointTaken() | CheckpointRestored()):
-            return True
-        case _:
-            return False
+    payload = record.payload
+    if isinstance(payload, TurnStarted):
+        return payload.is_continuation
+    return isinstance(payload, SessionHeadMoved | UserMessageReceived | CheckpointTaken | CheckpointRestored)
 
 
 def read_stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:
@@ -206,10 +207,7 @@ def _intersect(
 def _ended_requests(
     history: Lineage, selected: Sequence[Sequence[Stretch] | None], size: int, after: int
 ) -> frozenset[bytes]:
-    """Return the ids of the requests that ended in the events to be read.
-
-    `selected` are the ranges of event numbers to be read in each part of the history.
-    """
+    """Return the ids of the model requests that end within the events to be read."""
     request_ids: set[bytes] = set()
     for part, stretches in zip(history.parts, selected, strict=True):
         for piece in _part_chunks(part, history, after, size):
@@ -218,10 +216,7 @@ def _ended_requests(
 
 
 def _part_chunks(part: HistoryPart, history: Lineage, after: int, size: int) -> Iterator[bytes]:
-    """Yield the chunks of one part of a session's history, from shortly before event `after`.
-
-    A parent's chunks end shortly after the fork.
-    """
+    """Yield the chunks of one part of a session's history, from shortly before event `after`."""
     if part is history.own:
         yield from read_chunks(part.folder, after=after, size=size)
     elif after < part.last:
@@ -247,14 +242,10 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 def read_end(folder: Path, count: int) -> list[Record]:
     """Return the last records, including `count` records that are not lifecycle events. Reads at most the last MiB.
 
-    The newest messages are therefore included, even if the session was often opened and closed afterwards.
+    The newest messages are included, even if the session was often opened and closed afterwards.
     """
     tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
-    positions = [
-        index
-        for index, record in enumerate(tail)
-        if not isinstance(record, Envelope) or not isinstance(record.payload, _LIFECYCLE)
-    ]
+    positions = [index for index, record in enumerate(tail) if not isinstance(record.payload, _LIFECYCLE)]
     return tail[positions[-count] :] if 0 < count <= len(positions) else tail
 
 

@@ -36,13 +36,13 @@ class OpenedLog:
 
 
 def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
-    """Open a session's log for writing; the caller holds its lock.
+    """Open a session's log for writing. The caller holds the session's lock.
 
-    Raises `StoreError` if the log cannot be opened, and `SessionNotFound` if there is no log.
+    The caller must record the event `repair` of the result, which describes repaired lines. `known`: the result of an
+    earlier check. Lines that were checked then are not checked again.
 
-    A log written by another version raises `SessionVersionError` and stays unchanged. The result's `repair` is an event
-    about repaired lines. The caller must record this event. Every opening returns this event until it is in the log.
-    `known` is the result of an earlier check. Lines of that check are not checked again.
+    Raises `StoreError` if the log cannot be opened, `SessionNotFound` if there is no log, and `SessionVersionError` if
+    another version wrote the log.
     """
     path = folder / EVENTS_FILE
     try:
@@ -101,9 +101,9 @@ def require_known_version(folder: Path, version: int) -> None:
 
 
 def read_log_version(folder: Path) -> int:
-    """Return the version of the log format in a session's log.
+    """Return the version of the log format in a session's log. Raises `OSError`.
 
-    If some lines have a version that this release cannot read, return that version. Raises `OSError`.
+    If some lines have a version that this release cannot read, that version is returned.
     """
     return survey_lines(_file_lines(folder / EVENTS_FILE)).version
 
@@ -139,7 +139,7 @@ def copy_to_new_file(folder: Path, end: int, ops: FileOps) -> int:
 def rewrite_log(folder: Path, fd: int, end: int, ops: FileOps) -> tuple[int, str]:
     """Write the log to a new file under its name, because the open file `fd` was renamed or deleted. Raises `OSError`.
 
-    The first `end` bytes are copied from `fd`. If another file has the log's name, it is renamed to a side file.
+    The first `end` bytes are copied from `fd`. If another file has the log's name, that file is renamed to a side file.
     Returns the new descriptor and the side file's name.
     """
     path = folder / EVENTS_FILE
@@ -202,8 +202,6 @@ def _read_reported(path: Path) -> tuple[set[int], set[str]]:
 
 
 def _is_still_in_log(side_file: Path, torn: bytes) -> bool:
-    """Return True if the torn end of a log begins with the bytes of a side file.
-
-    If so, an earlier opening of the log saved these bytes but failed before it cut them off the log.
-    """
+    """Return True if the side file contains the start of `torn`, the log's damaged end. In this case, an earlier repair
+    saved these bytes, but failed before it cut them off the log."""
     return torn.startswith(side_file.read_bytes())

@@ -27,9 +27,10 @@ _REQUEST_ENDS = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
 class Survey:
     """The result of checking the checksums of a log's lines.
 
-    `good_end` is the offset after the last intact line, and `lines` is the number of lines up to there. `bad_lines` has
-    the numbers (from 1) of the damaged lines among these lines. If an intact line has a log format that this release
-    cannot read, `version` is that format's version.
+    `good_end`: offset after the last intact line.
+    `bad_lines`: numbers (from 1) of the damaged lines before `good_end`.
+    `version`: version of the log format. A version that this release cannot read takes precedence.
+    `lines`: number of lines before `good_end`.
     """
 
     good_end: int
@@ -56,10 +57,7 @@ def survey_bytes(data: bytes) -> Survey:
 
 
 def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -> Survey:
-    """Check the checksum of every line of a log (given without newlines).
-
-    `known` is the result for all earlier lines.
-    """
+    """Check the checksum of every line of a log (given without newlines). `known` is the result for all earlier lines."""
     good_end, last_seq, good_lines = known.good_end, known.last_seq, known.lines
     bad_lines: list[int] = []
     settled, end = 0, good_end
@@ -80,15 +78,16 @@ def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -
 
 
 def read_seq(line: bytes) -> int | None:
-    """Return the `seq` of a line of the log that has the current layout, or None for another layout."""
+    """Return the `seq` of a line of the log without parsing the line; None if the line does not have the current
+    layout."""
     match = _SEQ.match(line)
     return int(match.group(1)) if match else None
 
 
 def find_end_offset(path: Path, seq: int) -> int:
-    """Return the offset after the line of event `seq` in a log, by bisection.
+    """Return the offset after the line of event `seq` in a log, found by bisection.
 
-    If the event is not there, return the offset after the last event before it, or 0 if there is none.
+    If the log does not contain this event, the offset after the last earlier event is returned, or 0.
     """
     size = path.stat().st_size
     if size == 0:
@@ -124,7 +123,7 @@ def intact_seq(line: bytes) -> int | None:
 
 
 def _decoded_seq(line: bytes) -> int | None:
-    """Return the `seq` of an intact line of the log. The line can have the layout of another version."""
+    """Return the `seq` of an intact line of the log. The line can have the layout of another version of the log format."""
     seq = read_seq(line)
     if seq is None and (record := decode_line(line)) is not None:
         seq = record.seq
@@ -135,8 +134,8 @@ def _decoded_seq(line: bytes) -> int | None:
 class RecordFilter:
     """A filter for records of a log.
 
-    It excludes the streamed pieces of answers to the requests in `ended_requests`, and events outside the number ranges
-    `stretches`.
+    `ended_requests`: requests whose streamed pieces of answers are excluded.
+    `stretches`: ranges of event numbers; other events are excluded.
     """
 
     ended_requests: frozenset[bytes] = frozenset()
@@ -162,7 +161,7 @@ NO_FILTER = RecordFilter()
 def read_records_from(
     data: bytes, blobs: BlobStore, *, after: int = -1, skip_deltas: bool = False
 ) -> Iterator[Record]:
-    """Yield the records of whole lines with `seq` > `after`, in order; damaged lines are skipped.
+    """Yield the records of whole lines with `seq` > `after`, in order. Damaged lines are skipped.
 
     `skip_deltas` leaves out the streamed pieces of finished answers, because the answer's own event has the whole text.
     """
@@ -203,7 +202,7 @@ def filter_lines(
 def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) -> frozenset[bytes]:
     """Return the ids of all requests with a readable answer or final failure.
 
-    A request is not included if its answer is on a damaged line. Only the streamed pieces of such an answer are left.
+    A request whose answer is on a damaged line is left out: its streamed pieces are then the only copy of the answer.
     """
     request_ids = {
         request
@@ -229,11 +228,7 @@ def _is_delta(line: bytes) -> bool:
 
 
 def _request_id(line: bytes, kind: bytes) -> bytes | None:
-    """Return the request id in a line of the log if its payload begins with `kind`; otherwise None.
-
-    Quotes inside strings are escaped and the envelope's fields come before any JSON value, so the first match is the
-    payload's own field.
-    """
+    """Return the request id in a line of the log; None if the line's payload does not begin with `kind`."""
     start = line.find(_PAYLOAD) + len(_PAYLOAD)
     if start < len(_PAYLOAD) or not line.startswith(kind, start):
         return None

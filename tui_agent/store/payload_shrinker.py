@@ -1,7 +1,7 @@
 """Preparation of an event's payload for its line in the log: redacts secrets, and moves long texts to blobs.
 
-Invariant: nothing is lost, with one exception. A text above 8 KB in a field that cannot be a blob is cut, and a note
-states its length.
+Invariant: nothing is lost, with one exception: in a field that cannot be a blob, a text above 8 KB is cut, and a note
+states the length of the whole text.
 """
 
 import re
@@ -34,21 +34,15 @@ _VERBATIM = frozenset(
     """kind blob_sha256 digest before after commit prefix_digest call_id request_id question_id queue_id run_id
     provider_id parent_crc session""".split()  # noqa: SIM905 - read as prose
 )
-"""Names of the payload fields that are copied unchanged. They contain identifiers and hashes."""
+"""Names of the payload fields that are copied unchanged, because they contain identifiers and hashes."""
 _UNREDACTED = frozenset(("signature", "opaque"))
-"""Names of the payload fields that a provider needs back unchanged.
-
-These fields are never redacted. Long values are moved to a blob.
-"""
+"""Names of the payload fields that are never redacted, because a provider needs them back unchanged."""
 
 _TEXT_LIMITS = (MAX_INLINE_TEXT_BYTES, 2_048, 512, 128)
-"""Limits in bytes for texts inside an event. They are tried in this order until the line is short enough."""
+"""Limits in bytes for texts inside an event, tried in this order until the line is short enough."""
 _CUT_NOTE_BYTES = 80
 _HARMLESS = re.compile(rb'"path":|\\"path\\":|"tokenizer":|"first_token_ms":|"policy":"bypass"')
-"""Matches text that contains a keyword of a redaction rule but never belongs to a secret.
-
-Most events contain such text.
-"""
+"""Matches frequent text that contains a keyword of a redaction rule but never belongs to a secret."""
 
 
 class Shrinker:
@@ -175,7 +169,7 @@ class Shrinker:
     def _is_marker(self, value: dict[str, JsonValue]) -> bool:
         """Return True if an object is a reference to a blob of this store.
 
-        An object with the same keys is not a reference if the store has no such blob.
+        The blob must exist, because ordinary data can have the same keys.
         """
         digest = value.get("blob_sha256") if value.keys() == TEXT_MARKER else value.get("blob_json")
         if value.keys() not in (TEXT_MARKER, CONTAINER_MARKER) or not isinstance(digest, str):
@@ -188,7 +182,8 @@ class Shrinker:
 class _Walk:
     """Settings of one pass over a payload.
 
-    Texts above `limit` bytes are moved to blobs. If `containers` is True, objects and lists above 8 KB are moved too.
+    `limit`: texts above this number of bytes are moved to blobs.
+    `containers`: True to move objects and lists above 8 KB too.
     """
 
     limit: int
@@ -211,7 +206,7 @@ def _tuples_to_lists(value: JsonValue | tuple[JsonValue, ...]) -> JsonValue:
 
 
 def cut_text(text: str) -> str:
-    """Return the start of a text for a field that cannot be a blob, with a note of its length."""
+    """Return the start of a text for a field that cannot be a blob, with a note on the length of the whole text."""
     head = text.encode()[: MAX_INLINE_TEXT_BYTES - _CUT_NOTE_BYTES].decode("utf-8", "ignore")
     return f"{head} … [cut: {len(text)} characters in total]"
 

@@ -1,6 +1,7 @@
 """The newest records of a log that is being written, for its followers.
 
-Invariant: the records have no gaps and end with the newest one. They take at most twice the limits below.
+Invariant: the records have no gaps and end with the newest one. They take at most twice the limits `MAX_BYTES` and
+`MAX_RECORDS`.
 """
 
 from bisect import bisect_right
@@ -11,7 +12,7 @@ from tui_agent.protocol.envelope import Record
 
 MAX_RECORDS: Final = 1_000
 MAX_BYTES: Final = 2_000_000
-"""Maximum size of the records in memory, in bytes. `MAX_RECORDS` is their maximum number.
+"""When the newest records reach this total size in bytes, all older records are dropped from memory.
 
 Followers that are further behind read from the file.
 """
@@ -23,16 +24,15 @@ class RecentRecords:
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """`_older` is the number of the oldest records, which `drop_older` removes next.
-
-        `_new_bytes` is the total size of all other records.
+        """`_older`: how many of the oldest records the next `drop_older` removes.
+        `_new_bytes`: total size of all other records.
         """
 
     def __len__(self) -> int:
         return len(self._records)
 
     def add(self, record: Record, size: int) -> None:
-        """Add the newest record. Its line has `size` bytes."""
+        """Add the newest record, whose line has `size` bytes."""
         self._records.append(record)
         self._new_bytes += size
 

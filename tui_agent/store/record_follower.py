@@ -25,7 +25,7 @@ SourceT = TypeVar("SourceT", bound=RecordSource)
 
 
 class RecordFollower(Generic[SourceT]):
-    """Cursor over a source's records after the event `after`. It must not be used by two tasks at the same time."""
+    """Cursor over a source's records after the event `after`. Two tasks must not use it concurrently."""
 
     def __init__(self, source: SourceT, after: int) -> None:
         self._source = source
@@ -41,9 +41,8 @@ class RecordFollower(Generic[SourceT]):
         """
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for records, and return the records since the last call.
-
-        The result is empty once the source or this follower is closed.
+        """Wait for records, and return the records since the last call; empty once the source or this follower is
+        closed.
         """
         while not self._closed:
             batch = await self.read_batch()

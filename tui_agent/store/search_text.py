@@ -7,22 +7,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionTitled
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
-from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.parts import TextContent, TextPart
+from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.parts import TextPart, text_previews
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_line import decode_line
 from tui_agent.store.log_scan import split_lines
 
 MAX_MESSAGE_CHARS, MAX_TOOL_CHARS = 16_000, 2_000
-"""Maximum length of the searchable text, in characters: of a message, and of a tool's target or result."""
+"""Maximum number of characters of a message, and of a tool's target or result, that can be searched."""
 _PAYLOAD = b'"payload":{"kind":"'
-_KINDS = (b"user.message", b"model.responded", b"tool.called", b"tool.finished", b"session.titled")
+_KINDS = (
+    b"user.message",
+    b"user.steered",
+    b"model.responded",
+    b"tool.called",
+    b"tool.finished",
+    b"session.titled",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ def extract_texts(piece: bytes, folder: Path) -> Iterator[SearchText]:
 
 def _event_text(event: Envelope, blobs: BlobStore) -> str:
     match event.payload:
-        case UserMessageReceived(text=text):
+        case UserMessageReceived(text=text) | UserSteered(text=text):
             return _load_text(text, blobs)
         case ModelResponded(parts=parts):
             texts = (_load_text(part.text, blobs) for part in parts if isinstance(part, TextPart))
@@ -59,7 +66,7 @@ def _event_text(event: Envelope, blobs: BlobStore) -> str:
         case ToolCalled(name=name, target=target):
             return f"{name} {target}"[:MAX_TOOL_CHARS]
         case ToolFinished(content=content):
-            previews = (text_preview(piece.text) for piece in content if isinstance(piece, TextContent))
+            previews = text_previews(content)
             return "\n".join(previews)[:MAX_TOOL_CHARS]
         case SessionTitled(title=title):
             return title

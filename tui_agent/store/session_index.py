@@ -1,7 +1,6 @@
 """The index of all sessions: list rows and full-text search in one SQLite file.
 
-Invariant: the index is derived from the logs and never required. If it is missing, damaged, locked or of another
-version, the logs are read instead. Deleting it loses nothing.
+Invariant: the index is never required. If it is missing, damaged, locked or of another version, the logs are read.
 """
 
 import os
@@ -27,16 +26,17 @@ from tui_agent.store.session_summary import SessionSummary, summarise_session
 
 OnStale: TypeAlias = Callable[[], None]
 INDEX_FILE = "index.sqlite"
-VERSION = 8
+VERSION = 10
+"""Version of the tables and of the indexed texts. An index of another version is rebuilt from the logs."""
 BUSY_MS = 2_000
 MIN_SESSIONS = 50
-"""Minimum number of sessions for listing them with an index. For fewer sessions, no index is created."""
+"""Minimum number of sessions for creating an index to list them."""
 _BATCH = 100
 """Maximum number of sessions that are read in one transaction."""
 
 
 def _ignore_stale() -> None:
-    """Do nothing. This is the default of the argument `on_stale`, which is called if the index is not up to date."""
+    """Do nothing (the default of the argument `on_stale`)."""
 
 
 class SessionIndex:
@@ -173,7 +173,7 @@ class SessionIndex:
         """Return the events that contain all words of `text` (or words that start with them), newest session first.
 
         The index is updated first. Without a usable index, the logs are searched. If another process is updating the
-        index, the index is searched as it is, without the newest events, and `on_stale` is called.
+        index, `on_stale` is called, and the newest events can be missing.
         """
         hits = self._query(
             states, lambda db: session_search.find_events(db, text, workspace, limit), on_stale
@@ -190,10 +190,7 @@ class SessionIndex:
         *,
         on_stale: OnStale = _ignore_stale,
     ) -> list[SearchHit]:
-        """Return the newest hit of each session. Only the newest `MAX_HITS` hits are considered.
-
-        The arguments and the fallbacks are those of `search`.
-        """
+        """Return the newest hit of each session, like `search`. Only the newest `MAX_HITS` hits are considered."""
         hits = self._query(states, lambda db: session_search.find_sessions(db, text, workspace), on_stale)
         if hits is None:
             hits = session_search.newest_per_session(scan_logs(states, split_words(text), workspace))
@@ -205,9 +202,9 @@ class SessionIndex:
         query: Callable[[sqlite3.Connection], list[SearchHit]],
         on_stale: OnStale,
     ) -> list[SearchHit] | None:
-        """Update and query the index; return None if it cannot be used.
+        """Update and query the index. Return None if the index cannot be used.
 
-        If another process is updating the index, only query it, and call `on_stale`.
+        If another process is updating the index, query the index without an update, and call `on_stale`.
         """
         for _ in range(2):
             try:
@@ -233,7 +230,7 @@ class SessionIndex:
         return True
 
     def find_forks(self, session: str) -> list[str] | None:
-        """Return the forks of a session at the last update of the index; None if there is no index."""
+        """Return the forks of a session as of the last update of the index; None if there is no index."""
         if not self.path.exists():
             return None
         try:

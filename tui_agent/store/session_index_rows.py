@@ -1,7 +1,6 @@
 """Tables of the session index, and the code that adds logs to them.
 
 Invariant: a row of `sessions` equals `summarise_session` of the log at the time of the update. Each text is added once.
-An update starts where the previous update stopped.
 """
 
 import os
@@ -25,7 +24,7 @@ CREATE TABLE sessions (
   number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, place INTEGER NOT NULL, started REAL NOT NULL,
   updated REAL NOT NULL, title TEXT NOT NULL, events INTEGER NOT NULL, size_bytes INTEGER NOT NULL,
   is_damaged INTEGER NOT NULL, is_other_version INTEGER NOT NULL, outcome TEXT NOT NULL, model TEXT NOT NULL,
-  parent TEXT NOT NULL, forked_at INTEGER, last_seq INTEGER NOT NULL, stats_turns INTEGER, stats_cost_usd REAL, stats_title TEXT,
+  parent TEXT NOT NULL, forked_at INTEGER, last_seq INTEGER NOT NULL, stats_turns INTEGER, stats_cost_usd REAL, stats_cost_precision TEXT, stats_title TEXT,
   stats_model TEXT, stats_workspace TEXT, stats_lines INTEGER, stats_read_to INTEGER,
   stamp TEXT NOT NULL, file INTEGER NOT NULL, read_to INTEGER NOT NULL DEFAULT 0, ends BLOB NOT NULL DEFAULT x'');
 CREATE TABLE places (number INTEGER PRIMARY KEY, workspace TEXT NOT NULL UNIQUE);
@@ -49,10 +48,8 @@ _SELECT = (
     " FROM sessions JOIN places ON places.number = sessions.place"
 )
 _END_BYTES = 24
-"""Number of bytes to store from just before the indexed end of a log.
-
-These bytes include a checksum, so they identify the end.
-"""
+"""Number of bytes before the indexed end of a log that are stored, to notice later if this part of the log was
+rewritten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +60,11 @@ class LogState:
     stamp: str
     file: int
     size: int
+
+    @property
+    def modified_at(self) -> float:
+        """The time of the newest write, in seconds since the epoch."""
+        return int(self.stamp.split()[1]) / 1e9
 
     @classmethod
     def read(cls, folder: str) -> "LogState | None":
@@ -79,8 +81,7 @@ def known_rows(
 ) -> tuple[list[SessionSummary], list[tuple[LogState, SessionStats | None]]]:
     """Return the summaries that are current, and the logs that must be read.
 
-    Each log is returned with its counts from the last update. Counting can continue from these counts, or from 0 if
-    they are None.
+    Each log is returned with its counts from the last update, or None if the log must be counted from the start.
     """
     rows = {row["name"]: row for row in _select(db)}
     current: list[SessionSummary] = []
@@ -102,18 +103,15 @@ def _select(db: sqlite3.Connection, name: str | None = None) -> Iterator[sqlite3
 
 
 def _known_stats(state: LogState, row: sqlite3.Row | None) -> SessionStats | None:
-    """Return the earlier counts of a session, so that counting can continue from them.
-
-    Return None if its log must be read from the start.
-    """
+    """Return the earlier counts of a session, or None if its log must be read from the start."""
     return _stats(row) if row is not None and _is_extended(state, row) else None
 
 
 def _is_extended(state: LogState, row: sqlite3.Row) -> bool:
     """Return True if a log only grew since its row was saved.
 
-    The size alone does not show this, because the end of the log could have been written again after a crash. So the
-    bytes before the saved offset are compared too.
+    The end of the log could have been written again after a crash, so the bytes before the saved offset are compared
+    too.
     """
     known_to: int = row["known_to"]
     return row["file"] == state.file and known_to <= state.size and _read_end(state, known_to) == row["ends"]
@@ -147,7 +145,7 @@ def _summary(folder: Path, row: sqlite3.Row) -> SessionSummary:
 def save_summary(db: sqlite3.Connection, state: LogState, summary: SessionSummary) -> None:
     """Save a session's list row in the index.
 
-    The session's texts are deleted if its log is another file or was rewritten.
+    If the session's log is another file or was rewritten, the session's texts are deleted.
     """
     old = next(_select(db, summary.id), None)
     if old is not None and not _is_extended(state, old):

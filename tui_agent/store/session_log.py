@@ -1,8 +1,9 @@
-"""The single writer of a session's log, and followers, which receive old and new records in batches.
+"""The single writer of a session's log, and the followers that receive old and new records in batches.
+
+Followers pull records, so that a slow follower does not delay the writer.
 
 Invariant: an event is written as one whole line by one `write`, or it is not in the log. Readers see exactly the event
-that `append` returned. `seq` has gaps only where a line was damaged later, and in the events that a fork inherits.
-Followers pull records, so that a slow follower does not delay the writer. Each receives every record once, in order.
+that `append` returned. Each follower receives every record once, in order.
 """
 
 import threading
@@ -15,14 +16,14 @@ import anyio.to_thread
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from tui_agent.errors import StoreError, StoreFull
+from tui_agent.errors import StoreError, StoreFull, os_errors_as
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.session.branches import Stretch, is_on_branch
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CommandId, Payload, SessionId
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import LogRepaired, SessionHeadMoved
 from tui_agent.store.blobs import BlobStore, replace_lone_surrogates
-from tui_agent.store.file_ops import FileOps, SystemFiles, advice_for, make_folder
+from tui_agent.store.file_ops import FileOps, advice_for, make_folder
 from tui_agent.store.fold_cache import LinePosition
 from tui_agent.store.lineage import CRC_SLICE, has_event, open_blobs
 from tui_agent.store.log_line import MAX_LINE_BYTES, decode_line, encode_body, parse_event, seal_line
@@ -67,9 +68,11 @@ class LogFollower(RecordFollower["SessionLog"]):
 class SessionLog:
     """One session's append-only log, open for writing. Implements `ports.log.Log`.
 
-    `append`, `read` and followers must use one thread; `commit` syncs in another. `repair` is an event about the repair
-    made on opening. The caller records this event. With `lazy`, events stay in memory until the first event that is not
-    in `QUIET_KINDS`. Then the log is opened (by `open_log`) and written.
+    `append`, `read` and followers must use one thread; `commit` syncs in another thread. The caller must record the
+    event `repair`, which describes the repair made on opening.
+
+    With `lazy`, events stay in memory until the first event that is not in `QUIET_KINDS`. Then the log is opened (by
+    `open_log`) and written.
     """
 
     def __init__(
@@ -89,7 +92,7 @@ class SessionLog:
         self._open_log = open_log
         self._lock: WriterLock | None = None
         self._unwritten: list[bytes] = []
-        self.ops: FileOps = ops or SystemFiles()
+        self.ops = ops or FileOps()
         self.blobs = open_blobs(folder, redactor=redactor, ops=self.ops)
         self._shrinker = Shrinker(self.blobs, redactor)
         self.repair: LogRepaired | None = None
@@ -136,9 +139,8 @@ class SessionLog:
     ) -> Envelope:
         """Store one event and return it exactly as readers will see it.
 
-        Raises `StoreFull` if the event could not be stored. After that error, the log is unchanged. The caller can
-        append the payload again once there is space. Raises `StoreError` for a payload that no reader would understand,
-        or on a closed log.
+        Raises `StoreFull` if the event could not be stored; the log is then unchanged. Raises `StoreError` for a
+        payload that no reader would understand, or on a closed log.
         """
         if self._closed:
             raise StoreError(f"The session {self.session} is closed; {payload.kind} was not recorded.")
@@ -200,10 +202,10 @@ class SessionLog:
             ) from cause
 
     def repair_file(self) -> LogRepaired | None:
-        """Rewrite the log if its file was removed or replaced.
+        """Rewrite the log if its file was removed or replaced, without loss of events.
 
-        Return an event about the repair, or None if the file is intact. The caller records the event. Usually costs two
-        stat calls. Nothing that was appended is lost. Raises `StoreError` on failure; the next call tries once more.
+        Return an event that the caller must record, or None if the file is intact. Raises `StoreError` on failure; the
+        next call tries once more.
         """
         if self._lock is None or self._closed or self.ops.is_current(self._fd, self._path):
             return None
@@ -235,7 +237,7 @@ class SessionLog:
     async def commit(self) -> None:
         """Wait until everything appended so far is on stable storage, blobs first.
 
-        Calls made during a sync share the next sync. Raises `StoreError` if syncing fails.
+        Raises `StoreError` if syncing fails.
         """
         target = self._end
         while self._synced < target:
@@ -260,13 +262,12 @@ class SessionLog:
                     return
             except OSError:
                 self._has_failed_sync = True
-            try:
+            with os_errors_as(
+                StoreError,
+                f"The log of session {self.session} could not be synced to disk",
+                hint="Check the disk. Do not run anything with side effects until this works.",
+            ):
                 self._move_to_new_file()
-            except OSError as fault:
-                raise StoreError(
-                    f"The log of session {self.session} could not be synced to disk: {fault.strerror or fault}.",
-                    hint="Check the disk. Do not run anything with side effects until this works.",
-                ) from fault
 
     def _move_to_new_file(self) -> None:
         """Copy the log to a new file. Needed after a failed sync, because pages of the old file can be lost."""
@@ -280,10 +281,10 @@ class SessionLog:
         return self._recent.records_after(after)
 
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
-        """Return the records with `seq` > `after` on the current branch.
+        """Return the records with `seq` > `after` on the current branch, without the streamed pieces of finished
+        answers.
 
-        With `stretches` (ranges of event numbers), return the records of another branch instead. Reads the file and
-        leaves out the streamed pieces of finished answers.
+        `stretches`: ranges of event numbers that select another branch instead.
         """
         if self._lock is not None:
             return iterate_records(
@@ -298,7 +299,7 @@ class SessionLog:
         return [record for record in selected if record.seq > after]
 
     def has_event(self, seq: int) -> bool:
-        """Return True if an event with this `seq` exists, on any branch. Does not read the whole history."""
+        """Return True if an event with this `seq` exists, on any branch."""
         first = self._recent.first_seq
         if first is None or seq < first:
             return self._lock is not None and has_event(self.folder, seq)
@@ -346,6 +347,6 @@ def _read_back(line: bytes, kind: str, blobs: BlobStore) -> Envelope:
         if isinstance(event, Envelope):
             return event
         raise StoreError(
-            f"The event {kind} cannot be recorded: no reader would understand it.",
+            f"The event {kind} cannot be recorded: its values are not valid.",
             hint=str(fault)[:500],
         ) from fault

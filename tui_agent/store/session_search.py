@@ -1,7 +1,9 @@
 """Full-text search for events and sessions: in the session index or, without an index, in the logs.
 
-Invariant: no search text raises an error. Both searches match words by their beginning. The search in the logs also
-matches inside words. The search in the index ignores accents.
+Both searches match words by their beginning. The search in the logs also matches inside words. The search in the index
+ignores accents.
+
+Invariant: no search text raises an error.
 """
 
 import sqlite3
@@ -16,7 +18,7 @@ from tui_agent.store.session_index_rows import LogState
 from tui_agent.store.session_summary import summarise_session
 
 MAX_HITS = 100_000
-"""Maximum number of hits that a search reads, starting with the newest. Only very common words have more."""
+"""Maximum number of hits that a search reads, starting with the newest."""
 MAX_SNIPPETS = 500
 _SEARCH_SESSIONS = """
 SELECT sessions.name, sessions.title, places.workspace, texts.seq, texts.at, texts.kind, texts.number, grouped.places
@@ -37,9 +39,10 @@ WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """An event that matches a search. `snippet` is the part of its text around the match.
+    """An event that matches a search.
 
-    A search for sessions returns only each session's newest match. `hit_count` is then the session's number of matches.
+    `snippet`: part of the event's text around the match.
+    `hit_count`: number of the session's matches, if only the newest match of each session is returned.
     """
 
     session: SessionId
@@ -69,7 +72,7 @@ def find_events(db: sqlite3.Connection, text: str, workspace: str | None, limit:
 
 
 def find_sessions(db: sqlite3.Connection, text: str, workspace: str | None) -> list[SearchHit]:
-    """Return one hit per session from the index. Snippets are cut here, because SQLite's `snippet` is slow."""
+    """Return one hit per session from the index."""
     query = _match_expression(db, text, workspace)
     rows = db.execute(_SEARCH_SESSIONS, (query, MAX_HITS)).fetchall() if query else []
     hits: list[SearchHit] = []
@@ -92,10 +95,8 @@ def newest_per_session(hits: Iterable[SearchHit]) -> list[SearchHit]:
 
 
 def _find_word(text: str, words: Sequence[str]) -> int:
-    """Return the position in a text of the first of these words.
-
-    The result is 0 if the text has the words only with other accents.
-    """
+    """Return the position in `text` where the first of `words` occurs. If the words occur only with other accents,
+    return 0."""
     folded = text.casefold()
     return max(
         0, min((position for word in words if (position := folded.find(word.casefold())) >= 0), default=0)

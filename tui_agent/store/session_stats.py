@@ -1,10 +1,10 @@
 """Statistics of a session for lists: turns, cost, title, model and folder, and the state of its newest turn.
 
-Folds compute the same values from decoded events. That is too slow for a list of hundreds of sessions. So the lines are
+Folds compute equal values from decoded events, but too slowly for a list of hundreds of sessions. So the lines are
 searched as bytes here. tests/properties/test_session_stats.py compares the results for any log.
 
-Invariant: each byte of a log is counted once, and only lines of relevant kinds are decoded. Malformed lines raise
-nothing. The statistics of a fork include only its own turns.
+Invariant: each byte of a log is counted once, and only lines of relevant kinds are decoded. The statistics of a fork
+include only its own turns.
 """
 
 import re
@@ -14,7 +14,6 @@ from typing import Final, Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import MAIN_AGENT
-from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import (
@@ -28,25 +27,29 @@ from tui_agent.protocol.events.session import (
 )
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnEnd, TurnFinished
+from tui_agent.protocol.parts import add_cost
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.log_chunks import read_chunk_range
 from tui_agent.store.log_line import decode_line, decode_payload, is_intact
 from tui_agent.store.log_scan import read_seq, split_lines
+from tui_agent.units import CostPrecision, combine_precision
 
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
 """State of a session's newest turn.
 
-`open` means that the log does not contain the turn's end, `waiting` that the user must answer, and "" that the state is
-unknown.
+`open`: the log does not contain the turn's end.
+`waiting`: the user must answer.
+`""`: unknown.
 """
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""Maximum size of the part of a log that is counted for a list, in bytes.
+"""Maximum number of bytes of a log that are read to list the session.
 
 The rest of a longer log is counted when the index is updated.
 """
 _PAYLOAD = b'"payload":{"kind":"'
-_COST = re.compile(rb'"cost_usd":(-?[0-9][0-9.eE+-]*)')
+_COST = re.compile(rb'"cost_usd":(null|-?[0-9][0-9.eE+-]*)')
+_ANSWER, _BY_AGENT, _ESTIMATED = b'"kind":"model.responded"', b'"author":"agent"', b'"estimated":true'
 _TURN, _TITLE = b'turn.started"', b'session.titled"'
 _BILLED = (b'model.responded"', b'model.failed"')
 _FORKED = b'session.forked"'
@@ -69,14 +72,15 @@ _IN_TURN = (b"iteration.", b"user.message")
 
 @dataclass(frozen=True, slots=True)
 class SessionStats:
-    """Counts of the first `read_to` bytes of a session's log. These bytes have `lines` lines.
+    """Counts for the first `read_to` bytes of a session's log, which are its first `lines` lines.
 
-    `cost_usd` is None if no price was known. `workspace` is the folder that the session moved to or was forked into;
-    empty if the session stayed in its first folder.
+    `cost_usd`: None if no price was known.
+    `workspace`: folder that the session moved to or was forked into; empty if the session stayed in its first folder.
     """
 
     turns: int = 0
     cost_usd: float | None = None
+    cost_precision: CostPrecision = "exact"
     title: str = ""
     model: str = ""
     workspace: str = ""
@@ -86,7 +90,8 @@ class SessionStats:
 
 def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> SessionStats:
     """Add the counts of the log's next whole lines (`piece`) to the counts `previous`, and return the sum."""
-    turns, cost, title, workspace = previous.turns, previous.cost_usd, previous.title, previous.workspace
+    turns, title, workspace = previous.turns, previous.title, previous.workspace
+    cost, precision = previous.cost_usd, previous.cost_precision
     start, size = 0, len(piece)
     model_lines: list[bytes] = []
     while start < size:
@@ -102,21 +107,22 @@ def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> Sessi
             elif piece.startswith(_TITLE, kind):
                 title = _read_title(line, blobs) or title
             elif piece.startswith(_FORKED, kind):
-                turns, cost = 0, None
+                turns, cost, precision = 0, None, "exact"
                 workspace = _read_workspace(line, blobs) or workspace
             elif piece.startswith(_MOVED, kind):
                 workspace = _read_workspace(line, blobs) or workspace
             elif piece.startswith(_MODEL, kind):
                 model_lines.append(line)
-            elif (line_cost := _read_cost(line, blobs)) is not None:
-                cost = (cost or 0.0) + line_cost
+            else:
+                line_cost, line_precision = _read_cost(line, blobs)
+                cost, precision = add_cost(cost, line_cost), combine_precision(precision, line_precision)
         start = end + 1
     # Delegates send requests too; the main agent's newest one is nearly always among the last lines.
     model = next(
         (name for line in reversed(model_lines) if (name := _read_model(line, blobs))), previous.model
     )
     lines = previous.lines + piece.count(b"\n")
-    return SessionStats(turns, cost, title, model, workspace, lines, previous.read_to + size)
+    return SessionStats(turns, cost, precision, title, model, workspace, lines, previous.read_to + size)
 
 
 def count_log(
@@ -151,26 +157,30 @@ def _read_workspace(line: bytes, blobs: BlobStore) -> str:
             return ""
 
 
-def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
-    """Return the cost in a line with an answer of a model, or None if the line has no cost.
+def _read_cost(line: bytes, blobs: BlobStore) -> tuple[float | None, CostPrecision]:
+    """Return the cost (None if unknown) and its precision from a line of the log that ends a model call.
 
-    The last `"cost_usd"` in the line is used, because an earlier one can be in the model's text.
+    The last matching fields in the line are used, because the model's text can contain the same names earlier in the
+    line.
     """
-    position = line.rfind(b'"cost_usd":')
-    match = _COST.match(line, position) if position >= 0 else None
-    if match is not None:
-        return float(match[1])
-    if b'"payload_blob":"' not in line:
-        return None
+    usage = line.rfind(b'"usage":')
+    match = _COST.search(line, usage) if usage >= 0 else None
+    if match is not None and match[1] != b"null":
+        return float(match[1]), "estimated" if line.find(_ESTIMATED, usage) >= 0 else "exact"
+    if match is not None and _ANSWER in line and line.find(_BY_AGENT, usage) < 0:
+        return None, "partial"
     payload = decode_payload(line, blobs)
-    return payload.cost_usd if isinstance(payload, ModelResponded | ModelFailed) else None
+    if isinstance(payload, ModelResponded | ModelFailed):
+        return payload.cost_usd, payload.cost_precision
+    return None, "exact"
 
 
 def read_outcome(data: bytes, blobs: BlobStore, *, is_complete: bool) -> tuple[Outcome, int | None]:
-    """Return the state of a session's newest turn, computed from the last lines of its log.
+    """Return the state of a session's newest turn, and the event that the session was moved back to. The second value
+    is None if no line in `data` moved the session back.
 
-    The state is empty if these lines do not determine it. If these lines moved the session to another event, the second
-    value is that event, otherwise None. `is_complete` is True if `data` is the whole log. Undone turns are ignored.
+    `data` has the last lines of the log, and `is_complete` is True if it is the whole log. The state is "" if these
+    lines do not determine it. Undone turns are ignored.
     """
     later, branch_end = _LaterLines(), None
     for _, line in reversed(list(split_lines(data))):
@@ -200,8 +210,10 @@ def _head_target(line: bytes, blobs: BlobStore, branch_end: int | None) -> int |
 class _LaterLines:
     """Facts from the lines of a log after the current line, while the log is read backwards.
 
-    `settled` are the ids of requests and questions that were decided. `has_content` is True if the later lines belong
-    to a turn. `ended` is the outcome of an interrupted turn, unless an earlier line has a request that nobody answered.
+    - `settled`: ids of requests and questions that were decided.
+    - `has_content`: True if the later lines belong to a turn.
+    - `ended`: the state of an interrupted turn. If an earlier line has a permission request without a decision, the
+      state is `waiting` instead.
     """
 
     settled: set[str] = field(default_factory=set)
@@ -239,7 +251,7 @@ def _line_outcome(line: bytes, start: int, later: _LaterLines, blobs: BlobStore)
 
 def _read_model(line: bytes, blobs: BlobStore) -> str:
     record = decode_line(line, blobs)
-    if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
+    if record is None or record.agent != MAIN_AGENT:
         return ""
     match record.payload:
         case ModelRequested(model=model) | RunStarted(model=model):

@@ -14,12 +14,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from tui_agent.errors import SessionNotFound, StoreError, UsageError
+from tui_agent.errors import SessionNotFound, StoreError, UsageError, os_errors_as
 from tui_agent.protocol.base import SessionId, is_session_id
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.store.blobs import BlobStore
-from tui_agent.store.file_ops import FOLDER_MODE, FileOps, SystemFiles, storage_error, sync_path
+from tui_agent.store.file_ops import FOLDER_MODE, FileOps, storage_error, sync_path
 from tui_agent.store.fold_cache import load_survey
 from tui_agent.store.forks import copy_inherited, find_fork_point, group_by_parent, write_fork
 from tui_agent.store.lineage import load_lineage
@@ -42,15 +42,12 @@ from tui_agent.store.session_summary import SessionSummary
 from tui_agent.store.writer_lock import WriterLock
 
 REMOVED_PREFIX = ".removed-"
-"""Prefix of a folder's name while the session in it is deleted.
-
-If the deletion is interrupted, cleanup removes the rest.
-"""
+"""Prefix that a session's folder gets while it is being deleted. If the deletion is interrupted, cleanup removes what
+is left."""
 Detach = Callable[[Path, Path], None]
-"""Function that copies all files that a fork uses, except the log.
+"""Function that copies all files that a fork uses, except the log, so that the original session can be deleted.
 
-Copies from a session's folder (first argument) to the fork's folder (second). The session can then be deleted. Raises
-`OSError`.
+Copies from a session's folder (first argument) to the fork's folder (second). Raises `OSError`.
 """
 _RUN_ID = re.compile(r"run_[0-9a-f]{12}")
 _MOVE_HINT = ", or move the data folder with --data-dir"
@@ -65,7 +62,7 @@ class SessionStore:
         self.root = root
         self._clock = clock
         self._redactor = redactor
-        self._ops: FileOps = ops or SystemFiles()
+        self._ops = ops or FileOps()
 
     def folder(self, session_id: str) -> Path:
         """Return a session's folder, which need not exist. Raises `SessionNotFound` for an invalid id."""
@@ -80,8 +77,7 @@ class SessionStore:
         """Create a new session and lock it. With `lazy`, do this at the first recorded message (see `SessionLog`).
 
         Raises `StoreError` if the session exists, and `StoreFull` or `StoreUnusable` if the session cannot be stored.
-        With `lazy`, this method raises only if no session can be created in `root`; other errors are raised by the
-        log's `append`.
+        With `lazy`, most errors are raised by the log's `append`.
         """
         folder = self.folder(session_id)
         if lazy:
@@ -149,8 +145,9 @@ class SessionStore:
     def fork(self, session_id: str, at_seq: int, new_id: str, changed: ForkChange | None = None) -> SessionId:
         """Create a session that continues from event `at_seq` of another session, which can be in use.
 
-        `changed` has the fork's changes to its parent's state. Raises `SessionNotFound`, `StoreFull`, and `StoreError`
-        if there is no such event, another version wrote the session, or `new_id` exists.
+        `changed` has the fork's changes to its parent's state. Raises `SessionNotFound`, `StoreFull`, or `StoreError`.
+        A `StoreError` means that the event does not exist, that another version wrote the session, or that `new_id`
+        exists already.
         """
         parent, folder = self.folder(session_id), self.folder(new_id)
         self._require_session(parent)
@@ -199,35 +196,33 @@ class SessionStore:
     def remove(self, session_id: str, detach: Detach | None = None) -> None:
         """Delete a session permanently. Everything that its forks inherit is copied to the forks first.
 
-        `detach` copies files other than the log for each fork. Raises `SessionNotFound`, `SessionLocked` (the session
-        or a fork is in use) or `StoreError`. After such an error, nothing is removed.
+        `detach`: called for each fork, to copy all files that it uses except the log. Raises `SessionNotFound`,
+        `SessionLocked` (the session or a fork is in use) or `StoreError`. After such an error, nothing is removed.
         """
         with ExitStack() as locks:
             folder = locks.enter_context(self.lock_session(session_id))
             forks = self.forks(session_id)
             for fork_folder in [locks.enter_context(self.lock_session(fork)) for fork in forks]:
                 self._detach_fork(folder, fork_folder, detach)
-            try:
+            with os_errors_as(
+                StoreError,
+                f"The session {session_id} could not be removed",
+                hint="Check the disk and the folder's permissions.",
+            ):
                 trash = folder.with_name(f"{REMOVED_PREFIX}{folder.name}")
                 self._ops.rename(folder, trash)
                 sync_path(self._ops, self.root)
                 shutil.rmtree(trash)
-            except OSError as fault:
-                raise StoreError(
-                    f"The session {session_id} could not be removed: {fault.strerror or fault}.",
-                    hint="Check the disk and the folder's permissions.",
-                ) from fault
 
     def _detach_fork(self, parent: Path, fork: Path, detach: Detach | None) -> None:
-        try:
+        with os_errors_as(
+            StoreError,
+            f"{fork.name}, a fork of {parent.name}, could not be made independent",
+            hint="Free some space; nothing was removed.",
+        ):
             if detach is not None:
                 detach(parent, fork)
             copy_inherited(fork, self._ops)
-        except OSError as fault:
-            raise StoreError(
-                f"{fork.name}, a fork of {parent.name}, could not be made independent: {fault.strerror or fault}.",
-                hint="Free some space; nothing was removed.",
-            ) from fault
 
     def read(self, session_id: str) -> list[Record]:
         """Return every record of a session, even if it is in use."""
@@ -264,19 +259,15 @@ class SessionStore:
         return [state for state in states if state is not None]
 
     def latest_session_id(self, workspace: str | None) -> SessionId | None:
-        """Return the last used session of a workspace (None: of any workspace), preferably one with messages.
-
-        Return None if there is no session.
-        """
+        """Return the last used session of a workspace (None: of any workspace), preferably one with messages."""
         sessions = [summary for summary in self.list(workspace) if workspace in (None, summary.workspace)]
         with_messages = [session for session in sessions if session.title]
         return next((session.id for session in with_messages or sessions), None)
 
     def resolve(self, name: str) -> SessionId:
-        """Return the full session id that starts with `name`.
+        """Return the full session id that starts with `name`, or the last used session for the name `latest`.
 
-        For the name `latest`, this is the last used session. Raises `SessionNotFound`, or `UsageError` if several
-        sessions match.
+        Raises `SessionNotFound`, or `UsageError` if several sessions match.
         """
         if name == "latest":
             latest = self.latest_session_id(None)
@@ -303,7 +294,7 @@ class SessionStore:
     def find(self, name: str) -> Path:
         """Return a session's folder. `name` is a session's name, a run's id, or the path of a session or its log.
 
-        The path can also be outside the store, for example the path of a copied log. Raises the errors of `resolve`.
+        The path can be outside the store, for example a copied log. Raises the errors of `resolve`.
         """
         path = Path(name).expanduser()
         folder = path.parent if path.name == EVENTS_FILE else path

@@ -33,12 +33,15 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session in a list. `updated` is the time of its last event in seconds since the epoch.
+    """A session in a list.
 
-    `stats` is None if the log is too long to read whole. `outcome` is the state of the newest turn. If the session is a
-    fork, it was forked from event `forked_at` of the session `parent`. `is_damaged`: the log's start is unreadable, and
-    `workspace` comes from another event (empty if there is none). `is_other_version`: another version of the product
-    wrote the log's start or end; the session can be listed and read but not opened.
+    `updated`: time of the session's last event in seconds since the epoch.
+    `stats`: None if the log is too long to read whole.
+    `outcome`: state of the newest turn.
+    `parent`, `forked_at`: session and event from which a fork was created.
+    `is_damaged`: True if the log's start is unreadable. `workspace` can then be empty.
+    `is_other_version`: True if another version of the product wrote the log's start or end. Such a session can be
+    listed and read but not opened.
     """
 
     id: SessionId
@@ -64,6 +67,27 @@ class SessionSummary:
     def state(self) -> str:
         """The state of the newest turn for a list. An unfinished turn is `running`, or `stopped` after a crash."""
         return self.outcome if self.outcome != "open" else "running" if self.is_locked else "stopped"
+
+    def to_json(self) -> dict[str, object]:
+        """Return the facts about the session that commands print as JSON, without its id and folder."""
+        return {
+            "title": self.title,
+            "workspace": self.workspace,
+            "model": self.model,
+            "started": self.started,
+            "updated": self.updated,
+            "events": self.events,
+            "last_seq": self.last_seq,
+            "size_bytes": self.size_bytes,
+            "turns": self.stats.turns if self.stats else None,
+            "cost_usd": self.stats.cost_usd if self.stats else None,
+            "cost_precision": self.stats.cost_precision if self.stats else "exact",
+            "outcome": self.state,
+            "open": self.is_locked,
+            "other_version": self.is_other_version,
+            "parent": self.parent or None,
+            "forked_at": self.forked_at,
+        }
 
 
 def summarise_session(folder: Path, known: SessionStats | None = None) -> SessionSummary | None:
@@ -113,10 +137,7 @@ def summarise_session(folder: Path, known: SessionStats | None = None) -> Sessio
 
 
 def _count_ends(path: Path, blobs: BlobStore, known: SessionStats | None) -> SessionStats:
-    """Return title, model and workspace of a session with a long log.
-
-    They come from the log's end or, if they are not there, from `known` or the log's start.
-    """
+    """Return title, model and workspace of a session with a long log."""
     end = count_lines(read_tail_bytes(path, _LONG_TAIL_BYTES), known or SessionStats(), blobs)
     if end.title and end.model and end.workspace:
         return end
@@ -135,10 +156,7 @@ def _is_other_version(record: Record | None) -> TypeGuard[UnknownEvent]:
 
 
 def _foreign_field(record: UnknownEvent | None, field: str) -> str:
-    """Return a field from the first line of a log that another version wrote.
-
-    The result is empty if this version does not know the field.
-    """
+    """Return a field from the first line of a log that another version wrote."""
     payload = record.raw.get("payload") if record is not None else None
     value = payload.get(field) if isinstance(payload, dict) else None
     return value if isinstance(value, str) else ""
@@ -152,11 +170,7 @@ def _find_workspace(path: Path) -> str:
 
 
 def _count_events(folder: Path, last: Record | None, sums: SessionStats | None, *, is_fork: bool) -> int:
-    """Return the number of events in a session's history.
-
-    Events that a fork does not inherit are not counted. For a long log that was not counted yet, this is the highest
-    possible number.
-    """
+    """Return the number of events in a session's history, without events that a fork does not inherit."""
     if sums is None:
         return last.seq + 1 if last else 0
     parents = load_lineage(folder).ancestors if is_fork else ()
@@ -170,7 +184,8 @@ def _first_event(folder: Path) -> Envelope | None:
 
 
 def _initial_values(folder: Path, start: Envelope | None) -> tuple[str, str]:
-    """Return workspace and first title of a session from the first line of its log, or from the parents of a fork."""
+    """Return the workspace and the first title of a session. They come from the first line of the session's log, or
+    from the parents of a fork."""
     match start and start.payload:
         case SessionStarted(workspace=workspace, title=title):
             if start is not None and start.session != folder.name:
@@ -211,10 +226,7 @@ def _inherited_title(parents: Sequence[HistoryPart]) -> str:
 
 
 def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, Outcome]:
-    """Return the last whole record of a log and the state of the session's newest turn.
-
-    Reads as little of the log's end as possible.
-    """
+    """Return the last whole record of a log and the state of the session's newest turn."""
     last: Record | None = None
     data, moved_to = b"", None
     for max_bytes in (_TAIL_BYTES, _LONG_TAIL_BYTES):
@@ -228,7 +240,8 @@ def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, O
 
 
 def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
-    """Return the state of a session that was moved back to event `moved_to`, which is before `data` in the log."""
+    """Return the state of the newest turn of a session that was moved back to event `moved_to`. That event comes before
+    the bytes `data` in the log."""
     state: Outcome = ""
     visited: set[int] = set()
     while moved_to is not None and moved_to not in visited and len(visited) < _MAX_HEAD_MOVES:
@@ -264,10 +277,7 @@ def _fork_workspace(path: Path) -> str:
 def _search_backwards(
     path: Path, payload_class: type[PayloadT], stretches: Sequence[Stretch] | None = None
 ) -> Iterator[PayloadT]:
-    """Yield the payloads of a class in a log, newest first.
-
-    Only events in the number ranges `stretches` are included (None: all).
-    """
+    """Yield the payloads of a class in a log, newest first. `stretches` limits the event numbers (None: all)."""
     if not path.stat().st_size:
         return
     mark = payload_mark(payload_class)
@@ -277,8 +287,7 @@ def _search_backwards(
             start = data.rfind(b"\n", 0, position) + 1
             line_end = data.find(b"\n", position)
             record = decode_line(data[start : line_end if line_end >= 0 else len(data)])
-            payload = record.payload if isinstance(record, Envelope) else None
             is_selected = record is not None and (stretches is None or is_on_branch(record.seq, stretches))
-            if is_selected and isinstance(payload, payload_class):
-                yield payload
+            if record is not None and is_selected and isinstance(record.payload, payload_class):
+                yield record.payload
             end = position

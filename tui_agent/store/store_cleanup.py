@@ -1,7 +1,7 @@
 """Detection and removal of files that the session store does not need.
 
-Invariant: `find_waste` changes nothing. A file that an event of any session refers to is never removed. A session that
-a process has open keeps all its files.
+Invariant: a file that an event of any session refers to is never removed. A session that a process has open keeps all
+its files.
 """
 
 import re
@@ -27,8 +27,12 @@ _BLOB_NAME = re.compile(r"[0-9a-f]{64}")
 class Waste:
     """Files of the session store that can be removed. `paths` are files, or the folder of a whole session.
 
-    `kind` is `empty` or `old` for a session, `texts` for texts that no event refers to, `draft` for unfinished files,
-    and `rest` for the remains of an interrupted removal.
+    `kind` is one of:
+
+    - `empty`, `old`: a session.
+    - `texts`: texts that no event refers to.
+    - `draft`: unfinished files.
+    - `rest`: remains of an interrupted removal.
     """
 
     kind: WasteKind
@@ -97,10 +101,10 @@ def measure_path(path: Path) -> int:
 
 
 def remove_waste(store: SessionStore, item: Waste, detach: Detach | None = None) -> None:
-    """Remove the files of one item that `find_waste` found.
+    """Remove the files of one item that `find_waste` found, except texts and unfinished files that are used by now.
 
-    Texts and unfinished files are removed only if they are still unused. `detach` is passed to `SessionStore.remove`.
-    Raises `OSError`, `StoreError`, and `SessionLocked` if the session is in use by now.
+    `detach` is passed to `SessionStore.remove`. Raises `OSError`, `StoreError`, and `SessionLocked` if the session is
+    in use by now.
     """
     if item.kind in ("empty", "old"):
         store.remove(item.session, detach)

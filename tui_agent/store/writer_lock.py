@@ -1,7 +1,6 @@
 """The lock that makes one process the only writer of a session.
 
-Invariant: the lock is a `flock`, which the kernel releases when the process ends. The file's content is only
-information for users.
+Invariant: the lock is a `flock`, which the kernel releases when the process ends.
 """
 
 import contextlib
@@ -65,9 +64,9 @@ class WriterLock:
         return replacement
 
     def fileno(self) -> int:
-        """Return the lock file's descriptor.
+        """Return the lock file's descriptor. A process that inherits the descriptor holds the lock too.
 
-        A process that inherits the descriptor holds the lock too. Raises `ValueError` if released.
+        Raises `ValueError` if released.
         """
         if self._fd is None:
             raise ValueError("the lock was released")

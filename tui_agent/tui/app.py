@@ -1,8 +1,7 @@
 """The full-screen app: handles keys and actions, with or without an open session, and quits.
 
-Invariant: importing this module loads only Textual and light modules. Everything that works on sessions is in
-`controller/`, which is imported once, with `import_module`, after the first paint. Input that is typed before then is
-queued.
+Invariant: importing this module loads only Textual and light modules. `controller/`, which works on sessions, is
+imported after the first paint.
 """
 
 import asyncio
@@ -25,6 +24,7 @@ from textual.message import Message
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
+from tui_agent.session.engine_handle import EngineLink
 from tui_agent.tui.actions import KeyHint, Scope, command_word, footer, is_shell_line
 from tui_agent.tui.main_screen import SessionApp, Spawn
 from tui_agent.tui.panes.status import StatusView
@@ -34,21 +34,20 @@ from tui_agent.tui.terminal.terminal import Terminal, catch_signals, farewell, l
 from tui_agent.tui.widgets.keymap import KeyScreen
 from tui_agent.tui.widgets.lists import Intent
 
-if TYPE_CHECKING:
-    from tui_agent.session.engine_handle import EngineLink
+if TYPE_CHECKING:  # loaded after the first paint
     from tui_agent.tui.cli_client import Ask
     from tui_agent.tui.controller.session_controller import SessionController
 
 GC_THRESHOLDS = 20_000, 20, 20
 """Thresholds of the garbage collector for its three generations.
 
-They are above Python's defaults. Fewer collections suffice here: folding events creates no reference cycles.
+The thresholds are above Python's defaults: events create few reference cycles, so fewer collections suffice.
 """
 TWICE_S = 1.5
 
 
 class AgentApp(SessionApp, inherit_bindings=False):
-    """The full-screen app. `spawn` is the function that opens a session; tests replace `spawn`."""
+    """The full-screen app."""
 
     def __init__(
         self,
@@ -84,9 +83,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.prompt.actions = self.actions
         self.prompt.editor.refuse = partial(self.say, level="warning")
         self.editor.placeholder = PLACEHOLDER
-        policy = self.options.policy or "ask"
-        self.prompt.set_state(policy, "", running=False)
-        self.header.policy_hint = policy
+        policy = self.options.policy or ""
+        self.prompt.set_state(policy, lambda _: "", running=False)
+        self.header.set_policy_hint(policy)
         if self.options.session or self.options.continue_latest:
             self.header.title_hint = "opening the session"
         self.reshape()
@@ -117,8 +116,6 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     @on(Prompt.MenuChanged)
     def _menu_changed(self) -> None:
-        if self.prompt.menu.display and self.notice.display:
-            self.notice.display = False
         self.place_overlays()
         self.show_keys()
 
@@ -138,7 +135,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
     def _take_key(self, key: str) -> bool:
         """Run the app's or the transcript's action for a key; return False if the key has no action.
 
-        While another screen is open, only three kinds of keys work: keys that copy, quit, or replace that screen.
+        While a sheet or page covers the main screen, only the keys for copying, quitting, or opening another sheet or
+        page work.
         """
         if isinstance(self.screen, KeyScreen) and self.screen.takes_every_key:
             return False
@@ -178,9 +176,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         return self.controller is None or self.controller.sessions.under_way
 
     def _wait(self, item: Intent | Prompt.Submitted, status: str) -> None:
-        """Queue an action or a message until the session is open, and show `status`. A repeated action is queued only
-        once.
-        """
+        """Queue an action or a message until the session is open, and show `status`."""
         newest = self.waiting_intents[-1] if self.waiting_intents else None
         is_repeated = (
             isinstance(item, Intent)
@@ -217,12 +213,15 @@ class AgentApp(SessionApp, inherit_bindings=False):
     @on(Prompt.Drafted)
     def _save_draft(self, event: Prompt.Drafted) -> None:
         event.stop()
+        if self.screen_stack and isinstance(self.screen, KeyScreen):  # no screen while the app ends
+            self.screen.follow_message()
         if self.controller is not None:
             self.controller.drafts.schedule_save()
             if self.controller.chat.new_rows_text:
                 self.controller.chat.show_status()  # Its key for the newest row depends on the text.
             is_changed = is_shell_line(self.editor.text) != self._runs_shell_line
-            if is_changed or self.controller.questions.is_waiting or self.controller.is_running:
+            depends = self.controller.questions.is_waiting or bool(self.controller.state.queue)
+            if is_changed or depends or self.controller.is_running:
                 self.show_keys()  # What Enter does depends on the text.
             if not self.editor.text:
                 self.controller.start_page.focus()
@@ -233,7 +232,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             return
         self.hide_notice()
         if self.controller is not None:
-            self.controller.escape()
+            self.controller.interruption.escape()
 
     def copy_or_stop(self) -> None:
         """Handle Ctrl+C: copy the selection. Without a selection, interrupt the turn. If no turn runs, clear the
@@ -252,7 +251,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
         now = time.monotonic()
         is_second = now - self._last_stop < TWICE_S
         self._last_stop = now
-        interrupted = not is_second and self.controller is not None and self.controller.interrupt()
+        interrupted = (
+            not is_second and self.controller is not None and self.controller.interruption.interrupt()
+        )
         if not interrupted and len(self.screen_stack) == 1 and self.editor.text:
             self._last_stop = 0.0
             self.prompt.close_menu()
@@ -266,7 +267,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.say(f"{done}Press {self.key_map.key_of('copy_or_stop')} again to quit. Your session is saved.")
 
     def request_quit(self) -> None:
-        """Quit; while a turn, a subtask or a background job runs, ask first. A second request quits."""
+        """Quit. While a turn, a subtask or a background job runs, ask first. If the question is already shown, quit at
+        once.
+        """
         is_second = self.quit_question is not None and self.screen is self.quit_question
         if self.controller is None or self._is_opening or is_second:
             self.leave()
@@ -275,48 +278,46 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     def show_keys(self) -> None:
         """Show the main screen's available keys in the footer. While a sheet is open, show the keys of the sheet."""
-        running = self.controller is not None and self.controller.is_running
+        controller = self.controller
+        chat = controller.chat.widget if controller is not None else None
+        running = controller is not None and controller.is_running
         scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
         if self.prompt.menu.display:
             scopes = ("menu",)
         elif self.start is not None and self.start.has_focus:
             scopes = ("start", "app")
-        elif (
-            self.controller is not None
-            and (chat := self.controller.chat.widget) is not None
-            and chat.has_focus
-        ):
+        elif chat is not None and chat.has_focus:
             scopes = (*chat.key_scopes(), "app", "transcript")
         in_menu = scopes == ("menu",)
         if self._is_opening:
             # The app's own actions only start once the session is open.
             scopes = tuple(scope for scope in scopes if scope != "app")
-        if not in_menu and self.controller is not None and self.controller.has_failed:
+        if not in_menu and controller is not None and controller.has_failed:
             commands = [KeyHint("/model", "switch", "model"), KeyHint("/doctor", "check all", "doctor")]
             hint = self.key_map.hint
             self.footer.set_keys([hint("send", "try again"), *commands, hint("palette")])
             return
         hidden = set[str]()
-        if running and self.controller is not None and not self.controller.state.turn_running:
+        if running and controller is not None and not controller.state.turn_running:
             # A summary or a shell command runs, not a turn: a message cannot steer it, only wait for it.
             hidden |= {"steer"}
-        if is_shell_line(self.editor.text) or command_word(self.editor.text):
+        is_command = is_shell_line(self.editor.text) or bool(command_word(self.editor.text))
+        goes_back = not is_command and self.prompt.queue_rows.gets_back(running=running)
+        if is_command:
             hidden |= {"steer", "queue"}
+        elif goes_back:
+            hidden |= {"queue"}
         if self.start is not None and not self.start.numbers:
             hidden |= {"start_pick"}
-        if self.controller is not None:
-            chat = self.controller.chat.widget
-            if chat is not None and not chat.can_toggle(chat.cursor):
-                hidden |= {"chat_fold"}
-            if not self.notice.is_cut_off and not (running and self.controller.chat.openable):
-                hidden |= {"open_block"}
+        if chat is not None and not chat.can_toggle(chat.cursor):
+            hidden |= {"chat_fold"}
+        if controller is not None and not (self.notice.is_cut_off or (running and controller.chat.openable)):
+            hidden |= {"open_block"}
         actions = [action for action in self.actions if action.name not in hidden]
-        keys = footer(actions, scopes, running=running)
         self._runs_shell_line = is_shell_line(self.editor.text)
-        if self._runs_shell_line:
-            keys = [key._replace(word="run") if key.action == "send" else key for key in keys]
-        if self.controller is not None and self.controller.questions.enter_answers(self.editor.text):
-            keys = [key._replace(word="answer") if key.action in ("send", "steer") else key for key in keys]
+        words = _key_words(self, goes_back=goes_back)
+        keys = footer(actions, scopes, running=running)
+        keys = [key._replace(word=words.get(key.action, key.word)) for key in keys]
         candidate = self.prompt.menu.candidate
         if in_menu and candidate is None:
             keys = [key for key in keys if key.action in ("choose", "close_menu")]
@@ -335,7 +336,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         return super().report_error(name, error)
 
     def _fatal_error(self) -> None:
-        """Exit without Textual's traceback, because it prints local variables. `draw` raises the error."""
+        """Exit without Textual's traceback, because this traceback prints local variables."""
         self._close_messages_no_wait()
 
     # -- leaving ---------------------------------------------------------------------------------------------------
@@ -361,7 +362,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
     ended_jobs = 0
     """Number of background jobs that were still running when the session was closed."""
     resumable_id = ""
-    """The id of the session that the user can resume, set on quitting; empty if there is none."""
+    """The id of the session that the user can resume after quitting; empty if no session can be resumed."""
     hangup: HangupWatch | None = None
     last_resort: threading.Timer | None = None
 
@@ -391,18 +392,18 @@ def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
     return folder.name if folder is not None and has_messages and options.client != "demo" else ""
 
 
-def run_app(options: SessionOptions, *, handle: "EngineLink | None" = None, choose: bool = False) -> int:
+def run_app(options: SessionOptions, *, handle: EngineLink | None = None, choose: bool = False) -> int:
     """Run the app until the user quits; return the exit status.
 
-    `handle` is the engine process for the first session; it was started before this module was loaded. `choose` opens
-    the session list first.
+    `handle`: the engine process for the first session, if it was already started. `choose`: True to open the session
+    list first.
     """
     app = AgentApp(options, watch_themes=True)
     app.handle, app.choose = handle, choose
     return draw(app)
 
 
-def run_in_browser(options: SessionOptions, *, handle: "EngineLink") -> int:
+def run_in_browser(options: SessionOptions, *, handle: EngineLink) -> int:
     """Run the app in a browser: a web server exchanges packets with this process on standard input and output."""
     app = AgentApp(options, watch_themes=True)
     app.handle = handle
@@ -412,8 +413,9 @@ def run_in_browser(options: SessionOptions, *, handle: "EngineLink") -> int:
 
 
 def draw(app: AgentApp) -> int:
-    """Run the app in the terminal and return the exit status. After the end, print the last answer and how to resume
-    the session. After a crash, also raise the error.
+    """Run the app in the terminal until it quits, and return the exit status.
+
+    After a normal end, print the last answer and the command that resumes the session. After a crash, raise the error.
     """
     status = app.run(mouse=app.first.mouse)
     data_dir = app.options.data_dir
@@ -434,3 +436,24 @@ def draw(app: AgentApp) -> int:
     if app.then:
         return subprocess.call([sys.executable, "-P", "-m", "tui_agent", *app.then])
     return status if status is not None else 1
+
+
+def _key_words(app: AgentApp, *, goes_back: bool) -> dict[str, str]:
+    """Map the names of actions to the words that the footer shows instead of their usual words, for example `send` to
+    `run` while the prompt contains a shell line.
+
+    `goes_back`: True if Enter puts the message in the editor back into the queue.
+    """
+    words = {"send": "run"} if is_shell_line(app.editor.text) else {}
+    if app.controller is None:
+        return words
+    if goes_back:
+        words = {"send": "queue again", "steer": "queue again"}
+    elif app.controller.questions.enter_answers(app.editor.text):
+        words = {"send": "answer", "steer": "answer"}
+    chat = app.controller.chat
+    opens_other = app.notice.is_cut_off or app.editor.paste_at_cursor is not None
+    opens_block = app.controller.is_running and not opens_other  # Idle, the key bar does not show this key.
+    if opens_block and chat.widget is not None and not chat.widget.has_more(chat.openable):
+        words["open_block"] = "fold block"
+    return words

@@ -1,6 +1,6 @@
 """Runs `tui-agent` itself as a child process, e.g. to list sessions or models, or to export a session.
 
-Invariant: a call never blocks the event loop or touches the terminal. It returns output as text or JSON lines.
+Invariant: a call never blocks the event loop or touches the terminal.
 """
 
 import asyncio
@@ -17,29 +17,36 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.units import format_time_limit
 
 PATIENCE_S: Final = 30.0
-"""Time limit of a child process, in seconds. A child that writes a file for the user (`--output`) has no limit."""
+"""Time limit of a child process, in seconds. A child that writes a file for the user (`--output`) has no time limit."""
 JsonRow: TypeAlias = dict[str, JsonValue]
 RowT = TypeVar("RowT")
 
 
 class Ask(Protocol):
-    """A function that runs `tui-agent` with some arguments and returns the exit status and the output."""
+    """A function that runs `tui-agent` with some arguments and returns the exit status and the output.
 
-    async def __call__(self, *words: str) -> tuple[int, str]: ...
+    `stdin`: the text on the program's standard input. Use `stdin` for long texts, because the system limits the length
+    of arguments.
+    """
+
+    async def __call__(self, *words: str, stdin: str = "") -> tuple[int, str]: ...
 
 
 class CommandLine:
-    """Runs `tui-agent` in a child process, and kills it when the caller is cancelled. Implements `Ask`.
-
-    The child uses the folders and the API keys of `options`.
-    """
+    """Runs `tui-agent` in a child process, and kills it when the caller is cancelled. Implements `Ask`."""
 
     def __init__(self, options: SessionOptions, environ: Mapping[str, str]) -> None:
         moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
-        self._environ = {**environ, **moved, **dict(options.typed_keys), "NO_COLOR": "1"}
+        self._environ = {
+            **environ,
+            **moved,
+            **dict(options.typed_keys),
+            "NO_COLOR": "1",
+            "PYTHONIOENCODING": "utf-8",
+        }
         self._cwd = options.cwd
 
-    async def __call__(self, *words: str) -> tuple[int, str]:
+    async def __call__(self, *words: str, stdin: str = "") -> tuple[int, str]:
         child = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",  # do not import from the work folder
@@ -48,13 +55,13 @@ class CommandLine:
             *words,
             cwd=self._cwd,
             env=self._environ,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
         limit_s = None if "--output" in words else PATIENCE_S
         try:
-            output, _ = await asyncio.wait_for(child.communicate(), limit_s)
+            output, _ = await asyncio.wait_for(child.communicate(stdin.encode("utf-8", "replace")), limit_s)
         except asyncio.CancelledError:
             _kill(child)
             raise
@@ -68,12 +75,6 @@ class CommandLine:
 def _kill(child: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):  # the process has just ended
         child.kill()
-
-
-def place(options: SessionOptions, folder: str) -> list[str]:
-    """Return the command-line arguments that select the session's folder and the plugins of `options`."""
-    folders = [("--plugin-dir", folder) for folder in options.plugin_dirs]
-    return [*words_of([("--cwd", folder), *folders]), *(["--no-plugins"] * options.no_plugins)]
 
 
 def json_rows(text: str) -> list[JsonRow]:
@@ -113,7 +114,8 @@ def beside_json(text: str) -> str:
 
 
 def text_of(row: JsonRow, *names: str) -> str:
-    """Return the first usable value of the fields `names` as text: a non-empty string or a number; otherwise `""`."""
+    """Return, as text, the first of the fields `names` that is a non-empty string or a number; empty if all of them are
+    missing or empty."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value:

@@ -1,17 +1,15 @@
 """Interfaces of the open session and the app, used by commands, screens and modals.
 
-Invariant: this module contains only protocols. `SessionController` implements `AppContext`. A module that takes a
-context never imports the controller or the app.
+Invariant: this module contains only protocols. `SessionController` implements `AppContext`.
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.settings import Config, ModelProfile
-from tui_agent.folds.session.changed_files import ChangedFile
-from tui_agent.folds.session.checkpoints import PathChange
+from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
 from tui_agent.folds.session.jobs import JobsView
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.line_diff import LineDiff
@@ -21,12 +19,18 @@ from tui_agent.ports.session import AppSession
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
-from tui_agent.protocol.settings import ModelInfo
-from tui_agent.tui.cli_client import Ask, JsonRow
+from tui_agent.protocol.settings import ModelInfo, UserPolicy
+from tui_agent.tui.cli_client import Ask
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.panes.model_discovery import Server
 from tui_agent.tui.panes.plugin_feed import PaneFeed
 from tui_agent.tui.prompt.editor import Editor
+
+DiskChange: TypeAlias = Literal["changed", "undone"]
+"""How the user changed a file on disk after the session's newest recorded change of this file.
+
+`undone`: the file again has the content that it had before the session.
+"""
 
 
 class ChatPort(Protocol):
@@ -44,9 +48,11 @@ class ChatPort(Protocol):
 class StartPort(Protocol):
     """The start page, shown before the first message."""
 
+    local: list[Server]
+    """The model servers on this machine that responded."""
+
     @property
     def is_shown(self) -> bool: ...
-
     def choose(self, argument: str) -> None: ...
 
 
@@ -54,7 +60,7 @@ class SessionsPort(Protocol):
     """Opens another session in place of the current one."""
 
     under_way: bool
-    """True while a session is being opened; messages wait for it."""
+    """True while a session is being opened. New messages wait until the session is open."""
 
     @property
     def load_progress(self) -> str:
@@ -65,6 +71,7 @@ class SessionsPort(Protocol):
     async def reopen(self) -> bool: ...
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None: ...
     def stay(self) -> None: ...
+    def watch(self) -> None: ...
     @property
     def must_reopen(self) -> bool: ...
     def options_for(self, session_id: str) -> SessionOptions: ...
@@ -75,10 +82,17 @@ class ReaderPort(Protocol):
     """Reads texts and events that the views of the open session do not contain."""
 
     async def read_text(self, text: LongText) -> str: ...
-    async def compare(self, file: ChangedFile | PathChange) -> tuple[LineDiff | None, str]: ...
+    async def compare(self, file: ChangedFile) -> tuple[LineDiff | None, str]: ...
     async def events_between(self, first: int, last: int, most: int = ...) -> list[Record]: ...
     async def last_answer(self) -> str: ...
-    async def models_here(self) -> list[JsonRow]: ...
+
+
+class DiskChangesPort(Protocol):
+    """The changes that were made outside the app to the session's changed files."""
+
+    def by_path(self, views: Views) -> Mapping[str, DiskChange]: ...
+    def drop_undone(self, files: FilesChangedView, views: Views) -> FilesChangedView: ...
+    async def look(self) -> None: ...
 
 
 class RewindPort(Protocol):
@@ -97,10 +111,35 @@ class ChoicesPort(Protocol):
 
     addresses: Mapping[str, str]
     """Mapping from the name of a model to the address that the user gave for it."""
+    tried_policy: str
+    """The policy that the user switched to with a key but under which the agent has not been given work yet; empty if
+    there is no such policy."""
 
     def given_address(self, model: ModelInfo) -> str: ...
     def choose_model(self, name: str, base_url: str = ..., remark: str = ...) -> None: ...
+    def choose_policy(self, name: str) -> None: ...
+    def try_policy(self, name: UserPolicy) -> None: ...
+    def approve_plan(self, choice: int | None) -> None: ...
+    def begin_session(self) -> None: ...
     def remember(self, *, policy: str = ..., **values: str | bool) -> None: ...
+
+
+class KeysPort(Protocol):
+    """The API keys of model providers."""
+
+    def names(self) -> frozenset[str]:
+        """Return the names of all environment variables that have a value, and of the API keys that are stored or were
+        entered in the app."""
+
+    def ask_with(self, variable: str, key: str) -> Ask:
+        """Return a variant of `ask` that passes the key to `tui-agent` in the environment variable `variable`."""
+
+    async def use(self, variable: str, key: str, model: str, base_url: str) -> bool:
+        """Give the engine the key in `variable` for this run, and reopen the session with this key.
+
+        The reopened session uses the model `model`, at the URL `base_url` if one is given. Return False if the session
+        could not be opened.
+        """
 
 
 class AppContext(Protocol):
@@ -115,7 +154,9 @@ class AppContext(Protocol):
     session: AppSession | None
     plugin_panes: PaneFeed
     seen_seq: int
-    """Sequence number of the last event when the log was opened; events up to this number are not announced as new."""
+    """Sequence number of the last event at the time when the log was opened. Events up to this number are not announced
+    as new.
+    """
 
     @property
     def chat(self) -> ChatPort: ...
@@ -126,9 +167,13 @@ class AppContext(Protocol):
     @property
     def reader(self) -> ReaderPort: ...
     @property
+    def disk_changes(self) -> DiskChangesPort: ...
+    @property
     def rewind(self) -> RewindPort: ...
     @property
     def choices(self) -> ChoicesPort: ...
+    @property
+    def keys(self) -> KeysPort: ...
     @property
     def state(self) -> SessionStateView: ...
     @property
@@ -144,27 +189,14 @@ class AppContext(Protocol):
         """The model profiles of the configuration."""
 
     @property
-    def local_servers(self) -> Sequence[Server]:
-        """The model servers on this machine that responded."""
+    def work_folder(self) -> str:
+        """The session's work folder, or the folder where the app was started if no session is open."""
 
     @property
-    def work_folder(self) -> str:
-        """The session's work folder. Before a session is open, the folder where the app was started."""
+    def place(self) -> list[str]:
+        """The command-line arguments that select the work folder and the plugins of the app."""
 
     def submit(self, command: Command) -> None: ...
     def act(self, name: str, argument: str = "") -> None: ...
     def worker(self, work: Coroutine[object, object, object], name: str) -> object: ...
-    def set_policy(self, name: str) -> None: ...
     def show_trust(self) -> None: ...
-    def known_keys(self) -> frozenset[str]:
-        """Return the names of API key variables that have a value: in the environment, stored, or entered now."""
-
-    def ask_with_key(self, variable: str, key: str) -> Ask:
-        """Return a variant of `ask` that passes the API key to `tui-agent` in the environment variable `variable`."""
-
-    async def use_key(self, variable: str, key: str, model: str, base_url: str) -> bool:
-        """Give the engine the API key in `variable` for this run, and reopen the session with this key.
-
-        The reopened session uses the model `model` at the URL `base_url` (empty: the model's own). Return False if the
-        session could not be opened.
-        """

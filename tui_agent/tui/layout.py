@@ -10,7 +10,7 @@ AIRY, LOW = 30, 16
 
 
 class Shape(NamedTuple):
-    """The layout at one terminal size. Heights are in rows, widths in cells; `sidebar` is 0 if there is no sidebar."""
+    """The layout at one terminal size. Heights are in rows, widths in cells."""
 
     width: int
     height: int

@@ -1,7 +1,7 @@
 """Addresses of links, in the form that the app shows and opens.
 
-Invariant: all functions are pure. The app opens exactly the address that it shows, with the host in its DNS form
-(punycode) and with no hidden characters. Only a web address that is shown completely can be opened.
+Invariant: the app opens exactly the address that it shows. The shown address has no hidden characters, and its host is
+in DNS form (punycode). Only a web address that is shown completely can be opened.
 """
 
 import re
@@ -42,7 +42,7 @@ def address_of(written: str) -> Address:
 
 
 def _encode_host(netloc: str) -> str:
-    """Return user, host and port with the host encoded as punycode."""
+    """Return `netloc` (user, host and port) with its host encoded as punycode."""
     user, separator, host = netloc.rpartition("@")
     if host.isascii():
         return netloc

@@ -1,14 +1,13 @@
 """The app's main screen: its widgets, their sizes and styles, and the notices above the prompt.
 
-Invariant: this module knows nothing of sessions. The widgets have their final sizes in the first frame. After that,
-only typing and resizing cause a layout.
+Invariant: this module knows nothing of sessions. After the first frame, only typing and resizing cause a layout.
 """
 
 import os
 import tempfile
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,10 +18,12 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker, WorkerState
+from textual.worker_manager import WorkerManager
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.session.engine_handle import EngineLink
 from tui_agent.tui.actions import Action
 from tui_agent.tui.layout import Shape, shape
 from tui_agent.tui.panes.header import Header
@@ -34,14 +35,13 @@ from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.terminal.keyboard import BackgroundReported, KeyboardDriver
 from tui_agent.tui.terminal.terminal import Terminal, edit_text
 from tui_agent.tui.theme.startup import FirstLook, find_plugin_themes, first_look, named_theme
-from tui_agent.tui.theme.theme import DEFAULT_THEME, LIGHT_THEME, Looks, Palette, textual_theme
+from tui_agent.tui.theme.theme import DEFAULT_THEME, LIGHT_THEME, Palette, textual_theme
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyMap, KeyScreen
 from tui_agent.tui.widgets.lists import Intent
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # loaded after the first paint
     from tui_agent.ports.session import AppSession
-    from tui_agent.session.engine_handle import EngineLink
     from tui_agent.tui.cli_client import Ask
     from tui_agent.tui.panes.start import Start
 
@@ -51,7 +51,7 @@ NOTICE_S = 8.0
 BACKGROUND_S = 2.0
 """Maximum time to wait for the terminal's background colour, in seconds. A later report does not change the theme."""
 KEY_S = 0.04
-"""After a key press, changes are painted at once for this time, in seconds."""
+"""Time after a key press in which changes are painted at once, in seconds."""
 BURST_S = 0.01
 """Shortest time between two typed keys, in seconds; keys that come faster belong to a paste."""
 PAINT_S = 0.005
@@ -61,8 +61,7 @@ PAINT_S = 0.005
 class MainScreen(Screen[None], inherit_bindings=False):
     """The main screen. The Tab key does not move the focus.
 
-    A change made by a key press is painted at once. Textual's own timer ticks 60 times a second and skips a tick after
-    each paint. So a key could wait up to 33 ms while an answer streams in.
+    A change made by a key press is painted at once: with Textual's own timer, the change could wait up to 33 ms.
     """
 
     AUTO_FOCUS = "#start, #editor"
@@ -73,7 +72,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def request_fast_paint(self) -> None:
         """Paint the next changes without waiting for Textual's timer, because a key was pressed.
 
-        Keys that arrive faster than a person types are a paste. Only the first key of a paste gets its own paint.
+        If keys arrive faster than a person types, only the first key gets its own paint.
         """
         now = time.monotonic()
         self.fast_until = now + KEY_S if now > self.typed_at + BURST_S else 0.0
@@ -87,6 +86,19 @@ class MainScreen(Screen[None], inherit_bindings=False):
         if self._dirty_widgets or self._layout_required or self._repaint_required:
             self.fast_painted_at = now
             self._on_timer_update()
+
+
+class Workers(WorkerManager):
+    """The app's background workers. Closes the coroutine of a worker that is cancelled before it starts.
+
+    Otherwise Python would warn on the terminal that the coroutine was never awaited, for example after quitting.
+    """
+
+    def add_worker(self, worker: Worker[object], start: bool = True, exclusive: bool = True) -> None:
+        super().add_worker(worker, start, exclusive)
+        work, task = worker._work, worker._task
+        if task is not None and isinstance(work, Coroutine):
+            task.add_done_callback(lambda _: work.close())
 
 
 class Frame(App[int]):
@@ -106,6 +118,7 @@ class Frame(App[int]):
         self.first: FirstLook = first_look(options, self.environ)
         self.looks = self.first.looks
         super().__init__(driver_class=KeyboardDriver, ansi_color=self.first.mode != "full" or None)
+        self._workers = Workers(self)
         theme = textual_theme(self.first.theme, self.first.mode)
         self.register_theme(theme)
         self.set_reactive(App.theme, theme.name)
@@ -126,17 +139,16 @@ class Frame(App[int]):
         return MainScreen(id="main-screen")
 
     def compose(self) -> ComposeResult:
-        looks: Callable[[], Looks] = lambda: self.looks  # noqa: E731 - handed to every pane
-        self.prompt = Prompt(looks, self.options.cwd, self.options.policy or "ask")
+        self.prompt = Prompt(self.options.cwd, self.options.policy or "")
         self.editor = self.prompt.editor
-        self.header, self.sidebar = Header(looks), Sidebar(looks)
-        self.pane_strip, self.status, self.footer = PaneStrip(looks), Status(looks), Footer(looks)
-        self.notice = Notice(looks, id="notice")
+        self.header, self.sidebar = Header(), Sidebar()
+        self.pane_strip, self.status, self.footer = PaneStrip(), Status(), Footer()
+        self.notice = Notice(id="notice")
         self.chat = Vertical(id="chat")
         if self.first.bare:
             # Imported here, so that only a start that shows this page loads it before the first paint.
             self.start = import_module("tui_agent.tui.panes.start").first_page(
-                looks, self.editor, str(self.options.cwd)
+                self.editor, str(self.options.cwd)
             )
             self.chat = Vertical(self.start, id="chat")
         yield self.header
@@ -176,7 +188,7 @@ class Frame(App[int]):
         self.reshape(event.size.width, event.size.height)
 
     def reshape(self, width: int = 0, height: int = 0) -> None:
-        """Lay out the widgets for this terminal size in cells. The default is the current size."""
+        """Lay out the widgets for a terminal size in cells. The default is the current size."""
         width, height = width or self.size.width, height or self.size.height
         # A start page that offers models needs the space of the side panes.
         is_page = self.start is not None and bool(self.start.display) and self.start.content.needs_model
@@ -213,15 +225,16 @@ class Frame(App[int]):
             await self.pop_screen()
 
     def place_overlays(self) -> None:
-        """Place the menu directly above the prompt, and the notice directly above the status line."""
+        """Place the menu directly above the prompt, and the notice above the status line and the menu."""
         now = self.shape
         margin = 0 if now.tiny else 2
         below = self.prompt.height_now + (0 if now.tiny else 1 + (1 if now.airy else 0))
         width = max(4, now.main - 2 * margin)
-        status = 0 if now.tiny else 1
-        above = max(1, now.height - below - status)
+        menu = self.prompt.menu
+        covered = max(0 if now.tiny else 1, menu.rows if menu.display else 0)
+        above = max(1, now.height - below - covered)
         for pane, rows, bottom in (
-            (self.prompt.menu, self.prompt.menu.rows, now.height - below),
+            (menu, menu.rows, now.height - below),
             (self.notice, self.notice.fit(width, above), above),
         ):
             if pane.display:
@@ -285,7 +298,7 @@ class Frame(App[int]):
             self.report_error(event.worker.name, event.worker.error)
 
     def report_error(self, name: str, error: BaseException) -> str:
-        """Show a notice about an error in background work and return its text; the app keeps running."""
+        """Show a notice about an error in background work, and return the notice's text."""
         # Imported here, since only an error needs this module.
         clean = import_module("tui_agent.session.fault_redaction").redact_text
         error_text = clean(repr(error), self.environ, self.options.cwd)
@@ -296,7 +309,7 @@ class Frame(App[int]):
     def copy_text(self, text: str, say: Callable[[str, Level], object] | None = None) -> None:
         """Copy a text to the clipboard, and show a notice about the result.
 
-        `say` shows the notice; if it is None, the notice is shown on the main screen.
+        `say`: function that shows the notice; the default shows it on the main screen.
         """
         say = say or self.say
         if self.terminal.copy(text):
@@ -307,6 +320,7 @@ class Frame(App[int]):
 
     def set_status(self, view: StatusView) -> None:
         self.status.set_view(view, self.clock())
+        self.header.set_status(view)
 
     def hide_notice(self) -> bool:
         """Hide the notice above the prompt; return False if there was none."""
@@ -334,10 +348,7 @@ class Frame(App[int]):
 
 
 class SessionApp(Frame, inherit_bindings=False):
-    """Interface of the app for the parts that need an open session: controller, commands and screens.
-
-    `AgentApp` implements this interface.
-    """
+    """Interface of the app for the parts that need an open session: controller, commands and screens."""
 
     session_id = ""
     first_prompt = ""
@@ -345,10 +356,10 @@ class SessionApp(Frame, inherit_bindings=False):
     """The agent's last answer, printed after quitting."""
     has_quit = False
     """True if the user has quit."""
-    handle: "EngineLink | None" = None
+    handle: EngineLink | None = None
     """The engine process of the first session."""
     then: tuple[str, ...] = ()
-    """Arguments of `tui-agent` to run after quitting."""
+    """Arguments with which `tui-agent` is run after the app has quit."""
     spawn: Spawn | None = None
     """Function that opens a session; if None, a new engine process is started."""
     outside: "Ask | None" = None
@@ -382,10 +393,10 @@ class SessionApp(Frame, inherit_bindings=False):
     def on_typing_burst(self) -> None:
         """Prepare the open sheet for a text that is typed or pasted now.
 
-        The keys of this text must not answer the sheet's question.
+        The keys of this text must not answer the question in the sheet.
         """
         if isinstance(self.screen, KeyScreen):
-            self.screen.expect_text(self.editor.post_message)
+            self.screen.expect_text()
 
     @abstractmethod
     def show_keys(self) -> None:

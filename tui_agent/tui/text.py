@@ -1,10 +1,9 @@
 """Sanitizing of untrusted text: text of models, tools, files and users becomes harmless cells here.
 
 Invariant: text returned by `clean` contains no control character except the line feed, no escape sequence, no invisible
-or direction-changing character, and no lone surrogate. The text has the same width on every terminal: emoji sequences
-are split into their parts (no joiners, variation selectors or skin tones), flags become letters, and unassigned code
-points become a replacement character. Every regular expression here is linear in its input (possessive or bounded), so
-a line of 10 MB is safe.
+or direction-changing character, and no lone surrogate. The text has the same width on every terminal. For this purpose,
+emoji sequences are split into their parts, and flags become letters. Every regular expression here takes linear time,
+so a line of 10 MB is safe.
 """
 
 import re
@@ -20,7 +19,7 @@ from tui_agent.protocol.unicode_text import limit_combining_marks, reveal_invisi
 
 TAB: Final = 4
 _MAX_CACHED: Final = 200
-"""Maximum length of a cached text, in characters; longer texts are not drawn repeatedly."""
+"""Maximum length of a text that is cached after cleaning, in characters."""
 
 _PLAIN = re.compile(r"[\n\x20-\x7e]*+")
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4096}+(?:\x07|\x1b\\|\x9c)"
@@ -60,7 +59,7 @@ def _cleaning_patterns() -> _CleaningPatterns:
 def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
     """Remove control sequences and invisible characters; expand tabs to `tab` cells (0 keeps tabs).
 
-    With `reveal`, each such character is shown as its code point instead, e.g. `<U+202E>`. Approvals use `reveal`,
+    `reveal`: show characters as their code point, e.g. `<U+202E>`, instead of removing them. Approvals use `reveal`,
     because the user must see the exact text.
     """
     if _PLAIN.fullmatch(text) and not (reveal and "<" in text):
@@ -125,10 +124,7 @@ def shorten_home(path: Path) -> str:
 
 
 def reveal_line(text: str) -> str:
-    """Return a text as one line with invisible characters revealed.
-
-    Used for commands, paths and hosts that the user decides about.
-    """
+    """Return a text as one line with invisible characters revealed."""
     return clean_line(text, reveal=True)
 
 
@@ -159,7 +155,7 @@ def width(text: str) -> int:
 def fit(text: str, cells: int, ellipsis: str = "…") -> str:
     """Shorten a cleaned line to at most `cells` cells, ending with the ellipsis if there is room.
 
-    Only for right-aligned notes and list cells. Code, commands, answers and paths in an approval are wrapped instead.
+    Only for right-aligned notes and list cells.
     """
     if width(text) <= cells:
         return text
@@ -192,7 +188,7 @@ def pad(text: str, cells: int) -> str:
 
 
 def take(text: str, cells: int) -> tuple[str, str]:
-    """Split a cleaned line so that the first part takes at most `cells` cells, never inside a character."""
+    """Split a cleaned line into a first part of at most `cells` cells and the rest. A character is never split."""
     if text.isascii():
         return text[:cells], text[cells:]
     if cell_len(text) <= cells:

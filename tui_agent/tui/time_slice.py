@@ -11,15 +11,15 @@ SLICE_S: Final = 0.008
 
 
 class Slices:
-    """Time limit for long work. When it is reached, the work yields to the event loop."""
+    """Time limit for long work. Once the limit is reached, the work lets other tasks of the event loop run."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S
 
     async def turn(self) -> bool:
-        """Yield to the event loop if the time limit is reached.
+        """Let other tasks run if the time limit is reached.
 
-        Return True if the call yielded. Other tasks can have changed any state in the meantime.
+        Return True if other tasks ran and can have changed any state.
         """
         if time.perf_counter() < self._until:
             return False

@@ -1,7 +1,6 @@
 """Error reports for background workers that a screen or a widget started.
 
-Invariant: no error of a worker is lost. Textual itself reports a worker's end only to the screen or widget that started
-the worker.
+Invariant: no error of a worker is lost.
 """
 
 from typing import cast

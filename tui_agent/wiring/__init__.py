@@ -1,4 +1,4 @@
-"""The composition root: builds a session from the configuration. Each module builds one part of the session.
+"""The composition root: builds a session from the configuration, each part in one module.
 
-Invariant: this file imports nothing, so that commands that need only `startup_context` do not load the engine.
+Invariant: this file imports nothing, so that `startup_context` can be used without the engine.
 """

@@ -6,7 +6,7 @@ Invariant: the names are recorded in `session.started` and apply to the whole se
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
-from tui_agent.engine.loop import POLICY_RETRY
+from tui_agent.engine.turns.loop import POLICY_RETRY
 from tui_agent.errors import ConfigError
 
 COMPACTION = "context:compaction"
@@ -33,7 +33,7 @@ class Ablation:
         return COMPACTION in self._without
 
     def leaves_out(self, kind: str, name: str) -> bool:
-        """Return True if the feature `name` is turned off. Also record that the feature exists."""
+        """Return True if the feature `name` is turned off, and record that it exists."""
         self._known.add(f"{kind}:{name}")
         return f"{kind}:{name}" in self._without
 

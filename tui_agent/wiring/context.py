@@ -19,7 +19,7 @@ from tui_agent.engine.middleware.repo_map import RepoMapSection
 from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections
 from tui_agent.engine.middleware.skills import READ_SKILL, SkillsSection, skills_event
 from tui_agent.engine.middleware.stuck import StuckNotice
-from tui_agent.engine.plugin_wrappers import GuardedMiddleware
+from tui_agent.engine.plugins.wrappers import GuardedMiddleware
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.access import denial_reason
 from tui_agent.engine.tools.registry import ToolRegistry
@@ -33,12 +33,12 @@ from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.store.session_log import SessionLog
 from tui_agent.wiring.ablation import Ablation
-from tui_agent.wiring.repomap import SessionMaps
 from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.wiring.workspace.repomap import SessionMaps
 
 
 class ContextComposition:
-    """Builds the middlewares and lookup services of one session, and records its skills if they changed."""
+    """Builds the middlewares and lookup services of one session, and records the session's skills if they changed."""
 
     def __init__(
         self,

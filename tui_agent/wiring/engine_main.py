@@ -2,22 +2,26 @@
 
 Options and commands arrive on standard input; events are written to the original standard output.
 
-Invariant: the process ends when its parent ends. The end of its input closes the session normally.
+Invariant: the process ends when its parent ends. The end of its input closes the session normally. Once the session is
+closed, nothing that a plugin left running keeps the process alive.
 """
 
 import asyncio
 import gc
 import json
 import os
+import signal
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.ports.session import LockedNote, OpenedNote, StorageFaultNote
 from tui_agent.protocol.commands import Close
 from tui_agent.session.fault_redaction import build_fault_redactor
@@ -39,22 +43,23 @@ from tui_agent.wiring.startup_context import load_startup_context
 
 LAST_EVENTS_TIMEOUT_S = 2.0
 """Maximum seconds to wait until the app has read the last events."""
+EXIT_TIMEOUT_S = 4.0
+"""Maximum seconds from the end of the session to the end of the process, including `LAST_EVENTS_TIMEOUT_S`."""
 PARENT_CHECK_INTERVAL_S = 1.0
 ORPHAN_GRACE_S = 3.0
 """Seconds that a session has to close normally after the app has exited."""
 
 
 def main() -> int:
-    """Serve one session over standard input and output. Return 0, or 2 if the session could not be opened."""
+    """Serve one session over standard input and output; return 0, or 2 if it could not be opened."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), name="parent", daemon=True).start()
     return anyio.run(_serve, *claim_stdio())
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process once its parent has exited.
+    """End this process some time after its parent has exited.
 
-    Normally the end of input closes the session. A blocked event loop (for example, a plugin that never returns) does
-    not notice the end of input. Then this thread ends the process after a grace period.
+    Normally the end of input closes the session, but a blocked event loop does not notice it.
     """
     pause = threading.Event()
     while os.getppid() == parent:
@@ -70,7 +75,7 @@ async def _serve(input_fd: int, output_fd: int) -> int:
         return 0
     options = SessionOptions.from_json(json.loads(first)["options"])
     try:
-        return await _serve_session(options, reader, writer)
+        return await _serve_session(options, reader, writer, partial(_end_blocked, output_fd))
     except TuiAgentError as error:
         redact = build_fault_redactor(dict(os.environ), options.cwd).redact_text
         writer.write(note_line(FailedNote(type(error).__name__, redact(error.message), redact(error.hint))))
@@ -80,8 +85,29 @@ async def _serve(input_fd: int, output_fd: int) -> int:
         writer.close()
 
 
+def _end_blocked(output_fd: int, error: PluginError) -> None:
+    """Send the app the error of a plugin that blocks this process for good, and end the process.
+
+    The note is written directly to `output_fd`, because the event loop is blocked too. Every recorded event is in the
+    log already.
+    """
+    note = note_line(FailedNote.from_exception(error))
+    with suppress(OSError):
+        os.write(output_fd, b"\n" + note)  # the loop may have written a part of a line
+    os._exit(1)
+
+
+def _limit_exit() -> None:
+    """Let the system end this process after `EXIT_TIMEOUT_S`, even if a plugin keeps Python from ending."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, EXIT_TIMEOUT_S)
+
+
 async def _serve_session(
-    options: SessionOptions, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    options: SessionOptions,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    end_process: Callable[[PluginError], None],
 ) -> int:
     def report_trouble(error: TuiAgentError) -> None:
         redact = base.redactor.redact_text
@@ -92,6 +118,7 @@ async def _serve_session(
 
     base = load_startup_context(options)
     async with open_session(options, base, report_trouble, report_locked) as opened:
+        opened.end_process = end_process
         last_seq, stored_seq = opened.log.last_seq, opened.log.last_stored_seq
         note = OpenedNote(
             opened.id, str(opened.log.folder), last_seq, stored_seq, os.getpid(), stored_seq < 0
@@ -102,6 +129,7 @@ async def _serve_session(
             group.start_soon(to_thread.run_sync, _preload, opened)
             await _take_requests(opened, reader, writer, group)
             await opened.wait_until_ended()
+            _limit_exit()
             group.cancel_scope.deadline = anyio.current_time() + LAST_EVENTS_TIMEOUT_S
     writer.write(note_line(ClosedNote("done")))
     with suppress(ConnectionError):  # the app is gone; the log has everything
@@ -110,9 +138,8 @@ async def _serve_session(
 
 
 def _preload(opened: LocalSession) -> None:
-    """Import slow modules and exempt all objects from garbage collection. A collection would take longer than a policy
-    decision.
-    """
+    """Import slow modules, and exempt all existing objects from garbage collection, because a collection would delay
+    decisions."""
     opened.preload_client()
     gc.freeze()
 

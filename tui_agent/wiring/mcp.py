@@ -15,9 +15,8 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 def configured_servers(base: StartupContext) -> tuple[McpServer, ...]:
-    """Return the servers of the configuration, the client and a trusted project, with the keys that are stored on this
-    machine.
-    """
+    """Return the MCP servers that the configuration, the client and a trusted project name, with the keys that are
+    stored on this machine."""
     variables = merge_environment(base.options, os.environ)
     secrets = base.keys.collect_secrets()
     return load_mcp_servers(base.config, {**secrets, **variables}, base.options.mcp_servers)
@@ -30,20 +29,15 @@ def server_settings(base: StartupContext, server: McpServer) -> ServerSettings |
         return None
     return ServerSettings(
         server.name,
-        command=table.command,
-        args=table.args,
-        env=table.env,
-        cwd=table.cwd,
-        url=table.url,
-        headers=table.headers,
+        **table.model_dump(exclude={"enabled"}),
         login=login_file(base, server.name, table) if table.url else None,
-        timeout=table.timeout,
         source=server.source,
     )
 
 
 def login_file(base: StartupContext, name: str, table: McpServerTable) -> LoginFile | None:
-    """Return the path of the file with a server's login; None if the configuration contains the server's token."""
+    """Return the `LoginFile` of a server; None if the configuration contains the server's token, so that no login is
+    needed."""
     if any(header.lower() == "authorization" for header in table.headers):
         return None
     return LoginFile(base.config.paths.mcp_logins, name, table.url, base.redactor.learn)
@@ -52,7 +46,7 @@ def login_file(base: StartupContext, name: str, table: McpServerTable) -> LoginF
 def build_servers(
     base: StartupContext, opener: ProcessOpener, root: str
 ) -> tuple[McpServers, list[PluginFailed]]:
-    """Return the servers of a session and an event for each unusable entry. The servers are not started."""
+    """Return the servers of a session, not started, and an event for each configured server that cannot be used."""
     known = () if base.options.no_plugins else configured_servers(base)
     settings = [entry for server in known if (entry := server_settings(base, server)) is not None]
     failed = [
@@ -68,5 +62,5 @@ def build_servers(
 
 
 def start_times(base: StartupContext) -> StartTimes:
-    """Return the start times of servers. All sessions share them."""
+    """Return the record of how long MCP servers took to start. All sessions share it."""
     return StartTimes(base.config.cache_dir / "mcp_start_times")

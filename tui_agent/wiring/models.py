@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tui_agent.engine.plugin_guard import guard_plugin
+from tui_agent.config.settings.settings import ModelProfile
+from tui_agent.engine.plugins.guard import guard_plugin
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.models.replay import ANSWERS_ENDING, RecordedAnswers, read_answers, read_recording
@@ -16,7 +17,7 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.session_store import SessionStore
-from tui_agent.wiring.plugins import plugin_host
+from tui_agent.wiring.plugins.plugins import plugin_host
 from tui_agent.wiring.startup_context import StartupContext
 
 
@@ -42,7 +43,8 @@ def build_model_factory(base: StartupContext, loaded: LoadedPlugins | None = Non
 
 
 def _load_recording(store: SessionStore, name: str) -> RecordedAnswers:
-    """Return the recorded answers of a session, or the answers in a file of a frozen session."""
+    """Return the recorded answers of the session `name` or, if `name` is a path with the ending of answer files, the
+    answers in that file."""
     if name.endswith(ANSWERS_ENDING):
         return read_answers(Path(name))
     session_id = name
@@ -50,26 +52,36 @@ def _load_recording(store: SessionStore, name: str) -> RecordedAnswers:
 
 
 class ClientCache:
-    """The model clients of a session, one per model, cached so that connections are reused."""
+    """The model clients of a session, one per model and version of its profile."""
 
     def __init__(self, models: ModelFactory) -> None:
         self._models = models
-        self._clients: dict[ModelInfo, ModelClient] = {}
+        self._clients: dict[ModelInfo, tuple[ModelClient, ModelProfile | None]] = {}
+        self._outdated: list[ModelClient] = []
 
     def get(self, info: ModelInfo) -> ModelClient:
         """Return the client for a model. Raises `ConfigError` if no model is set or the model cannot be used."""
         if info.provider == NO_MODEL:
             if info.fault:
                 raise ConfigError(info.fault, hint="Or choose another model with /model.")
-            hint = "Choose one with /model, or try `tui-agent demo`, which needs no account."
+            hint = (
+                "Choose one with --model NAME or, in the full-screen app, with /model. "
+                "`tui-agent demo` needs no account."
+            )
             raise ConfigError("No model is set.", hint=hint)
-        if info not in self._clients:
-            self._clients[info] = self._models.client(info)
-        return self._clients[info]
+        profile = self._models.profile(info.profile)
+        client, known = self._clients.get(info, (None, None))
+        if client is not None and known is profile:
+            return client
+        new = self._models.client(info)
+        self._outdated += [] if client is None else [client]
+        self._clients[info] = new, profile
+        return new
 
     async def aclose(self, report: Callable[[Payload], object]) -> None:
-        """Close all clients, even if one of them raises an error. `report` records such errors."""
-        clients = list(self._clients.values())
+        """Close all clients, and `report` their errors."""
+        clients = [*self._outdated, *(client for client, _ in self._clients.values())]
+        self._outdated.clear()
         self._clients.clear()
         for client in clients:
             try:

@@ -26,12 +26,11 @@ PROGRAMS_FILE = "programs.toml"
 def build_policy(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = (), *, reloading: bool = False
 ) -> tuple[RulePolicy, list[PluginFailed]]:
-    """Build the policy for one start of the program.
+    """Build the policy for one start of the program from the rules and program tables.
 
-    Return the policy with an event for each plugin whose program table was refused.
+    Return the policy, and an event for each plugin whose program table was refused.
 
-    The rules come from the user and a trusted project. The program tables can also come from plugins. Raises
-    `ConfigError` if a file of the user or project is wrong.
+    Raises `ConfigError` if a file of the user or project is wrong.
     """
     catalog, refused = load_catalog(base, tables)
     if reloading:
@@ -40,9 +39,10 @@ def build_policy(
 
 
 class ReloadingPolicy(RulePolicy):
-    """The policy of an open session. It reloads the user's rules before a decision if the file with the rules changed.
+    """The policy of an open session. If the user's rules have changed, they are reloaded before a decision.
 
-    If the file cannot be read, the previous `ask` and `deny` rules still apply, but the previous `allow` rules do not.
+    If the changed rules cannot be read, the previous `ask` and `deny` rules still apply, but the previous `allow` rules
+    do not.
     """
 
     def __init__(self, base: StartupContext, catalog: Catalog) -> None:
@@ -81,8 +81,8 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def make_policy(rule_list: Sequence[Rule], base: StartupContext, catalog: Catalog) -> RulePolicy:
-    """Make a policy with the rules `rule_list`. No agent can write to tui-agent's own folders, except to the folder of
-    the project's notes.
+    """Make a policy with the rules `rule_list`. No agent can write to tui-agent's own folders, except to the project's
+    notes.
     """
     return RulePolicy(rule_list, own=_own_folders(base), notes=_notes(base), catalog=catalog)
 
@@ -98,7 +98,7 @@ def _notes(base: StartupContext) -> str:
 def load_rules(base: StartupContext) -> tuple[Rule, ...]:
     """Load the rules of the user and of a trusted project.
 
-    If a rule is wrong, raises `ConfigError` with the file and the rule.
+    Raises `ConfigError` with the file and the rule if a rule is wrong.
     """
     paths, own = base.config.paths, base.config.project
     trusted = None if own is None else own.read_own(RULES_FILE)
@@ -108,9 +108,8 @@ def load_rules(base: StartupContext) -> tuple[Rule, ...]:
 def load_catalog(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[Catalog, list[PluginFailed]]:
-    """Load the program tables of tui-agent, the user, a trusted project and plugins. The tables describe what programs
-    do. Return the tables with an event for each plugin whose table was refused.
-    """
+    """Load the program tables of tui-agent, the user, a trusted project and plugins. Return the catalog of all tables,
+    and an event for each plugin whose table was refused."""
     paths, own = base.config.paths, base.config.project
     layers = _user_layer(paths.config_dir / PROGRAMS_FILE)
     trusted = None if own is None else own.read_own(PROGRAMS_FILE)

@@ -1,7 +1,7 @@
 """Rerun of a session's turns with the recorded answers and tool results, and comparison of the events.
 
-Invariant: no model is called, no tool runs, and only a temporary folder is written. The workspace is only read. A turn
-that cannot be run again, such as an interrupted one, is copied as recorded.
+Invariant: no model is called, no tool runs, and only a temporary folder is written. A turn that cannot be run again,
+such as an interrupted one, is copied as recorded.
 """
 
 import os
@@ -19,7 +19,7 @@ from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.middleware.repo_map import RepoMapSection
 from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections
 from tui_agent.engine.middleware.stuck import StuckNotice
-from tui_agent.engine.plugin_wrappers import GuardedMiddleware
+from tui_agent.engine.plugins.wrappers import GuardedMiddleware
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import TuiAgentError, UsageError
@@ -43,7 +43,7 @@ from tui_agent.protocol.commands import (
     DecidePermission,
     SubmitPrompt,
 )
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope, Record, find_payload
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
@@ -59,20 +59,18 @@ from tui_agent.session.resume import record_new_session
 from tui_agent.store.lineage import load_lineage, open_blobs
 from tui_agent.store.session_store import SessionStore
 from tui_agent.wiring.ablation import Ablation
-from tui_agent.wiring.plugins import agent_factories, plugin_host
+from tui_agent.wiring.plugins.plugins import agent_factories, plugin_host
 from tui_agent.wiring.policy import build_policy
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 PATIENCE_S = 60.0
-"""Time limit, in seconds, for one turn. Nothing in a rerun takes long, so a turn that takes longer has hung."""
+"""Time limit for one turn, in seconds; nothing in a rerun takes that long."""
 _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugin.loaded")
 
 
 def rerun(base: StartupContext, folder: Path, records: Sequence[Record]) -> "RerunResult":
-    """Rerun the turns of the session in `folder`, up to the first difference. `records` are the events in the session's
-    log.
-    """
+    """Rerun the turns of the session in `folder`, with the log `records`, up to the first difference."""
     with tempfile.TemporaryDirectory(prefix="tui-agent-rerun-") as temporary:
         return anyio.run(partial(_rerun, base, folder, records, Path(temporary)))
 
@@ -92,7 +90,7 @@ async def _rerun(
     base: StartupContext, folder: Path, records: Sequence[Record], temporary: Path
 ) -> RerunResult:
     recorded_turns, _ = split_turns(records)
-    started = next((payload for payload in payloads(records) if isinstance(payload, SessionStarted)), None)
+    started = find_payload(records, SessionStarted)
     if started is None:
         raise UsageError(
             f"The log of {folder.name} lacks its first events.", hint="The session cannot be run again."
@@ -119,7 +117,7 @@ async def _rerun(
 
 
 class RerunBench:
-    """An engine with a new log. Its prompts, decisions, answers and results come from a recorded log."""
+    """An engine that writes a new log, and gets its prompts, decisions, answers and tool results from a recorded log."""
 
     def __init__(
         self,
@@ -281,7 +279,8 @@ def payloads(records: Sequence[Record]) -> list[Payload]:
 
 
 def unoffered_services(tools: Sequence[ToolSpec], recorded: Sequence[Payload]) -> set[Service]:
-    """Return the services that only unoffered tools need, for example `ask` in a run without a user."""
+    """Return the services that `tools` need but that the recorded session did not have, such as `ask` in a run without
+    a user. A service counts as missing if no tool in a recorded request needs it."""
     requests = [payload for payload in recorded if isinstance(payload, ModelRequested)]
     offered = {name for request in requests for name in request.tools}
     used = {service for spec in tools if spec.name in offered for service in spec.needs}

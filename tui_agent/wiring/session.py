@@ -1,14 +1,14 @@
 """Composition of a complete session from options and configuration.
 
-Only this package is allowed to import every package below `cli`.
+Only this package may import every package below `cli`.
 
-Invariant: importing this module has no effect. `open_session` closes everything it opens, even after an error.
+Invariant: `open_session` closes everything it opens, even after an error.
 """
 
 import os
 import random
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from tui_agent import __version__
 from tui_agent.config.extensions.note_files import list_note_locations, notes_folder
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.user_file import save_readable_files
-from tui_agent.context.compaction_limits import CompactionSettings
+from tui_agent.context.summary.compaction_limits import CompactionSettings
 from tui_agent.context.token_counter import Tokens
 from tui_agent.context.token_counter import load_bundled_vocabulary as vocabulary
 from tui_agent.engine.components import ChangedExtensions, CurrentExtensions, EngineParts
@@ -31,7 +31,7 @@ from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.servers import McpServers
 from tui_agent.models.factory import ModelFactory
-from tui_agent.plugin_host.crash_marks import CrashMarks
+from tui_agent.plugin_host.load_records import LoadRecords
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.watch import time_saved, watch_file, watch_plugins
 from tui_agent.policy.decision.rule_file import append_rule
@@ -40,7 +40,13 @@ from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.tool import Service
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import ReloadPlugins
-from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionStarted, WorkspaceMoved
+from tui_agent.protocol.events.session import (
+    ErrorRaised,
+    RunStarted,
+    SessionContextLoaded,
+    SessionStarted,
+    WorkspaceMoved,
+)
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.local import LocalSession
 from tui_agent.session.resume import (
@@ -48,41 +54,43 @@ from tui_agent.session.resume import (
     UnfinishedHistory,
     carry_over_summary,
     load_branch_fold,
+    lost_call_warnings,
     record_new_session,
     resume_session,
 )
+from tui_agent.store.concurrent_changes import find_changes_by_others
 from tui_agent.store.gc_pause import pause_gc
 from tui_agent.store.log_reader import read_marks
 from tui_agent.store.session_log import SessionLog
 from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.context import ContextComposition
-from tui_agent.wiring.environments import Environments, start_environments
-from tui_agent.wiring.extensions import ExtensionBuilder
-from tui_agent.wiring.hooks import build_listeners
 from tui_agent.wiring.mcp import build_servers
 from tui_agent.wiring.models import ClientCache, build_model_factory
-from tui_agent.wiring.plugins import (
+from tui_agent.wiring.plugins.extensions import ExtensionBuilder
+from tui_agent.wiring.plugins.hooks import build_listeners
+from tui_agent.wiring.plugins.plugins import (
     agent_factories,
     agent_folders,
-    crash_marks_folder,
+    load_records_folder,
     plugin_host,
     require_agent,
     require_program,
     watched_folders,
 )
 from tui_agent.wiring.policy import build_policy
-from tui_agent.wiring.repomap import SessionMaps, index_folder
-from tui_agent.wiring.sandbox import start_detection
 from tui_agent.wiring.settings import apply_fork_changes, apply_options, build_settings
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
+from tui_agent.wiring.workspace.environments import Environments, start_environments
+from tui_agent.wiring.workspace.repomap import SessionMaps, index_folder
+from tui_agent.wiring.workspace.sandbox import start_detection
 from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 PRODUCT = f"tui-agent/{__version__}"
 HEADLESS_TURN_SECONDS = 7200.0
-"""Default time limit, in seconds, of a turn in a run without the app. Used if the session has no time limit."""
+"""Time limit of a turn in a run without the app, in seconds, if the session has none."""
 REDUCED_BY = 0.7
-"""Size of a conversation after its reduction, as a fraction of the size that starts the reduction."""
+"""Target size of a conversation that is reduced, as a fraction of the size at which the reduction starts."""
 
 
 @asynccontextmanager
@@ -94,8 +102,9 @@ async def open_session(
 ) -> AsyncIterator[LocalSession]:
     """Open or create the session that the options select, serve it, and close it at the end.
 
-    `on_hold` is called with the log as soon as it is locked, before a long history is read. Raises `ConfigError`,
-    `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.
+    Raises `ConfigError`, `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.
+
+    `on_hold`: called with the log as soon as it is locked, before a long history is read.
     """
     base = base or load_startup_context(options)
     settings, settings_time = base.config.paths.user_config, time_saved(base.config.paths.user_config)
@@ -112,8 +121,8 @@ async def open_session(
             if options.is_attended and not options.no_plugins:
                 group.start_soon(watch_plugins, watched_folders(base), reload)
                 group.start_soon(watch_file, settings, settings_time, reload)
-                for mark in CrashMarks(crash_marks_folder(base)).files():
-                    group.start_soon(watch_file, mark, time_saved(mark), reload)
+                for record in LoadRecords(load_records_folder(base)).files():
+                    group.start_soon(watch_file, record, time_saved(record), reload)
             try:
                 yield opened
             finally:
@@ -175,7 +184,7 @@ async def _open(
 
 
 def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
-    """Lock the log that the options select. Return (log, True if the log has events)."""
+    """Lock the log that the options select; return (log, True if the log has events)."""
     options, store = base.options, base.store
     session_id = options.session
     if session_id == "latest":
@@ -202,10 +211,10 @@ class _UnservedSession:
     servers: McpServers
     extensions: CurrentExtensions
     recorder: Recorder
-    load_changed: Callable[[], ChangedExtensions | None]
+    load_changed: Callable[[bool], ChangedExtensions | None]
 
     def use_changed(self) -> None:
-        changed = self.load_changed() if self.servers.is_any else None
+        changed = self.load_changed(False) if self.servers.is_any else None
         if changed is not None:
             self.extensions.replace_later(changed)
             self.extensions.take_over(self.recorder)
@@ -225,12 +234,11 @@ def _assemble(
     earlier: SessionContextLoaded | None,
 ) -> _UnservedSession:
     env, workspace, clients = environments.active, environments.workspace, ClientCache(models)
-    run = _record_start(base, models, recorder, log, unfinished, workspace, settings, earlier)
+    run, lost = _record_start(base, models, loaded, recorder, log, unfinished, workspace, settings, earlier)
     judge, refused = build_policy(base, loaded.policy_tables, reloading=True)
     subagents = Subagents(base.config, agent_folders(host))
     recorder.append(environments.started_event())
-    languages = [offered.language for offered in loaded.languages]
-    maps = SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)
+    maps = _build_maps(base, loaded, workspace)
     context = ContextComposition(base, recorder, maps, env, log, judge, subagents.roles)
     servers, unusable = build_servers(base, environments.local, str(workspace))
     builder = ExtensionBuilder(base, host, recorder, environments.local, context, servers)
@@ -238,7 +246,7 @@ def _assemble(
     if unfinished.is_empty:
         context.ablation.require_known(extensions.tools.names(), recorder.state.allowed_tools)
     faults = subagents.fault_events(extensions.tools.names(), models.resolve)
-    for event in [*loaded.events, *failed, *refused, *faults, *unusable]:
+    for event in [*loaded.events, *failed, *refused, *faults, *unusable, *lost]:
         recorder.append(event)
     parts = EngineParts(
         recorder=recorder,
@@ -247,7 +255,7 @@ def _assemble(
         extensions=CurrentExtensions(extensions),
         policy=judge,
         client_for=clients.get,
-        resolve_model=models.resolve,
+        resolve_model=models.resolve_again,
         tokens=Tokens(vocabulary, recorder.calibration),
         repomap=maps,
         knowledge=context.knowledge,
@@ -266,11 +274,17 @@ def _assemble(
         compaction_limits=_compaction_limits(base, context.ablation),
         load_changed=builder.load_changed,
         tool_servers=servers,
+        find_changes_by_others=partial(find_changes_by_others, base.store, log.folder.name),
     )
     release = partial(_release, environments, clients, maps, servers, recorder)
     engine, warm = Engine(parts, on_trouble or _write_stderr), partial(models.preload, settings.model)
     session = LocalSession(log, recorder, engine, base.ids, run.run_id, release, warm)
     return _UnservedSession(session, servers, parts.extensions, recorder, builder.load_changed)
+
+
+def _build_maps(base: StartupContext, loaded: LoadedPlugins, workspace: Path) -> SessionMaps:
+    languages = [offered.language for offered in loaded.languages]
+    return SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)
 
 
 def _missing_services(base: StartupContext) -> frozenset[Service]:
@@ -298,14 +312,15 @@ def _compaction_limits(base: StartupContext, ablation: Ablation) -> CompactionSe
 def _record_start(
     base: StartupContext,
     models: ModelFactory,
+    loaded: LoadedPlugins,
     recorder: Recorder,
     log: SessionLog,
     past: UnfinishedHistory,
     workspace: Path,
     settings: SessionSettings,
     earlier: SessionContextLoaded | None,
-) -> RunStarted:
-    run = _run_started(base, settings)
+) -> tuple[RunStarted, Sequence[ErrorRaised]]:
+    run, lost = _run_started(base, settings), lost_call_warnings(recorder.state, loaded)
     if past.is_empty:
         record_new_session(
             recorder,
@@ -319,7 +334,7 @@ def _record_start(
         )
     else:
         _resume(base, models, recorder, log, past, run, workspace, settings)
-    return run
+    return run, lost
 
 
 def _resume(

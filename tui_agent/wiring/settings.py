@@ -1,7 +1,6 @@
 """Composition of a session's settings: initial settings for a new session, changed settings for a resumed session."""
 
 from tui_agent.config.settings.settings import Config
-from tui_agent.config.user_choices import NEVER_REMEMBERED
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.settings import record_setting
@@ -17,7 +16,7 @@ CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
 def build_settings(base: StartupContext, models: ModelFactory) -> SessionSettings:
     """Return the settings of a new session.
 
-    Raises `ConfigError` for an unusable model, unless the user can choose another model in the client.
+    Raises `ConfigError` for an unusable model, unless the user can choose another one in the client.
     """
     config = base.config
     model = models.no_model()
@@ -25,7 +24,8 @@ def build_settings(base: StartupContext, models: ModelFactory) -> SessionSetting
         # The configured model is for other agents. Without -m, an agent that is a program uses its own model.
         name = base.options.model or ""
         shown = name or "its own model"
-        model = ModelInfo(profile=name, provider=config.agent, model=shown, effort=config.reasoning_effort)
+        effort = config.reasoning_effort
+        model = ModelInfo(profile=name, provider=config.agent, model=shown, effort=effort, efforts=())
     elif config.model or config.base_url:
         model = _resolve(base, models, config.model, config.base_url, config.reasoning_effort)
     return SessionSettings(
@@ -39,10 +39,8 @@ def build_settings(base: StartupContext, models: ModelFactory) -> SessionSetting
 
 
 def lacks_model(config: Config) -> bool:
-    """Return True if no model is configured but the agent needs a model.
-
-    An agent that is a program has its own model.
-    """
+    """Return True if no model is configured but the agent needs one. An agent that is an external program brings its
+    own model."""
     return not (config.model or config.base_url or config.agent in PROGRAMS)
 
 
@@ -61,7 +59,7 @@ def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Rec
     """Apply the model and the context mode that the fork was created with.
 
     A model on the command line takes precedence. Raises `ConfigError` for an unusable model, unless the user can choose
-    another model in the client.
+    another one in the client.
     """
     change, known = recorder.state.fork_changes, recorder.state.settings
     if change is None or known is None:
@@ -80,7 +78,7 @@ def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Rec
 def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSettings) -> None:
     """Apply the options of this start to the settings of a resumed session.
 
-    The policy `bypass` ends with the run that the user chose it for.
+    The policy `bypass` of an earlier run does not stay in effect.
     """
     known = recorder.state.settings
     if known is None:
@@ -93,7 +91,7 @@ def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSet
         ("context_mode", options.context_mode),
     ]
     changed = {key for key, value in requested if value is not None}
-    if known.policy == NEVER_REMEMBERED:
+    if known.policy == "bypass":
         changed.add("policy")
     if known.model.provider == NO_MODEL:
         changed.add("model")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from textual.worker import Worker
 
 from tests.stubs.branched import AFTER, BEFORE, FORK, SESSION, Branched
 from tests.stubs.fake_session import FakeSession
-from tests.tui.app.driving import NOWHERE, Driven, open_app
+from tests.tui.app.driving import NOWHERE, PATIENCE, Driven, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -23,14 +24,17 @@ class Told:
         self.branched = branched
         self.asked: list[tuple[str, ...]] = []
         self.refuses = ""
+        self.texts: list[str] = []
+        """The new message or result of each fork, from standard input."""
         self.note = ""
         """What the fork says about its files."""
         self.may_fork = asyncio.Event()
         """Unset while a fork takes its time."""
         self.may_fork.set()
 
-    async def __call__(self, *words: str) -> tuple[int, str]:
+    async def __call__(self, *words: str, stdin: str = "") -> tuple[int, str]:
         self.asked.append(words)
+        self.texts += [stdin] if words[:2] == ("sessions", "fork") else []
         if words[:2] == ("sessions", "fork"):
             await self.may_fork.wait()
         match words:
@@ -77,15 +81,12 @@ class Walked(Driven):
 
     async def quiet(self) -> None:
         """Nothing but the session itself is under way, and who asks waits for an answer."""
-        still = 0
-        for _ in range(1000):
-            await self.pilot.pause()
+        still, end = 0, time.monotonic() + PATIENCE
+        while still < 3:
+            await self.pilot.pause(0.01 if still == 0 else None)
             busy = [one for one in self.app.workers if not one.is_finished and not self._rests(one)]
+            assert time.monotonic() < end, [(one.name, one.group) for one in busy]
             still = 0 if busy else still + 1
-            if still == 3:
-                break
-        else:
-            raise AssertionError([(one.name, one.group) for one in busy])
         await self.pilot.pause()
 
     def _rests(self, worker: Worker[Any]) -> bool:

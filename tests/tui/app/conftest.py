@@ -1,10 +1,22 @@
-"""Of a test's sizes of the terminal, `make test` plays the first and `make test-all` all."""
+"""Time for keys and notices, and of a test's sizes of the terminal the first for `make test`, all for `make test-all`."""
 
 from pathlib import Path
 
 import pytest
 
+from tests.tui.app.driving import PATIENCE
+from tui_agent.tui import app, main_screen
+from tui_agent.tui.controller import interruption
+
 FOLDER = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def _time_for_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let two presses count as a double press, and notices stay, even if the machine is slow."""
+    monkeypatch.setattr(app, "TWICE_S", PATIENCE)
+    monkeypatch.setattr(interruption, "TWICE_S", PATIENCE)
+    monkeypatch.setattr(main_screen, "NOTICE_S", PATIENCE)
 
 
 @pytest.hookimpl(tryfirst=True)

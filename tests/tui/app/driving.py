@@ -49,12 +49,14 @@ class Driven:
         """Whether something on the screen is meant to fail."""
 
     async def settle(self) -> None:
-        """Everything that was fed is on the screen."""
+        """Wait until everything that was fed, also in answer to what the app submits, is on the screen."""
         controller = self.app.controller
         assert controller is not None and controller.pump is not None
-        await controller.pump.wait_until_shown(len(self.session.records) - 1)
-        await self.pilot.pause()
-        await self.pilot.pause()  # what the first one mounted is laid out in the second
+        last = -2
+        while last < len(self.session.records) - 1:
+            last = len(self.session.records) - 1
+            await controller.pump.wait_until_shown(last)
+            await self.pilot.pause()
 
     async def press(self, *keys: str) -> None:
         """Keys, one after the other."""

@@ -35,7 +35,7 @@ class FakeCommandLine:
         self.asked: list[tuple[str, ...]] = []
         self._said, self._status = said, status
 
-    async def __call__(self, *words: str) -> tuple[int, str]:
+    async def __call__(self, *words: str, stdin: str = "") -> tuple[int, str]:
         self.asked.append(words)
         return self._status, self._said
 

@@ -69,12 +69,30 @@ PREVIEW: Mapping[str, object] = {
     "tests": {"passed": 32, "failed": 0},
     "branches": [
         {
-            "kind": "fork",
-            "at_seq": 88,
+            "kind": "branch",
+            "name": "main",
+            "started": NOW,
+            "outcome": "done, 30 tests pass",
+            "state": "done",
+            "current": False,
+        },
+        {
+            "kind": "branch",
+            "name": "branch at 50",
             "started": NOW,
             "outcome": "done",
+            "state": "done",
+            "current": True,
+        },
+        {
+            "kind": "fork",
+            "name": "fork at event 88",
+            "started": NOW,
+            "outcome": "done",
+            "state": "done",
+            "current": False,
             "tests": {"passed": 30, "failed": 2},
-        }
+        },
     ],
 }
 
@@ -92,7 +110,7 @@ class Programs:
         self.failing: dict[str, str] = {}
         self.warning: dict[str, str] = {}
 
-    async def __call__(self, *words: str) -> tuple[int, str]:
+    async def __call__(self, *words: str, stdin: str = "") -> tuple[int, str]:
         self.calls.append(words)
         verb = words[1] if len(words) > 1 else ""
         if gate := self.gates.get(words[-1]):

@@ -2,15 +2,17 @@
 
 import time
 
+import pytest
 from textual import events
 
-from tests.tui.app.driving import golden, open_app
+from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.test_approvals import ask, request
 from tui_agent.protocol.commands import DecidePermission, Steer
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import QuitQuestion
 from tui_agent.tui.terminal.keyboard import TypingBurst
+from tui_agent.tui.widgets.key_settings import apply_key_settings
 
 
 async def test_keys_are_ignored_at_first_and_while_a_word_is_still_typed() -> None:
@@ -56,10 +58,25 @@ async def test_what_someone_is_writing_when_an_approval_appears_goes_on_in_the_p
         driven.app.post_message(events.Paste(", always"))
         await driven.pilot.pause()
         assert driven.app.prompt.editor.text == "you and this, always" and driven.app.screen is modal
-        await driven.press("y")
+        await driven.press("down", "enter")
         decided = driven.session.submitted[-1]
         assert isinstance(decided, DecidePermission) and decided.reach == "once"
         assert driven.app.prompt.editor.text == "you and this, always"
+
+
+async def test_after_erasing_a_message_the_next_letters_are_a_new_message_and_no_answer() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request())
+        modal.end_grace_period()
+        await driven.type("maybe")
+        await driven.press(*["backspace"] * 5)
+        assert driven.app.prompt.editor.text == "" and "send message" not in driven.rows()[-1]
+        await driven.press("enter")
+        await driven.type("yes but")
+        assert driven.app.prompt.editor.text == "yes but"
+        assert driven.session.submitted == [] and driven.app.screen is modal
+        await driven.press("escape", "y", "y")
+        assert isinstance(driven.session.submitted[-1], DecidePermission)
 
 
 async def test_a_key_to_an_empty_prompt_that_may_be_an_answer_too_early_is_neither() -> None:
@@ -87,13 +104,105 @@ async def test_a_pause_between_two_words_of_a_message_is_no_time_to_answer() -> 
         await driven.settle()
         modal = driven.app.screen
         assert isinstance(modal, Approval)
-        opened_at = modal._opened_at
-        modal.post_message(key_at("y", opened_at + 0.5))
-        await driven.pilot.pause()
-        assert driven.session.submitted == [] and driven.app.prompt.editor.text == "please y"
-        modal.post_message(key_at("y", opened_at + 1.4))
-        await driven.pilot.pause()
-        assert [type(command) for command in driven.session.submitted] == [DecidePermission]
+        for pause_s in (0.5, 1.4, 60):
+            modal.post_message(key_at("y", modal._opened_at + pause_s))
+            await driven.pilot.pause()
+        assert driven.session.submitted == [] and driven.app.prompt.editor.text == "please yyy"
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
+async def test_enter_sends_the_message_that_is_in_the_prompt_and_answers_nothing(
+    size: tuple[int, int],
+) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await driven.type("please do not write that file yet")
+        modal = await ask(driven, request())
+        assert modal.chosen is None and "write that file yet" in driven.text()
+        assert ("Enter sends" if size[0] == 40 else "Enter send message") in driven.text()
+        await driven.press("enter")
+        assert [type(command) for command in driven.session.submitted] == [Steer]
+        assert driven.app.screen is modal and driven.app.prompt.editor.text == ""
+        modal.end_grace_period()
+        await driven.until(lambda: "file yet" not in driven.text())
+        assert modal.chosen is None
+        assert size[0] == 40 or driven.rows()[-1].lstrip().startswith("Up/Down answers")
+        await driven.press("enter")
+        assert len(driven.session.submitted) == 1 and driven.app.screen is modal
+        await driven.press("down", "enter")
+        assert isinstance(driven.session.submitted[-1], DecidePermission)
+
+
+async def test_a_text_that_arrives_at_once_in_an_open_approval_is_sent_by_enter() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request())
+        driven.app.post_message(TypingBurst())
+        for key in "wait":
+            driven.app.post_message(events.Key(key, key))
+        await driven.until(lambda: driven.app.prompt.editor.text == "wait")
+        modal.end_grace_period()
+        await driven.press("enter")
+        assert [type(command) for command in driven.session.submitted] == [Steer]
+        assert driven.app.screen is modal
+
+
+async def test_esc_leaves_the_message_first_and_keeps_its_text_when_it_refuses() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("wait")
+        modal = await ask(driven, request())
+        await driven.press("escape")
+        assert driven.app.screen is modal and driven.session.submitted == [] and modal.chosen is None
+        await driven.press("enter")
+        assert [type(command) for command in driven.session.submitted] == [Steer]
+        driven.app.editor.post_message(events.Paste("again"))
+        await driven.until(lambda: modal.is_writing)
+        await driven.press("escape", "escape")
+        decided = driven.session.submitted[-1]
+        assert isinstance(decided, DecidePermission) and decided.decision == "deny"
+        assert driven.app.editor.text == "again"
+
+
+async def test_beside_an_unsent_message_y_selects_its_answer_and_gives_it_when_it_is_pressed_again() -> None:
+    for again in ("y", "enter"):
+        async with open_app(golden("night_shift")) as driven:
+            await driven.type("wait")
+            modal = await ask(driven, request())
+            await driven.press("escape", "y")
+            assert modal.chosen == "y" and driven.session.submitted == [] and driven.app.screen is modal
+            assert "Y again or Enter allows it" in driven.text()
+            await driven.press(again)
+            [answer] = driven.session.submitted
+            assert isinstance(answer, DecidePermission) and answer.reach == "once"
+            assert driven.app.editor.text == "wait"
+
+
+async def test_the_next_approval_does_not_answer_a_message_either() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        first = await ask(driven, request(1), request(2))
+        driven.app.editor.post_message(events.Paste("not these files"))
+        await driven.until(lambda: first.is_writing)
+        await driven.press("down", "enter")
+        second = driven.app.screen
+        assert isinstance(second, Approval) and second.request_id == "req_2"
+        second.end_grace_period()
+        await driven.press("enter")
+        assert [type(command) for command in driven.session.submitted] == [DecidePermission, Steer]
+        assert driven.app.screen is second
+
+
+async def test_the_users_own_keys_send_the_message_and_choose_an_answer() -> None:
+    own = {"send": "ctrl+s", "steer": "ctrl+s", "newline": "enter", "approval_choose": "f8, f9"}
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.use_keys(apply_key_settings(own).actions)
+        await driven.type("wait")
+        modal = await ask(driven, request())
+        await driven.until(lambda: "Ctrl+S send message" in driven.rows()[-1])
+        await driven.press("enter")
+        assert driven.app.editor.text == "wait\n" and driven.session.submitted == []
+        await driven.press("ctrl+s")
+        assert [type(command) for command in driven.session.submitted] == [Steer]
+        modal.end_grace_period()
+        await driven.press("f9", "enter")
+        assert isinstance(driven.session.submitted[-1], DecidePermission)
 
 
 async def test_keys_of_one_read_never_answer_however_long_the_approval_is_open() -> None:
@@ -105,8 +214,37 @@ async def test_keys_of_one_read_never_answer_however_long_the_approval_is_open()
         await driven.until(lambda: driven.app.prompt.editor.text == "yes")
         assert driven.session.submitted == [] and driven.app.screen is modal
         modal.post_message(key_at("y", modal._opened_at + 0.9))
-        await driven.pilot.pause()
-        assert [type(command) for command in driven.session.submitted] == [DecidePermission]
+        await driven.until(lambda: driven.app.prompt.editor.text == "yesy")
+        assert driven.session.submitted == [] and driven.app.screen is modal
+
+
+async def test_no_takes_the_message_in_the_prompt_along_as_its_reason() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.put_text("use the\nlibrary")
+        modal = await ask(driven, request())
+        await driven.press("escape", "n")
+        await driven.until(lambda: modal.reason.text == "use the library")
+        assert driven.app.prompt.editor.text == "use the\nlibrary", "the message stays until it is sent"
+        await driven.press("escape")
+        assert modal.reason.text == "" and driven.app.prompt.editor.text == "use the\nlibrary"
+        await driven.press("n")
+        await driven.type(" instead")
+        await driven.press("enter")
+        (decision,) = driven.session.submitted
+        assert isinstance(decision, DecidePermission)
+        assert (decision.decision, decision.message) == ("deny", "use the library instead")
+        assert driven.app.prompt.editor.text == ""
+
+
+@pytest.mark.parametrize("text", ["/status", "!ls", "look at [pasted 40 lines]"])
+async def test_no_takes_no_command_and_no_long_paste_along(text: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.chips.texts["[pasted 40 lines]"] = "a\n" * 40
+        driven.app.prompt.editor.put_text(text)
+        modal = await ask(driven, request())
+        await driven.press("escape", "n")
+        await driven.until(lambda: modal.typing)
+        assert modal.reason.text == "" and driven.app.prompt.editor.text == text
 
 
 async def test_keys_of_one_read_go_to_the_reason_while_it_is_typed() -> None:
@@ -122,7 +260,7 @@ async def test_keys_of_one_read_go_to_the_reason_while_it_is_typed() -> None:
 
 async def test_keys_of_one_read_neither_answer_nor_send_under_a_question_that_the_user_opened() -> None:
     async with open_app(golden("night_shift")) as driven:
-        question = QuitQuestion(lambda: driven.app.looks, "A background job is running.")
+        question = QuitQuestion("A background job is running.")
         driven.app.push_screen(question)
         await driven.pilot.pause()
         question.end_grace_period()
@@ -132,3 +270,61 @@ async def test_keys_of_one_read_neither_answer_nor_send_under_a_question_that_th
         await driven.settle()
         assert driven.app.screen is question
         assert (driven.app.prompt.editor.text, driven.session.submitted) == ("", [])
+
+
+async def type_slowly(driven: Driven, text: str, gap_s: float) -> None:
+    """Type into the open approval, with this time between two keys."""
+    modal = driven.app.screen
+    assert isinstance(modal, Approval)
+    for number, char in enumerate(text):
+        event = events.Key("space" if char == " " else char, char)
+        event.time = 1000 + number * gap_s
+        modal.post_message(event)
+        await driven.pilot.pause()
+
+
+@pytest.mark.parametrize("gap_s", [0.1, 0.7, 1.5])
+@pytest.mark.parametrize(
+    "text", ["actually no", "should we do it", "assign it later", "say why", "please wait", "does it work"]
+)
+async def test_a_message_typed_into_an_open_approval_allows_nothing(text: str, gap_s: float) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request())
+        modal.answer_delay_s = 0.5
+        await type_slowly(driven, text, gap_s)
+        assert driven.session.submitted == [] and driven.app.screen is modal
+        assert modal.is_writing
+        assert driven.app.editor.text == text
+        await driven.press("enter")
+        [steer] = driven.session.submitted
+        assert isinstance(steer, Steer) and steer.text == text
+
+
+async def test_y_waits_for_further_letters_and_enter_does_not_wait() -> None:
+    for following, kind in (("e", None), ("enter", DecidePermission)):
+        async with open_app(golden("night_shift")) as driven:
+            modal = await ask(driven, request())
+            modal.answer_delay_s = 3600
+            await driven.press("y")
+            assert driven.session.submitted == [] and modal.chosen == "y"
+            await driven.press(following)
+            assert [type(command) for command in driven.session.submitted] == ([kind] if kind else [])
+            assert driven.app.editor.text == ("ye" if kind is None else "")
+
+
+async def test_y_alone_allows_once_a_moment_later() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request())
+        modal.answer_delay_s = 0.01
+        await driven.press("y")
+        await driven.until(lambda: driven.session.submitted)
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.reach == "once"
+
+
+async def test_a_key_that_is_held_down_allows_nothing() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request())
+        modal.answer_delay_s = 0.5
+        await type_slowly(driven, "aaaa", 0.03)
+        assert driven.session.submitted == [] and driven.app.editor.text == "aaaa"

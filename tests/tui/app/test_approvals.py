@@ -84,17 +84,29 @@ async def test_an_approval_stays_open_and_whole_while_the_terminal_is_resized(ke
 
 
 @pytest.mark.parametrize(
-    ("key", "decision", "reach"),
-    [("y", "allow", "once"), ("s", "allow", "session"), ("a", "allow", "always")],
+    ("keys", "decision", "reach"),
+    [
+        ("y", "allow", "once"),
+        ("ss", "allow", "session"),
+        (("s", "enter"), "allow", "session"),
+        ("aa", "allow", "always"),
+    ],
 )
-async def test_a_letter_answers_with_its_reach(key: str, decision: str, reach: str) -> None:
+async def test_a_letter_answers_with_its_reach(keys: Sequence[str], decision: str, reach: str) -> None:
     async with open_app(golden("night_shift")) as driven:
         await ask(driven, request())
         assert "Change a file?" in driven.text() and "src/entry.py" in driven.text()
-        await driven.press(key)
+        await driven.press(*keys)
         [answer] = driven.session.submitted
         assert isinstance(answer, DecidePermission)
         assert (answer.request_id, answer.decision, answer.reach) == ("req_1", decision, reach)
+
+
+async def test_a_letter_that_allows_more_than_this_call_only_selects_its_answer() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        await driven.press("s", "a")
+        assert driven.session.submitted == [] and "A again or Enter allows it" in driven.text()
 
 
 async def test_a_warning_is_not_repeated_as_the_reason_for_asking() -> None:
@@ -291,6 +303,15 @@ async def test_an_answer_that_is_not_offered_says_why_and_does_nothing() -> None
         assert "not available for commands that download code" in driven.text()
         await driven.press("a", "enter")
         assert driven.session.submitted == []
+
+
+@pytest.mark.parametrize("choices", [(), [PermissionChoice(reach="session", rule="", offered=False)]])
+async def test_an_answer_without_a_rule_or_a_reason_says_that_no_rule_is_offered(
+    choices: Sequence[PermissionChoice],
+) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request(choices=choices))
+        assert "Yes, this session     not available: no rule is offered" in driven.text()
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

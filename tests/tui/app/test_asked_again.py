@@ -36,7 +36,7 @@ async def answered(driven: Driven) -> None:
     question = driven.app.screen
     assert isinstance(question, Approval)
     await driven.until(lambda: not question.in_grace_period)
-    await driven.press("y")
+    await driven.press("y", "enter")
 
 
 async def test_the_app_lets_the_turn_go_on_and_the_answer_goes_to_the_new_question(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ async def test_the_app_lets_the_turn_go_on_and_the_answer_goes_to_the_new_questi
         await driven.until(lambda: isinstance(driven.app.screen, Approval))
         assert [type(one) for one in session.submitted] == [ContinueTurn]
         await driven.settle()
-        assert "It has not run" in driven.text()
+        assert "The last run did not end properly." in driven.text()
         await driven.until(lambda: "this once" in driven.text())
         await answered(driven)
         answer = session.submitted[-1]

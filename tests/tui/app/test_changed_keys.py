@@ -13,7 +13,6 @@ from tests.tui.app.test_approvals import ask, request
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued, UserUnqueued
-from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.screens.jobs import JobsScreen
@@ -64,7 +63,7 @@ CASES = {
     "quit": Case('quit = "f9"', (), object, "ctrl+q", "f9", lambda driven: driven.app.has_quit),
     "sheet": Case('view_close = "f9"', ("f4",), Viewer, "escape", "f9", depth, "F9 close"),
     "sheet, its own key": Case('context = "f9"', ("f9",), Viewer, "f4", "f9", depth),
-    "viewer": Case('view_scroll = ["f9", "f10"]', ("f4",), Viewer, "down", "f10", lambda d: screen(d, "_body.scroll_offset.y"), "F9/F10 scroll"),
+    "viewer": Case('view_scroll = ["f9", "f10"]', ("f4",), Viewer, "down", "f10", lambda d: screen(d, "scrolled.scroll_offset.y"), "F9/F10 scroll"),
     "list": Case('list_choose = ["f9", "f10"]', ("ctrl+p",), Picker, "down", "f10", lambda d: screen(d, "chosen"), "F9/F10 choose"),
     "trace": Case('span = ["i", "m"]', ("f3",), TraceScreen, "up", "i", lambda d: screen(d, "spans.index"), "I/M span"),
     "trace, a choice": Case('filter = ["a", "b", "d", "f", "g", "h"]', ("f3",), TraceScreen, "4", "f", lambda d: screen(d, "spans.filter"), "A/B/D/F/G/H filter"),
@@ -137,11 +136,14 @@ async def test_the_menu_is_used_with_other_keys(tmp_path: Path) -> None:
 
 async def test_an_approval_is_answered_with_other_keys(tmp_path: Path) -> None:
     async with open_with_keys(tmp_path, 'yes = "u"\nno = "k"\napproval_choose = ["up", "down"]') as driven:
-        await ask(driven, request())
+        modal = await ask(driven, request())
         assert "U  Yes, this once" in driven.text() and "K  No, and say why" in driven.text()
         await driven.press("y", "n")
-        assert isinstance(driven.app.screen, Approval) and not driven.app.screen.typing
-        await driven.press("u")
+        assert driven.app.screen is modal and not modal.typing
+        assert driven.app.editor.text == "yn", "letters that are no keys begin a message"
+        await driven.press("backspace", "backspace")
+        modal.end_grace_period()
+        await driven.press("escape", "u")
         [decided] = driven.session.submitted
         assert isinstance(decided, DecidePermission) and decided.decision == "allow"
 

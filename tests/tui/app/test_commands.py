@@ -7,7 +7,7 @@ from tests.stubs.story import called, delta, finished, responded, started, tool_
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.sessions_story import Programs, told
 from tests.tui.app.test_start import empty_session
-from tui_agent.errors import SessionLocked, StoreError
+from tui_agent.errors import PluginError, SessionLocked, StoreError
 from tui_agent.protocol.base import BlobText, RequestId
 from tui_agent.protocol.commands import (
     CommandBase,
@@ -31,6 +31,7 @@ from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued
 from tui_agent.protocol.settings import AgentState, Budgets
 from tui_agent.tui.modals.diff import DiffSheet
+from tui_agent.tui.modals.picker import Picker
 
 WITH_ARGUMENTS: list[tuple[str, CommandBase]] = [
     ("/model scripted", SetModel(model="scripted")),
@@ -44,7 +45,7 @@ WITH_ARGUMENTS: list[tuple[str, CommandBase]] = [
     ("/accept-edits", SetPolicy(policy="accept-edits")),
     ("/rename night shift", Rename(title="night shift")),
     ("/run git status", RunUserShell(command="git status")),
-    ("/read src/a b.py", RunUserShell(command="cat -n -- 'src/a b.py'")),
+    ("/read src/a b.py", RunUserShell(command="cat -n -- 'src/a b.py'", typed="/read src/a b.py")),
     ("/cost 2.50", SetBudgets(budgets=Budgets(max_cost_usd=2.5))),
     (
         "/base-url http://localhost:1/v1",
@@ -80,12 +81,43 @@ async def test_a_cost_limit_is_promised_only_where_the_price_is_known() -> None:
         assert len(driven.session.submitted) == 2 and not driven.app.notice.display
 
 
+async def test_only_efforts_that_can_be_sent_are_offered() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        settings = driven.app.controller and driven.app.controller.state.settings
+        assert settings
+
+        async def use_model(**fields: object) -> None:
+            model = settings.model.model_copy(update=fields).model_dump(mode="json")
+            driven.session.feed(SettingsChanged(key="model", previous=None, value=model))
+            await driven.settle()
+
+        await use_model(effort=None, efforts=("none", "low"))
+        await driven.type("/effort ")
+        await driven.until(lambda: driven.app.prompt.menu.display)
+        assert [each.insert for each in driven.app.prompt.menu.candidates] == ["none", "low"]
+        await driven.press("escape", "enter")
+        assert isinstance(driven.app.screen, Picker)
+        assert [item.value for item in driven.app.screen.items] == ["none", "low"]
+        await driven.press("escape")
+        await use_model(model="m", provider="openai-chat", effort=None, efforts=())
+        for line in ("/effort", "/effort low", "/model reasoning"):
+            driven.app.hide_notice()
+            driven.app.prompt.editor.put_text(line)
+            await driven.press("escape", "enter")
+            assert driven.app.notice.text == "No reasoning effort can be sent to m (provider openai-chat)."
+        assert driven.session.submitted == [] and len(driven.app.screen_stack) == 1
+
+
 async def test_after_a_turn_under_plan_the_status_says_how_to_go_on() -> None:
     hint = '(to make changes: press Shift+Tab, type "go on")'
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         assert hint not in driven.text()
-        driven.session.feed(SettingsChanged(key="policy", previous="ask", value="plan"))
         driven.session.feed(TurnStarted(turn=3), TurnFinished(turn=3, reason="finished"))
+        driven.session.feed(SettingsChanged(key="policy", previous="ask", value="plan"))
+        await driven.settle()
+        assert hint not in driven.text(), "nothing was planned yet"
+        assert "ready  (plan only reads: Shift+Tab leaves it)" in driven.text()
+        driven.session.feed(TurnStarted(turn=4), TurnFinished(turn=4, reason="finished"))
         await driven.settle()
         assert hint in driven.text()
         driven.session.feed(SettingsChanged(key="policy", previous="plan", value="ask"))
@@ -245,6 +277,15 @@ async def test_the_end_of_the_engine_names_the_running_tool_and_its_plugin() -> 
         assert "/plugins disable mine" in words
 
 
+async def test_the_end_of_the_engine_gives_the_engines_own_reason() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.failure = PluginError("The function spin of the plugin mine blocked the session.")
+        driven.session.end()
+        await driven.until(lambda: "The engine stopped" in driven.text())
+        words = " ".join(driven.text().split())
+        assert "The engine stopped. The function spin of the plugin mine" in words
+
+
 async def test_a_session_that_could_not_be_opened_again_is_opened_by_the_next_message() -> None:
     full = StoreError("run.started could not be stored: no space is left.", hint="Free some space.")
     sessions = [FakeSession(failure=full), FakeSession(golden("night_shift"))]
@@ -275,9 +316,8 @@ async def test_diff_compares_the_content_before_and_after() -> None:
                 session.blobs[one.after] = b"same\nnew %d\n" % number
         await driven.type("/diff entry")
         await driven.press("enter")
-        await driven.pilot.pause(0.1)
-        text = driven.text()
-        assert "src/timesheet/entry.py" in text and "- old 0" in text.replace("2 -", "-") and "new 0" in text
+        await driven.until(lambda: "- old 0" in driven.text().replace("2 -", "-"))
+        assert "src/timesheet/entry.py" in driven.text() and "new 0" in driven.text()
         assert isinstance(driven.app.screen, DiffSheet) and "test_report" not in driven.app.screen.plain
 
 

@@ -280,7 +280,7 @@ async def test_what_is_in_the_context_can_be_pinned_before_it_goes() -> None:
 async def test_a_key_draws_two_rows_of_a_long_list_and_not_all() -> None:
     async with open_app(golden("night_shift")) as driven:
         items = [Item(str(at), f"file {at}") for at in range(500)]
-        picker = Picker(lambda: driven.app.looks, "Files", items)
+        picker = Picker("Files", items)
         driven.app.push_screen(picker)
         await driven.until(lambda: "file 3" in driven.text())
         drawn: list[int] = []
@@ -301,7 +301,7 @@ async def test_a_key_draws_two_rows_of_a_long_list_and_not_all() -> None:
 
 async def test_an_empty_list_says_why_in_whole_words_on_a_narrow_screen() -> None:
     async with open_app(golden("night_shift"), size=(60, 20)) as driven:
-        driven.app.push_screen(Picker(lambda: driven.app.looks, "Nothing", [], empty=EMPTY))
+        driven.app.push_screen(Picker("Nothing", [], empty=EMPTY))
         await driven.until(lambda: "Nothing yet" in driven.text())
         rows = driven.rows()
         at = next(at for at, row in enumerate(rows) if "Nothing yet: all messages are in" in row)

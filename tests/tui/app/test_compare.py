@@ -30,7 +30,7 @@ async def test_both_sides_stand_in_columns_with_their_figures(two: Comparison) -
         assert shown.row("What if").strip().startswith('both start at event 8, after "Cause: Entry.duration')
         outcome = next(row for row in rows if "Outcome" in row)
         assert outcome[22:].startswith("✓ done, 32 tests pass")
-        assert outcome[right:] == "✗ 2 tests fail, agent says done"
+        assert outcome[right:] == "✗ 2 tests fail, turn finished"
         assert shown.row("Time").split() == [
             "24",
             "s",
@@ -203,7 +203,7 @@ async def test_below_70_columns_tab_shows_the_other_branch(two: Comparison) -> N
         assert "1 of 2" in shown.text()
         await shown.press("tab")
         assert "2 of 2" in shown.text()
-        assert shown.row("Outcome").strip() == "✗ 2 tests fail, agent says done"
+        assert shown.row("Outcome").strip() == "✗ 2 tests fail, turn finished"
         assert "return abs(self.end - self.start)" in shown.text()
 
 
@@ -269,7 +269,7 @@ async def test_strangers_are_two_sessions_that_share_nothing(two: Comparison) ->
 
 async def test_the_same_ends_are_said(two: Comparison) -> None:
     async with open_comparison(replace(two, differences=())) as shown:
-        assert "No files differ at the end." in shown.text()
+        assert "Both sessions end with the same files." in shown.text()
         await shown.press("down")
 
 

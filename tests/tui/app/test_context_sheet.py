@@ -1,6 +1,9 @@
 """/context: each section with what it takes, what it may take, and whether it went out whole; its keys; its level."""
 
+from pathlib import Path
+
 import pytest
+from textual.events import Paste
 from textual.strip import Strip
 
 from tests.stubs.fake_session import FakeSession
@@ -10,7 +13,7 @@ from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import Compact
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextPacked, Section
-from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserShellFinished
 from tui_agent.protocol.parts import Usage
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.commands.context import ContextSheet
@@ -162,6 +165,32 @@ async def test_the_sections_add_up_as_they_are_written() -> None:
         assert round(sum(figures), 1) == float(row_of(rows, "total").split()[1][:-1]) == 5.8
 
 
+async def test_the_next_turn_counts_commands_pastes_and_mentions_that_no_request_has_had(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "notes.md").write_text(("n" * 39 + "\n") * 200)
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(packed(section("system", 600)), requested("req_now"))
+        usage = Usage(input_tokens=1_000, output_tokens=20_000)
+        driven.session.feed(responded("req_now", "Done").model_copy(update={"usage": usage}), after=1.0)
+        driven.app.prompt.set_root(tmp_path)
+        ran = UserShellFinished(command="make", output="o" * 16_000, exit_code=0, duration_ms=1.0)
+        driven.session.feed(ran, ran.model_copy(update={"hidden": True}))
+        await driven.settle()
+        assert "next turn 25k tokens" in driven.text()
+        driven.app.prompt.set_root(tmp_path)
+        driven.app.prompt.editor.post_message(Paste("a long paste\n" * 1_000))
+        await driven.settle()
+        await driven.type(" sum up")
+        await driven.until(lambda: "next turn 28k tokens" in driven.text())
+        await driven.type(" @notes.md ")
+        await driven.until(lambda: "next turn 31k tokens" in driven.text())
+        driven.app.prompt.editor.load_text("")
+        await driven.until(lambda: "next turn 25k tokens" in driven.text())
+        driven.session.feed(requested("req_next"))
+        await driven.until(lambda: "next turn 21k tokens" in driven.text())
+
+
 async def test_every_figure_counts_the_newest_answer() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(packed(section("system", 600)), requested("req_now"))
@@ -228,3 +257,12 @@ async def test_an_answer_that_streams_does_not_draw_the_sheet_again() -> None:
         driven.session.feed(responded("req_now", "words", tokens=90_000))
         await driven.settle()
         assert drawn and "90.0k of" in driven.text()
+
+
+async def test_the_next_turn_counts_the_message_in_the_prompt_with_its_mentions() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("look into it")
+        driven.app.prompt.editor.attached_chars = 20_000
+        assert driven.app.prompt.editor.message_size == 20_012
+        await driven.press("f4")
+        await driven.until(lambda: "about 48k tokens in" in driven.text())

@@ -51,7 +51,7 @@ async def test_the_agent_is_steered_once_in_the_second_iteration() -> None:
         await record_until(driven, ITERATIONS[1] + 1)
         [command] = driven.session.submitted
         assert isinstance(command, Steer) and command.text == STEER
-        assert "The demo steered the agent. You can too" in driven.text()
+        assert "The demo sent the agent a message" in driven.text()
         await record_until(driven, len(RECORDS))
         assert len(driven.session.submitted) == 1
 

@@ -2,11 +2,16 @@
 
 import hashlib
 import re
+from pathlib import Path
 
+import anyio
 import pytest
+from textual import events
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import Command, RevertHunk
 from tui_agent.protocol.events.files import (
@@ -16,12 +21,17 @@ from tui_agent.protocol.events.files import (
     FileChanged,
     FolderChange,
 )
-from tui_agent.protocol.events.session import CommandRejected, RevertedHunk, SessionHeadMoved
+from tui_agent.protocol.events.session import (
+    CommandRejected,
+    RevertedHunk,
+    SessionHeadMoved,
+    WorkspaceMoved,
+)
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.diff import FILES_AT_ONCE, DiffSheet
 from tui_agent.tui.transcript.messages import EntryAction
-from tui_agent.tui.widgets.sheet import GRACE_PERIOD_S
+from tui_agent.tui.widgets.question_keys import GRACE_PERIOD_S
 
 OLD = "".join(f"line {number}\n" for number in range(1, 31))
 NEW = OLD.replace("line 3\n", "LINE 3\n").replace("line 20\n", "LINE 20\n")
@@ -70,13 +80,14 @@ async def show(driven: Driven, argument: str = "") -> DiffSheet:
 
 
 def chosen(sheet: DiffSheet) -> tuple[str, int]:
-    stop = sheet._stops[sheet._index]
+    stop = sheet._selection.stop
+    assert stop is not None
     return stop.file.path, stop.hunk
 
 
 def top_row(driven: Driven, sheet: DiffSheet) -> str:
     """The text of the first visible row below the title."""
-    strip = sheet._body.strips[sheet._body.scroll_offset.y]
+    strip = sheet.scrolled.strips[sheet.scrolled.scroll_offset.y]
     return "".join(segment.text for segment in strip).strip()
 
 
@@ -105,17 +116,17 @@ async def test_the_diff_of_a_turns_row_shows_the_changes_of_that_turn() -> None:
         await driven.pilot.pause()
         sheet = await read(driven)
         assert "Changes in turn 2" in driven.text()
-        assert [file.path for file in sheet._files] == ["a.txt", "c.txt"]
+        assert [file.path for file in sheet._view.files] == ["a.txt", "c.txt"]
         assert sheet.right == "2 files +1 −61"
         await driven.press("escape")
         controller.chat.widget.post_message(EntryAction(first.id, "diff"))
         await driven.pilot.pause()
         sheet = await read(driven)
-        assert [file.path for file in sheet._files] == ["a.txt", "b.txt"]
+        assert [file.path for file in sheet._view.files] == ["a.txt", "b.txt"]
         assert sheet.right == "2 files +62 −2"
         await driven.press("escape")
         sheet = await show(driven)
-        assert [file.path for file in sheet._files] == ["a.txt", "b.txt", "c.txt"]
+        assert [file.path for file in sheet._view.files] == ["a.txt", "b.txt", "c.txt"]
 
 
 async def test_strip_turn_row_and_sheet_count_a_file_that_was_changed_twice_alike() -> None:
@@ -156,11 +167,11 @@ async def test_what_the_user_changed_is_in_no_turns_diff_or_counts() -> None:
         await driven.settle()
         assert "1 file +1 −1   " in driven.text()
         sheet = await show(driven, "turn 1")
-        assert ([file.path for file in sheet._files], sheet.right) == (["a.txt"], "1 file +1 −1")
+        assert ([file.path for file in sheet._view.files], sheet.right) == (["a.txt"], "1 file +1 −1")
         assert "ours" in driven.text() and "+ mine" not in driven.text()
         await driven.press("escape")
         sheet = await show(driven)
-        assert [file.path for file in sheet._files] == ["a.txt"]
+        assert [file.path for file in sheet._view.files] == ["a.txt"]
 
 
 async def test_a_turn_that_does_not_exist_or_changed_nothing_says_so() -> None:
@@ -289,17 +300,103 @@ async def test_a_reverted_change_is_marked_in_the_diff_of_its_turn() -> None:
         await driven.settle()
         await driven.until(lambda: "Reverted: lines 17–23" in driven.text())
         assert "LINE 20" not in driven.text() and "LINE 3" in driven.text()
-        assert sheet.right == "1 file +1 −1" and "R revert it" not in driven.text()
+        assert sheet.right == "1 file +1 −1"
+        await driven.until(lambda: chosen(sheet) == ("a.txt", 0) and "R revert it" in driven.text())
+        await driven.press("right")
+        assert "R revert it" not in driven.text()
         await driven.press("r")
         assert driven.app.screen is sheet and "This change is reverted already." in driven.text()
-        await driven.press("left")
-        assert "R revert it" in driven.text()
         await driven.press("escape")
         again = change(session, "a.txt", OLD.encode(), NEW.encode())
         turn(driven, 2, again)
         await driven.settle()
         sheet = await show(driven, "turn 1")
         assert sheet.right == "1 file +2 −2", "the agent made the change again"
+
+
+def place_in_head(driven: Driven) -> str:
+    """The head's text about the chosen change, such as `a.txt file 1 of 3, change 1 of 2`."""
+    row = next(number for number, text in enumerate(driven.rows()) if "Changes  " in text)
+    return " ".join(driven.rows()[row + 1].strip(" ▌").split())
+
+
+async def revert_chosen(driven: Driven) -> str:
+    """Revert the chosen change; return the place that the question named."""
+    await driven.press("r")
+    question = driven.app.screen
+    assert isinstance(question, Confirm)
+    question.end_grace_period()
+    await driven.press("enter")
+    return str(question.paragraphs[0])
+
+
+async def test_after_a_revert_the_next_change_is_chosen_and_on_the_screen() -> None:
+    """First the last change of a file, then its only one; the other files are longer than the screen."""
+    async with open_app(session=FakeSession(golden("streaming")[:3]), size=(80, 24)) as driven:
+        session = driven.session
+        long = "".join(f"{number}\n" for number in range(60)).encode()
+        contents = OLD.encode(), OLD.replace("line 3\n", "LINE 3\n").encode(), NEW.encode()
+        turn(
+            driven,
+            1,
+            change(session, "a.txt", None, long),
+            change(session, "b.txt", contents[0], contents[2]),
+            change(session, "c.txt", None, long),
+        )
+        await driven.settle()
+        steps = iter(((contents[2], contents[1]), (contents[1], contents[0])))
+
+        def react(command: Command) -> None:
+            if isinstance(command, RevertHunk):
+                seq = len(session.records)
+                session.feed(
+                    change(session, "b.txt", *next(steps), "human"),
+                    SessionHeadMoved(to_seq=seq, from_seq=seq, reason="hunk", files=True, turn=1),
+                    CheckpointRestored(source="c" * 40, commit="c" * 40, paths=("b.txt",)),
+                )
+
+        session.react = react
+        sheet = await show(driven)
+        await driven.press("n", "right")
+        assert place_in_head(driven) == "b.txt file 2 of 3, change 2 of 2"
+        assert await revert_chosen(driven) == "b.txt, lines 17–23: +1 −1"
+        await driven.until(lambda: place_in_head(driven) == "b.txt file 2 of 3, change 1 of 1")
+        await driven.until(lambda: "LINE 3" in driven.text() and "Reverted the change." in driven.text())
+        assert await revert_chosen(driven) == "b.txt, lines 1–6: +1 −1"
+        await driven.until(lambda: place_in_head(driven) == "c.txt file 2 of 2, change 1 of 1")
+        await driven.until(lambda: top_row(driven, sheet).startswith("c.txt"))
+        await driven.press("r")
+        assert isinstance(driven.app.screen, Confirm)
+        assert driven.app.screen.paragraphs[0].startswith("c.txt, lines 1–60")
+
+
+async def test_keys_while_files_are_read_choose_a_file_that_is_then_on_the_screen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3]), size=(80, 24)) as driven:
+        session = driven.session
+        long = "".join(f"{number}\n" for number in range(60)).encode()
+        turn(driven, 1, *(change(session, f"{name}.txt", None, long) for name in "abcdef"))
+        await driven.settle()
+        controller, released = driven.app.controller, anyio.Event()
+        assert controller is not None
+        compare = controller.reader.compare
+
+        async def compare_late(file: ChangedFile) -> tuple[LineDiff | None, str]:
+            await released.wait()
+            return await compare(file)
+
+        monkeypatch.setattr(controller.reader, "compare", compare_late)
+        await driven.type("/diff")
+        await driven.press("enter", "n", "n", "n")
+        sheet = driven.app.screen
+        assert isinstance(sheet, DiffSheet) and place_in_head(driven).startswith("d.txt")
+        released.set()
+        await driven.until(lambda: place_in_head(driven) == "d.txt file 4 of 6, change 1 of 1")
+        await driven.until(lambda: top_row(driven, sheet).startswith("d.txt"))
+        await driven.press("r")
+        assert isinstance(driven.app.screen, Confirm)
+        assert driven.app.screen.paragraphs[0].startswith("d.txt, lines 1–60")
 
 
 async def test_the_chosen_file_and_change_are_named_while_scrolling() -> None:
@@ -341,7 +438,7 @@ async def test_nothing_is_reverted_during_a_turn_or_where_there_is_no_diff() -> 
         for note in ("Binary file.", "Too large to compare.", "Content not stored."):
             assert note in driven.text()
         await driven.press("r")
-        assert "A turn is running. You can revert when it has ended." in driven.text()
+        assert "A turn is running. You can revert when the turn has ended." in driven.text()
         session.feed(TurnFinished(turn=2, reason="finished", duration_ms=5.0))
         await driven.settle()
         await driven.press("n", "r")
@@ -411,3 +508,107 @@ async def test_a_generated_folder_is_one_row_with_the_same_count_in_chat_and_she
                     for row in driven.rows()
                 )
                 await driven.press("escape")
+
+
+async def test_a_file_that_you_changed_after_the_session_says_so(tmp_path: Path) -> None:
+    (tmp_path / "same.py").write_text("def func_2(): ...\n")
+    (tmp_path / "renamed.py").write_text("def func_two(): ...\n")
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        new = b"def func_2(): ...\n"
+        paths = "same.py", "renamed.py"
+        driven.session.feed(WorkspaceMoved(workspace=str(tmp_path), previous=""))
+        turn(driven, 1, *(change(driven.session, path, None, new) for path in paths))
+        await driven.settle()
+        await show(driven)
+        heads = [row.split() for row in driven.rows() if re.search(r"\.py +\+1", row)]
+        by_you = ["changed", "since", "by", "you"]
+        assert [("created" in head, head[-4:] == by_you) for head in heads] == [
+            (True, False), (True, True),
+        ]  # fmt: skip
+        await driven.press("escape")
+        driven.session.feed(TurnStarted(turn=2))
+        await driven.settle()
+        await show(driven)
+        assert "changed since" not in driven.text(), "a running command possibly changed it"
+
+
+async def test_the_strip_stops_counting_a_file_that_you_undid_while_the_terminal_had_no_focus(
+    tmp_path: Path,
+) -> None:
+    paths = "first.py", "second.py"
+    for path in paths:
+        (tmp_path / path).write_text(NEW)
+    async with open_app(session=FakeSession(golden("streaming")[:3]), size=(80, 24)) as driven:
+        driven.session.feed(WorkspaceMoved(workspace=str(tmp_path), previous=""))
+        turn(driven, 1, *(change(driven.session, path, OLD.encode(), NEW.encode()) for path in paths))
+        await driven.until(lambda: "2 files" in driven.text())
+        (tmp_path / "first.py").write_text(OLD)
+        driven.app.post_message(events.AppBlur())
+        driven.app.post_message(events.AppFocus())
+        await driven.until(lambda: "1 file +" in driven.text())
+        turn(driven, 2, change(driven.session, "first.py", OLD.encode(), NEW.encode()))
+        await driven.until(lambda: "2 files" in driven.text())
+
+
+async def test_strip_and_sheet_show_the_same_number_of_files(tmp_path: Path) -> None:
+    paths = [f"part{number}.py" for number in range(6)]
+    for path in paths:
+        (tmp_path / path).write_text(NEW)
+    async with open_app(session=FakeSession(golden("streaming")[:3]), size=(80, 24)) as driven:
+        session = driven.session
+        session.feed(WorkspaceMoved(workspace=str(tmp_path), previous=""))
+        changes = [change(session, path, OLD.encode(), NEW.encode()) for path in paths]
+        more = CheckpointTaken(part=1, commit="c" * 40, author="command", paths=(), unlisted_count=3)
+        turn(driven, 1, *changes, more)
+        await driven.until(lambda: "9 files" in driven.text())
+        (tmp_path / paths[2]).write_text(OLD)  # the terminal says nothing about its focus
+        sheet = await show(driven)
+        assert sheet.right.startswith("8 files ") and "file 1 of 8" in driven.text()
+        await driven.press("escape")
+        await driven.until(lambda: "8 files" in driven.text())
+        sheet = await show(driven)
+        await driven.press("n", "n")
+        assert re.search(r"part2.py +no longer changed", driven.text())
+        await driven.press("n")
+        assert re.search(r"part3.py +file 3 of 8", driven.text())
+        (tmp_path / paths[0]).write_text(OLD)
+        driven.app.post_message(events.AppBlur())
+        driven.app.post_message(events.AppFocus())
+        await driven.until(lambda: sheet.right.startswith("7 files "))
+        await driven.press("escape")
+        await driven.until(lambda: "7 files" in driven.text())
+        (tmp_path / paths[1]).write_text(OLD)
+        turn(driven, 2)
+        await driven.until(lambda: "6 files" in driven.text(), "a turn ended")
+
+
+async def test_a_file_that_you_undid_outside_is_not_counted_and_shows_no_change(tmp_path: Path) -> None:
+    (tmp_path / "kept.txt").write_text(NEW)
+    for name in ("undone.txt", "restored.txt"):
+        (tmp_path / name).write_text(OLD)
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        session = driven.session
+        session.feed(WorkspaceMoved(workspace=str(tmp_path), previous=""))
+        changes = [
+            change(session, name, before, after)
+            for name, before, after in (
+                ("undone.txt", OLD.encode(), NEW.encode()),
+                ("restored.txt", OLD.encode(), None),
+                ("deleted.txt", None, NEW.encode()),
+                ("kept.txt", OLD.encode(), NEW.encode()),
+            )
+        ]
+        turn(driven, 1, *changes)
+        await driven.settle()
+        sheet = await show(driven)
+        assert sheet.right == "1 file +2 −2"
+        marked = re.findall(r"(\w+\.txt) .*no longer changed", driven.text())
+        assert marked == ["undone.txt", "restored.txt", "deleted.txt"]
+        notes = re.findall(r"The file is as it was before the session\S*", driven.text())
+        assert notes == ["The file is as it was before the session."] * 3
+        assert driven.text().count("LINE 20") == 1
+        (tmp_path / "undone.txt").write_text(OLD + "more\n")
+        (tmp_path / "deleted.txt").mkdir()
+        await driven.press("escape")
+        sheet = await show(driven)
+        assert sheet.right.startswith("3 files") and driven.text().count("no longer changed") == 1

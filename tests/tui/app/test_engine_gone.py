@@ -2,10 +2,13 @@
 
 import asyncio
 
+import pytest
+
 from tests.stubs.fake_session import FakeSession, FakeTrouble
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.commands import SendQueued, SubmitPrompt
+from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import (
     QuestionAsked,
@@ -14,6 +17,7 @@ from tui_agent.protocol.events.turn import (
     UserShellProgress,
     UserShellStarted,
 )
+from tui_agent.tui import main_screen
 from tui_agent.tui.modals.question import Question
 
 
@@ -36,6 +40,29 @@ async def test_a_message_after_the_engines_death_opens_the_session_again_and_is_
         sent = [command for command in second.submitted if isinstance(command, SubmitPrompt)]
         assert [command.text for command in sent] == ["my words"]
         assert not first.submitted or not isinstance(first.submitted[-1], SubmitPrompt)
+
+
+async def test_the_notice_that_names_the_plugin_stays_until_it_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, call = FakeSession(golden("night_shift")), CallId("call_90")
+    async with open_app(session=session) as driven:
+        session.feed(
+            PluginLoaded(plugin="hostile", version="1", source="user", contributions=("tool:spin",)),
+            TurnStarted(turn=3),
+            ToolCalled(call_id=call, name="spin", arguments={}, iteration=1, verb="spin", target=""),
+            ToolStarted(call_id=call, writes=True),
+        )
+        await driven.settle()
+        monkeypatch.setattr(main_screen, "NOTICE_S", 0.001)
+        session.end()
+        await driven.until(lambda: "spin (plugin hostile)" in driven.app.notice.text)
+        later: list[bool] = []
+        driven.app.set_timer(0.01, lambda: later.append(True))
+        await driven.until(lambda: later)
+        assert driven.app.notice.display
+        await driven.press("escape")
+        assert not driven.app.notice.display
 
 
 async def test_enter_after_the_engines_death_opens_the_session_again_and_sends_the_queued_message() -> None:
@@ -102,7 +129,27 @@ async def test_a_call_that_ran_when_the_engine_died_and_its_turn_are_shown_as_en
         assert row[:61].rstrip().endswith("lost")
         assert "send a message to open the session again" in driven.text(), "not cut"
         assert "changed files unknown" in driven.text()
-        assert "running" not in driven.text() and "The program ended in this turn" in driven.text()
+        assert "running" not in driven.text() and "The program ended during this turn" in driven.text()
+
+
+async def test_a_call_is_shown_as_ended_before_an_engine_that_cannot_store_has_closed_everything() -> None:
+    session = FakeSession(golden("night_shift"))
+    async with open_app(session=session, size=(100, 60)) as driven:
+        controller, call = driven.app.controller, CallId("call_90")
+        assert controller is not None
+        called = ToolCalled(
+            call_id=call, name="run_command", arguments={}, iteration=1, verb="run", target="sleep 300"
+        )
+        session.feed(TurnStarted(turn=3), called, ToolStarted(call_id=call, writes=True))
+        await driven.settle()
+        session.storage_fault = FakeTrouble("The event could not be stored.", "Free some space.")
+        for _ in range(3):
+            controller.panes.beat()
+        driven.app.hide_notice()
+        await driven.pilot.pause()
+        row = next(row for row in driven.rows() if "sleep 300" in row[:60])
+        assert row[:61].rstrip().endswith("lost") and "not stored" in driven.text()
+        assert driven.text().count("The rest of this turn could not be stored.") == 1
 
 
 async def test_your_command_that_ran_when_the_engine_died_is_shown_as_ended_with_its_output() -> None:

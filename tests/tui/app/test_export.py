@@ -9,8 +9,8 @@ import pytest
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.replaying import FakeCommandLine, FakeRecording, open_replay
 from tui_agent.export.files import FORMATS as ALL
+from tui_agent.tui import main_screen
 from tui_agent.tui.commands.reports import FORMATS
-from tui_agent.tui.main_screen import NOTICE_S
 from tui_agent.tui.modals.export_form import ExportForm, export_to_chosen_place
 
 WORKSPACE = "/home/ada/timesheet"
@@ -126,7 +126,7 @@ async def test_a_report_is_written_on_the_users_word_and_its_place_is_said() -> 
         assert told.startswith("ok: terminal: 120×40, true colour, TERM xterm-256color")
         assert words[words.index("--model") + 1] == "claude-sonnet-4-5"
         assert driven.app.notice.display and not [
-            one for one in driven.app._timers if one._interval == NOTICE_S
+            one for one in driven.app._timers if one._interval == main_screen.NOTICE_S
         ]
         await driven.press("escape")
         assert "Report saved" not in driven.text()

@@ -1,5 +1,6 @@
 """What breaks on the screen itself: said, written down, and no reason for anything else to stand still."""
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -228,3 +229,14 @@ async def test_a_replay_whose_timeline_cannot_be_drawn_goes_on_and_says_so_at_it
         await replayed.press("end")
         await replayed.until(lambda: "the timeline is incomplete" in replayed.rows()[0])
         assert "32 passed" in replayed.text()
+
+
+async def test_a_worker_that_is_cancelled_before_it_starts_leaves_no_warning() -> None:
+    async def work() -> None:
+        raise AssertionError("started")
+
+    async with open_app(golden("approval")) as driven:
+        begun = work()
+        driven.app.run_worker(begun).cancel()
+        await driven.pilot.pause()
+        assert inspect.getcoroutinestate(begun) == inspect.CORO_CLOSED

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,14 @@ from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import ContinueTurn, Rename, SubmitPrompt
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.controller.drafts import DraftFile
-from tui_agent.tui.modals.fork_form import ForkForm
-from tui_agent.tui.modals.fork_request import ForkPoint, ForkRequest, find_workplaces, fork_arguments
+from tui_agent.tui.modals.fork_form import ForkDraft, ForkForm
+from tui_agent.tui.modals.fork_request import (
+    ForkPoint,
+    ForkRequest,
+    Workplaces,
+    find_workplaces,
+    fork_arguments,
+)
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.transcript.messages import EntryAction
 
@@ -173,7 +180,8 @@ async def test_a_what_if_with_another_message_stands_before_the_old_one(tmp_path
         assert "in place of “Now round every duration to five minutes.”" in walked.text()
         await walked.keys("ctrl+u", *"Leave it.", "enter")
         (asked,) = walked.told.forks
-        assert asked[3:6] == ("--at", "209", "--message=Leave it.")
+        assert asked[3:6] == ("--at", "209", "--message=-")
+        assert walked.told.texts == ["Leave it."]
 
 
 async def test_a_pasted_text_of_several_lines_is_kept_and_shown(tmp_path: Path) -> None:
@@ -188,7 +196,7 @@ async def test_a_pasted_text_of_several_lines_is_kept_and_shown(tmp_path: Path) 
         await walked.keys("x")
         assert "Ctrl+G opens your editor." in walked.text(), "a typed key is not ignored silently"
         await walked.keys("enter")
-        assert walked.told.forks[0][5].startswith("--message=first\n0\n1")
+        assert walked.told.forks[0][5] == "--message=-" and walked.told.texts[0].startswith("first\n0\n1")
 
 
 async def test_a_what_if_with_the_same_message_is_refused_because_nothing_changes(tmp_path: Path) -> None:
@@ -198,7 +206,7 @@ async def test_a_what_if_with_the_same_message_is_refused_because_nothing_change
         assert "This is the same message. Edit it, or choose another change." in walked.text()
         assert walked.told.forks == []
         await walked.keys("!", "enter")
-        assert walked.told.forks[0][5].endswith("minutes.!")
+        assert walked.told.texts[0].endswith("minutes.!")
 
 
 async def test_a_what_if_offers_the_whole_of_a_long_message(tmp_path: Path) -> None:
@@ -223,12 +231,22 @@ async def test_a_tools_result_can_be_another_only_at_an_event_of_a_tool(tmp_path
         await walked.slash(f"/what-if {finished.seq}")
         assert "result" in form(walked).draft.changes
         await walked.keys("left", "down", *"nothing", "enter")
-        assert walked.told.forks[0][3:6] == ("--at", str(finished.seq), "--result=nothing")
+        assert walked.told.forks[0][3:6] == ("--at", str(finished.seq), "--result=-")
+        assert walked.told.texts == ["nothing"]
 
 
 def _is_result(record: object) -> bool:
     payload = getattr(record, "payload", None)
     return getattr(payload, "kind", "") == "tool.finished"
+
+
+def test_a_what_if_offers_only_efforts_that_can_be_sent() -> None:
+    workplaces = Workplaces(repository=True, folder="~/timesheet-fork")
+    some = ForkDraft(replace(POINT, efforts=("none", "low")), workplaces, what_if=True)
+    some.choose("change", "effort")
+    assert list(some.options("value")) == ["none", "low"] and some.value == "low"
+    none = ForkDraft(replace(POINT, efforts=()), workplaces, what_if=True)
+    assert "effort" not in none.options("change")
 
 
 async def test_the_mouse_fills_the_form(tmp_path: Path) -> None:
@@ -247,24 +265,62 @@ async def test_the_mouse_fills_the_form(tmp_path: Path) -> None:
 
 
 async def test_in_a_replay_the_same_is_asked_and_without_an_open_session_the_fork_is_named() -> None:
-    ask = FakeCommandLine(json.dumps({"id": "ses_new", "note": "Left out: 2 files over 5 MB."}))
-    async with open_replay(golden("night_shift"), to_seq=150, ask=ask, size=(160, 45)) as shown:
+    child = "ses_1m8pyh7c6zq4v0k2j9x5w3t8rn"
+    ask = FakeCommandLine(json.dumps({"id": child, "note": "Left out: 2 files over 5 MB."}))
+    async with open_replay(golden("night_shift"), to_seq=150, ask=ask, size=(80, 24)) as shown:
         await shown.press("w")
         assert len(shown.app.screen_stack) == 1, "without an engine nothing can go on"
         await shown.press("f", "enter")
         await shown.app.workers.wait_for_complete()
         await shown.pilot.pause()
         assert ask.asked[0][:5] == ("sessions", "fork", "ses_0000000000000001", "--at", "150")
-        assert "Forked. tui-agent --session ses_new opens the fork. Left out: 2 files over" in shown.text()
+        await shown.until(lambda: f"tui-agent --session {child} " in shown.text())
+        assert "Left out: 2 files over 5 MB." in shown.text()
+        await shown.press("escape")
+        assert "Forked." in shown.text() and child not in shown.text()
+
+
+async def test_the_command_that_opens_a_fork_is_copied_in_a_replay() -> None:
+    ask = FakeCommandLine(json.dumps({"id": "ses_new", "note": ""}))
+    async with open_replay(golden("night_shift"), to_seq=150, ask=ask, size=(80, 24)) as shown:
+        await shown.press("f", "enter")
+        await shown.until(lambda: "This command opens the fork" in shown.text())
+        await shown.press("c")
+        assert "Copied 1 line." in shown.text()
+
+
+async def test_inside_a_call_the_form_names_the_event_after_it_and_forks_there() -> None:
+    ask = FakeCommandLine(json.dumps({"id": "ses_new"}))
+    async with open_replay(golden("night_shift"), to_seq=127, ask=ask, size=(160, 45)) as shown:
+        await shown.press("f")
+        await shown.until(lambda: "after event 133" in shown.text())
+        assert "after edit src/timesheet/entry.py" in shown.text(), "not the call that the answer names last"
+        assert "Event 127 is inside a call; the fork starts after it" in shown.text()
+        await shown.press("enter")
+        await shown.until(lambda: ask.asked)
+        assert ask.asked[0][3:5] == ("--at", "133")
+
+
+async def test_inside_a_call_slash_fork_moves_but_another_result_keeps_the_call(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/fork 127")
+        assert "after event 133" in walked.text()
+        await walked.keys("escape")
+        await walked.slash("/what-if 126")
+        assert "after event 133" in walked.text()
+        await walked.keys("left")
+        assert "before the result of edit src/timesheet/entry.py" in walked.text()
+        await walked.keys("down", *"nothing", "enter")
+        assert walked.told.forks[0][3:6] == ("--at", "126", "--result=-")
 
 
 async def test_the_notice_after_a_fork_says_what_was_left_out(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
-        walked.told.note = "Left out: 2 files over 5 MB, 12 MB in all, in .venv/."
+        walked.told.note = "Left out: 2 files over 5 MB (12 MB in total) in .venv/."
         await walked.slash("/fork")
         await walked.keys("enter")
         assert [one.session for one in walked.opened] == [FORK]
-        assert "Left out: 2 files over 5 MB, 12 MB in all, in .venv/." in walked.text()
+        assert "Left out: 2 files over 5 MB (12 MB in total) in .venv/." in walked.text()
 
 
 @pytest.mark.slow
@@ -295,7 +351,7 @@ async def test_before_anything_is_stored_there_is_nothing_to_fork() -> None:
         (ForkRequest("here", ""), ["--at", "88", "--here"]),
         (ForkRequest("worktree", "../try"), ["--at", "88", "--worktree=/work/timesheet/../try"]),
         (ForkRequest("folder", "/tmp/x", "model", "a/b"), ["--at", "88", "--model=a/b", "--folder=/tmp/x"]),
-        (ForkRequest("here", "", "message", "-x"), ["--at", "39", "--message=-x", "--here"]),
+        (ForkRequest("here", "", "message", "-x"), ["--at", "39", "--message=-", "--here"]),
         (ForkRequest("here", "", "context", "none"), ["--at", "88", "--context-mode=none", "--here"]),
     ],
 )

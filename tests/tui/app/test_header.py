@@ -97,8 +97,9 @@ async def test_the_header_says_that_a_session_is_a_fork(tmp_path: Path) -> None:
 def test_a_small_header_of_a_fork_prefers_folder_and_branch_to_the_title(branch: str, shown: str) -> None:
     class SmallHeader(Header):
         shape = shape(80, 24)  # type: ignore[assignment]
+        looks = Looks(Palette(named_theme("night", {})), UNICODE, motion=False)  # type: ignore[assignment]
 
-    header = SmallHeader(lambda: Looks(Palette(named_theme("night", {})), UNICODE, motion=False))
+    header = SmallHeader()
     header.state = SessionStateView(title="night-shift-hours", workspace="/home/ada/timesheet", is_fork=True)
     header.branch = branch
     assert "".join(text for text, _ in header.left_parts(36)).strip() == shown

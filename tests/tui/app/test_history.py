@@ -23,14 +23,14 @@ MESSAGES = [
 
 
 def text(app: HistoryApp) -> str:
-    return "\n".join(strip.text.rstrip() for strip in app.history.lines.strips)
+    return "\n".join(strip.text.rstrip() for strip in app.history.scrolled.strips)
 
 
 async def test_every_viewer_sees_its_own_part() -> None:
     options = SessionOptions(cwd=NOWHERE, client="app", interactive=False)
     app = HistoryApp(options, "history.json", MESSAGES, ENVIRON)
     async with piloted(app, (80, 24)) as pilot:
-        while not app.history.lines.strips:
+        while not app.history.scrolled.strips:
             await pilot.pause(0.01)
         shown = text(app)
         for part in (
@@ -45,12 +45,12 @@ async def test_every_viewer_sees_its_own_part() -> None:
             assert part in shown
         assert "\x1b" not in shown and "Done." in shown and "**" not in shown
         await pilot.press("n", "n")
-        assert app.history.lines.scroll_offset.y > 0
+        assert app.history.scrolled.scroll_offset.y > 0
         await pilot.press("v", "v")
         agents = text(app)
         assert "fix a.py" in agents and "Editing." in agents
         assert not any(hidden in agents for hidden in ("I look first.", "$ ls", "On your mind", "Ask."))
-        assert app.history.lines.scroll_offset.y == 0
+        assert app.history.scrolled.scroll_offset.y == 0
         await pilot.press("escape")
         await pilot.pause()
     assert app.return_value == 0
@@ -59,7 +59,7 @@ async def test_every_viewer_sees_its_own_part() -> None:
 async def test_a_history_without_messages_says_so() -> None:
     app = HistoryApp(SessionOptions(cwd=Path("/"), interactive=False), "history.json", [], ENVIRON)
     async with piloted(app, (120, 40)) as pilot:
-        while not app.history.lines.strips:
+        while not app.history.scrolled.strips:
             await pilot.pause(0.01)
         assert "No messages." in text(app)
 

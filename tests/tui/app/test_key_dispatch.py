@@ -1,5 +1,7 @@
 """Every key of the registry can be changed: the new key does what the old one did, and the old one nothing."""
 
+from typing import Any
+
 import pytest
 
 from tests.stubs.rows import rows
@@ -10,6 +12,7 @@ from tui_agent.tui.controller.chat import ChatWidget
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.diff import DiffSheet
+from tui_agent.tui.modals.file_choice import FileChoice
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.key_capture import KeyCapture
 from tui_agent.tui.modals.picker import Picker
@@ -31,8 +34,8 @@ from tui_agent.tui.screens.sessions.screen import SessionsScreen
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
 from tui_agent.tui.screens.tree.screen import TreeScreen
-from tui_agent.tui.widgets.key_settings import BESIDE, apply_key_settings
-from tui_agent.tui.widgets.keymap import KeyActions, KeyMap
+from tui_agent.tui.widgets.key_settings import apply_key_settings
+from tui_agent.tui.widgets.keymap import BESIDE, KeyActions, KeyMap
 
 FREE = [f"ctrl+f{number}" for number in range(5, 15)]
 """Keys that nothing uses."""
@@ -68,6 +71,7 @@ TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
     "sessions_find": (SessionsScreen,),
     "policy": (PolicySheet,),
     "provider": (ProviderForm,),
+    "files": (FileChoice,),
     "confirm": (Confirm,),
     "keys": (KeyCapture,),
     "field": (SessionsScreen, ReplayScreen),
@@ -79,6 +83,7 @@ TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
         TrustSheet,
         PolicySheet,
         ProviderForm,
+        FileChoice,
         Confirm,
         PluginPaneScreen,
     ),
@@ -100,6 +105,12 @@ UNUSED = {("page_ends", Picker)}
 KEYED = [action for action in ACTIONS if action.keys]
 
 
+def method_of(taker: type[KeyActions], action: Action) -> tuple[Any, ...]:
+    """The name of the method that an action calls, and its arguments. No name if it calls none."""
+    entry = taker.key_methods.get(action.name, action.method)
+    return (entry,) if isinstance(entry, str) else entry
+
+
 def bare(
     taker: type[KeyActions], action: Action, keys: KeyMap
 ) -> tuple[KeyActions, list[tuple[object, ...]]]:
@@ -115,11 +126,10 @@ def bare(
         def key_scopes(self) -> tuple[Scope, ...]:
             return action.scope, *BESIDE.get(action.scope, ())
 
-    named = taker._key_methods[action.name]
-    method, *fixed = (named,) if isinstance(named, str) else named
+    method, *fixed = method_of(taker, action)
     screen = Bare()
-    for other in taker._key_methods.values():
-        name = other if isinstance(other, str) else other[0]
+    for other in ACTIONS:
+        name, *_ = method_of(taker, other)
         setattr(screen, name, lambda *arguments: False)
 
     def record(*arguments: object) -> bool:
@@ -165,14 +175,13 @@ def test_every_action_with_a_key_has_someone_who_takes_it(action: Action) -> Non
         assert action.name in {*HANDLERS, "quit", "quit_empty", "stop", "copy_or_stop", "scroll"}
         return
     for taker in TAKERS[action.scope]:
-        assert (action.name, taker) in UNUSED or action.name in taker._key_methods, taker
+        assert taker is Editor or hasattr(taker, method_of(taker, action)[0]), taker
 
 
 @rows("taker", sorted({one for many in TAKERS.values() for one in many}, key=lambda one: one.__name__))
-def test_every_method_that_a_screen_names_exists_and_its_action_too(taker: type[KeyActions]) -> None:
-    for name, method in taker._key_methods.items():
-        assert name in BY_NAME
-        assert hasattr(taker, method if isinstance(method, str) else method[0]) or taker is Editor
+def test_every_method_that_a_screen_names_itself_exists_and_its_action_too(taker: type[KeyActions]) -> None:
+    for name, method in taker.key_methods.items():
+        assert name in BY_NAME and hasattr(taker, method)
 
 
 @rows("action", KEYED)

@@ -6,13 +6,14 @@ from textual.events import Key
 
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.story import called, finished, started
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
 from tui_agent.protocol.base import CallId, JobId, Payload, RequestId
-from tui_agent.protocol.commands import Interrupt, Rename, SubmitPrompt, Unqueue
+from tui_agent.protocol.commands import Interrupt, Queue, Rename, SubmitPrompt, Unqueue
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import (
     TurnFinished,
     TurnStarted,
@@ -239,12 +240,79 @@ async def test_up_takes_the_newest_queued_message_back_before_history() -> None:
         assert driven.app.prompt.editor.text == "/rename nights"
 
 
+async def test_an_edited_message_goes_back_to_its_place_in_the_queue() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        queued = [UserQueued(queue_id=RequestId(f"q{at}"), text=f"later {at}") for at in (1, 2, 3)]
+        driven.session.feed(TurnStarted(turn=3), *queued)
+        await driven.settle()
+        driven.app.do("unqueue", "2")
+        await driven.until(lambda: driven.app.prompt.editor.text == "later 2")
+        driven.session.feed(UserUnqueued(queue_id=RequestId("q2")))
+        await driven.settle()
+        await driven.type(", too")
+        assert ("Enter", "queue again") in footer(driven) and "its place in the queue" in driven.text()
+        await driven.press("enter")
+        sent = driven.session.submitted[-1]
+        assert isinstance(sent, Queue) and (sent.text, sent.place) == ("later 2, too", 1)
+        again = UserQueued(queue_id=RequestId("q4"), text=sent.text, place=sent.place)
+        driven.session.feed(again)
+        await driven.settle()
+        assert [message.queue_id for message in driven.app.controller.state.queue] == ["q1", "q4", "q3"]  # type: ignore[union-attr]
+        await driven.type("now")
+        assert ("Enter", "steer now") in footer(driven)
+
+
+async def test_an_edited_message_waits_with_those_before_it_and_is_sent_once_they_are_gone() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        queued = [UserQueued(queue_id=RequestId(f"q{at}"), text=f"later {at}") for at in (1, 2)]
+        driven.session.feed(TurnStarted(turn=3), *queued, TurnFinished(turn=3, reason="interrupted"))
+        await driven.settle()
+        await driven.press("up")
+        driven.session.feed(UserUnqueued(queue_id=RequestId("q2")))
+        await driven.until(lambda: ("Enter", "queue again") in footer(driven))
+        await driven.press("enter")
+        sent = driven.session.submitted[-1]
+        assert isinstance(sent, Queue) and sent.place == 1
+        driven.session.feed(UserQueued(queue_id=RequestId("q3"), text="later 2", place=1))
+        await driven.settle()
+        await driven.press("up")
+        await driven.until(lambda: ("Enter", "queue again") in footer(driven))
+        driven.session.feed(*(UserUnqueued(queue_id=RequestId(name)) for name in ("q3", "q1")))
+        await driven.settle()
+        await driven.until(lambda: ("Enter", "send") in footer(driven))
+        await driven.press("enter")
+        assert isinstance(driven.session.submitted[-1], SubmitPrompt)
+
+
+async def test_a_message_taken_back_keeps_its_pastes_folded_and_its_pictures() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3))
+        await driven.settle()
+        editor = driven.app.prompt.editor
+        editor.insert("see ")
+        editor.insert(editor.chips.fold(LINES))
+        editor.insert(" and ")
+        editor.insert_picture(NOWHERE / "shot.png")
+        written = editor.text
+        await driven.press("tab")
+        first = driven.session.submitted[-1]
+        assert isinstance(first, Queue) and LINES in first.text
+        driven.session.feed(UserQueued(queue_id=RequestId("q1"), text=first.text))
+        await driven.settle()
+        await driven.press("up")
+        assert editor.text == written == "see [pasted 30 lines] and [image shot.png] "
+        await driven.press("enter")
+        again = driven.session.submitted[-1]
+        assert isinstance(again, Queue) and (again.text, again.attachments) == (first.text, first.attachments)
+        assert len(again.attachments) == 1
+
+
 async def test_a_message_taken_back_keeps_what_is_typed() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(TurnStarted(turn=3), UserQueued(queue_id=RequestId("q1"), text="later"))
         await driven.settle()
         await driven.type("mine")
-        driven.app.do("queue", "take")
+        driven.app.do("unqueue")
         await driven.pilot.pause()
         assert driven.app.prompt.editor.text == "later\nmine"
 
@@ -284,6 +352,21 @@ async def test_ctrl_o_at_the_prompt_opens_the_newest_block_with_hidden_lines() -
         await driven.press("ctrl+o")
         assert "folded, 30 lines" in driven.text() and "│ row" not in driven.text()
         assert "All rows are there." in driven.text() and kinds(driven) == []
+
+
+async def test_ctrl_o_opens_no_block_of_an_older_turn_while_the_newest_turn_has_one() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(UserMessageReceived(text="go"), TurnStarted(turn=3))
+        driven.session.feed(called("c9", "run", "make all"), started("c9"))
+        await driven.settle()
+        assert "pytest -q   folded, 2 lines" in driven.text()
+        driven.session.feed(ToolProgress(call_id=CallId("c9"), text="one.o\ntwo.o\n"))
+        await driven.until(lambda: "│ one.o" in driven.text() and ("Ctrl+O", "fold block") in footer(driven))
+        await driven.press("ctrl+o")
+        assert ("Ctrl+O", "open block") in footer(driven)
+        assert "│ one.o" not in driven.text() and "pytest -q   folded, 2 lines" in driven.text()
+        await driven.press("ctrl+o")
+        assert "│ one.o" in driven.text() and "pytest -q   folded, 2 lines" in driven.text()
 
 
 async def test_ctrl_o_is_not_offered_while_there_is_nothing_to_open() -> None:

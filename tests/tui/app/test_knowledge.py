@@ -1,7 +1,6 @@
 """/skills, /init and /memory in the app."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.tui.app.driving import Driven, golden, open_app
@@ -36,14 +35,6 @@ async def _command(driven: Driven, words: str) -> None:
     await driven.press("escape", "enter")
 
 
-async def _until(driven: Driven, holds: Callable[[], bool]) -> None:
-    for _ in range(200):
-        if holds():
-            return
-        await driven.pilot.pause(0.02)
-    raise AssertionError(driven.text())
-
-
 async def test_plugins_are_listed_with_their_state_and_what_they_offer_by_kind() -> None:
     offered = ("tool:read_file", "tool:glob", "policy_table:make", "pane:tests")
     async with open_app(golden("night_shift")) as driven:
@@ -55,7 +46,7 @@ async def test_plugins_are_listed_with_their_state_and_what_they_offer_by_kind()
         )
         await driven.settle()
         await _command(driven, "/plugins")
-        await _until(driven, lambda: "Plugins" in driven.text())
+        await driven.until(lambda: "Plugins" in driven.text())
         text = " ".join(driven.text().split())
         assert text.index("tickets failed No module named jira. tickets.py:3") < text.index("files on tools ")
         assert "files on tools read_file, glob; policy table make; pane tests" in text
@@ -78,7 +69,7 @@ async def test_a_plugin_is_enabled_by_the_command_line_and_used_at_once() -> Non
             ("/plugins enable", "/plugins enable NAME"),
         ):
             await _command(driven, typed)
-            await _until(driven, lambda said=said: said in driven.text())  # type: ignore[misc]
+            await driven.until(lambda said=said: said in driven.text())  # type: ignore[misc]
         switched = [words for words in asked if words[0] == "plugins"]
         assert switched == [("plugins", "enable", "git"), ("plugins", "disable", "gti")]
         assert [command.kind for command in driven.session.submitted] == ["reload_plugins"]
@@ -91,19 +82,19 @@ async def test_skills_are_listed_with_their_origin_and_faults_and_one_goes_into_
             await driven.settle()
             await driven.type("Read the form")
             driven.app.controller.act("skills", "")  # type: ignore[union-attr]
-            await _until(driven, lambda: "Skills" in driven.text())
+            await driven.until(lambda: "Skills" in driven.text())
             shown = driven.text()
             assert "Reads [bold]PDF[/] files." in shown and "user" in shown
             assert "it has no description" in shown
             await driven.press("enter")
-            await _until(driven, lambda: driven.app.prompt.editor.text != "Read the form")
+            await driven.until(lambda: driven.app.prompt.editor.text != "Read the form")
             assert driven.app.prompt.editor.text == "Use the skill pdf: Read the form"
 
 
 async def test_without_skills_the_sheet_says_where_one_goes() -> None:
     async with open_app(golden("night_shift")) as driven:
         await _command(driven, "/skills")
-        await _until(driven, lambda: "SKILL.md" in driven.text())
+        await driven.until(lambda: "SKILL.md" in driven.text())
 
 
 async def test_init_asks_the_model_where_there_is_one_and_else_the_program_itself() -> None:
@@ -124,26 +115,26 @@ async def test_memory_lists_the_notes_and_shows_one(tmp_path: Path) -> None:
     assert folder.parent == tmp_path / "data" / "notes" and folder.name.startswith("shop-")
     async with open_app(golden("night_shift"), options=options) as driven:
         await _command(driven, "/memory")
-        await _until(driven, lambda: "No notes yet." in driven.text())
+        await driven.until(lambda: "No notes yet." in driven.text())
         await driven.press("escape")
         folder.mkdir(parents=True)
         (folder / "payments.md").write_text("# How [b]payments[/b] work\n\nRefunds go through the ledger.\n")
         await _command(driven, "/memory")
-        await _until(driven, lambda: "How [b]payments[/b] work" in driven.text())
+        await driven.until(lambda: "How [b]payments[/b] work" in driven.text())
         assert "payments" in driven.text() and "1970" not in driven.text()
         await driven.press("escape")
         await _command(driven, "/memory payments")
-        await _until(driven, lambda: "Refunds go through the ledger." in driven.text())
+        await driven.until(lambda: "Refunds go through the ledger." in driven.text())
         await driven.press("escape")
         await _command(driven, "/memory nope")
-        await _until(driven, lambda: "There is no note nope." in driven.text())
+        await driven.until(lambda: "There is no note nope." in driven.text())
 
 
 async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:
     for size in ((120, 40), (80, 24)):
         async with open_app(golden("streaming"), size=size) as driven:
             await _command(driven, "/memory")
-            await _until(driven, lambda: "only with --context-mode memory" in driven.text())
+            await driven.until(lambda: "only with --context-mode memory" in driven.text())
             driven.session.feed(
                 MemoryUpdated(
                     blocks={
@@ -153,7 +144,7 @@ async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:
                 )
             )
             driven.session.feed(SettingsChanged(key="context_mode", value="memory", previous="pack"))
-            await _until(driven, lambda: "Sent to the model with each request." in driven.text())
+            await driven.until(lambda: "Sent to the model with each request." in driven.text())
             shown = driven.text()
             assert "Failing tests" in shown and "test_[b]a[/]" in shown
             assert re.search(r"Changed so far +a\.py\s", shown)
@@ -169,9 +160,9 @@ async def test_a_live_sheet_takes_what_comes_before_it_is_composed_and_after_it_
             sheet = driven.app.screen
             assert isinstance(sheet, Viewer) and sheet.follows
             controller.panes.show(ALL_VIEWS)
-            await _until(driven, lambda: "This task" in driven.text())
+            await driven.until(lambda: "This task" in driven.text())
             await driven.press("escape")
-            await _until(driven, lambda: not isinstance(driven.app.screen, Viewer))
+            await driven.until(lambda: not isinstance(driven.app.screen, Viewer))
             sheet.redraw()
             controller.panes.show(ALL_VIEWS)
 
@@ -187,5 +178,5 @@ async def test_status_lists_the_instructions_and_what_was_left_out() -> None:
         driven.session.feed(loaded)
         await driven.settle()
         await _command(driven, "/status")
-        await _until(driven, lambda: "AGENTS.md (1k tokens)" in driven.text())
+        await driven.until(lambda: "AGENTS.md (1k tokens)" in driven.text())
         assert "x/AGENTS.md is cut." in driven.text()

@@ -6,9 +6,9 @@ import anyio
 
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.killed import asked
-from tests.stubs.story import decision
+from tests.stubs.story import compacted, decision
 from tests.tui.app.driving import golden
-from tui_agent.errors import SessionLocked
+from tui_agent.errors import PluginError, SessionLocked
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.protocol.base import CallId, RequestId
@@ -22,13 +22,17 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
     Undo,
 )
+from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
+from tui_agent.protocol.events.command import CommandRan, CommandsOffered, OfferedCommand
+from tui_agent.protocol.events.context import ContextStuck, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.files import CheckpointRestored
-from tui_agent.protocol.events.model import ModelDelta, ModelResponded
+from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import (
     QuestionAsked,
     TurnFinished,
@@ -62,8 +66,7 @@ def test_a_turn_reads_as_lines() -> None:
 async def test_undo_redo_and_the_changes_can_be_had_without_a_screen() -> None:
     linear, said, session = told("night_shift")
     assert isinstance(linear.take("/undo"), Undo) and isinstance(linear.take("/redo"), Redo)
-    assert linear.take("/model x") is None and said[-1].startswith("Unknown command /model. Type a message")
-    assert linear.take("/help") is None and said[-1].startswith("Type a message")
+    assert linear.take("/help") is None and any(line.startswith("Type a message") for line in said)
     for number, file in enumerate(fold(FilesChanged(), session.records).files):
         session.blobs |= {file.before or "": b"same\nold\n", file.after or "": b"same\nnew %d\n" % number}
     lines = await linear.changes.lines()
@@ -84,7 +87,86 @@ async def test_undo_redo_and_the_changes_can_be_had_without_a_screen() -> None:
     assert said[-3:] == [
         "undo done",
         "Commit 1a2b3c4 “Add a” stays. To undo in git, too, and keep all files: git reset 1a2b3c4~1",
-        "2 files restored. 1 file kept, because you changed it.",
+        "2 files restored. 1 file kept, because you changed it: mine.py.",
+    ]
+
+
+def test_a_slash_command_goes_to_the_engine_and_its_answer_is_a_line() -> None:
+    linear, said, session = told("night_shift")
+    for line in ("/standup on Monday", "/no_such", "/tmp/notes is a folder"):
+        command = linear.take(line)
+        assert isinstance(command, SubmitPrompt) and command.text == line
+    standup = OfferedCommand(name="standup", arguments="[DAY]", help="Report on a day")
+    session.feed(
+        CommandsOffered(owner="demo", items=(standup,)),
+        CommandRan(name="standup", display=(TextBlock(text="Nothing was done."),)),
+    )
+    for record in session.records[-2:]:
+        assert isinstance(record, Envelope)
+        linear.write_event(record)
+    assert said[-1] == "Nothing was done."
+    assert linear.take("/help") is None and said[-1] == "/standup [DAY], Report on a day"
+    assert "/reload, reload plugins that have changed" in said
+
+
+def test_what_a_compaction_did_is_a_line() -> None:
+    linear, said, session = told("night_shift")
+    done = compacted(5, before_tokens=52_000, after_tokens=9_000, turns=3)
+    session.feed(done, ContextStuck(message="There is too little to summarise yet."))
+    for record in session.records[-2:]:
+        assert isinstance(record, Envelope)
+        linear.write_event(record)
+    assert said[-2:] == [
+        "Summarised 3 turns: 52k to 9k tokens.",
+        "There is too little to summarise yet.",
+    ]
+
+
+def test_the_reason_why_a_turn_ended_is_told_once() -> None:
+    linear, said, session = told("night_shift")
+    said.clear()
+    limit = "The limit of 3 iterations is reached."
+    session.feed(
+        TurnStarted(turn=3),
+        TurnFinished(turn=3, reason="model_error", detail="No model is set."),
+        TurnStarted(turn=4),
+        ModelFailed(request_id=RequestId("r"), fault="auth", message="Refused.", hint="Check the key."),
+        TurnFinished(turn=4, reason="model_error", detail="Refused. Check the key."),
+        TurnStarted(turn=5),
+        TurnFinished(turn=5, reason="iteration_limit", detail=limit),
+    )
+    for record in session.records[-7:]:
+        assert isinstance(record, Envelope)
+        linear.write_event(record)
+    assert [line for line in said if not line.startswith("turn ")] == [
+        "No model is set.",
+        "model failed, Refused. Check the key.",
+        limit,
+    ]
+
+
+def test_changes_of_plugins_are_lines() -> None:
+    linear, said, session = told("night_shift")
+    said.clear()
+    loaded = PluginLoaded(
+        plugin="greeter", version="1", source="user", contributions=("tool:greet",), while_running=True
+    )
+    session.feed(
+        loaded,
+        loaded.model_copy(update={"while_running": False}),
+        PluginUnloaded(plugin="greeter"),
+        PluginFailed(plugin="greeter", message="line 1: '(' was never\x1b[2J closed"),
+        CommandRan(name="reload", display=(TextBlock(text="Failed: greeter."),)),
+    )
+    for record in session.records[-5:]:
+        assert isinstance(record, Envelope)
+        linear.write_event(record)
+    assert said == [
+        "The plugin greeter was loaded: tool:greet.",
+        "The plugin greeter is no longer used.",
+        "The plugin greeter failed.",
+        "line 1: '(' was never closed",
+        "Failed: greeter.",
     ]
 
 
@@ -120,7 +202,12 @@ def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
             preview=(),
             choices=(
                 PermissionChoice(reach="session", rule="edit src/**"),
-                PermissionChoice(reach="always", rule="", offered=False),
+                PermissionChoice(
+                    reach="always",
+                    rule="",
+                    offered=False,
+                    unavailable_reason="not available for commands that delete",
+                ),
             ),
         ),
     )
@@ -128,8 +215,13 @@ def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
         assert isinstance(record, Envelope)
         linear.write_event(record)
     assert said[0] == "Change a file? edit src/<U+202E>a.py"
-    assert "2. Yes, this session: edit src/**" in said and "3. Always, this project: not available" in said
-    assert linear.take("yes please") is None and linear.take("3") is None
+    assert "2. Yes, this session: edit src/**" in said
+    assert "3. Always, this project: not available for commands that delete" in said
+    for message in ("yes please", "3 files are too many", "1 moment"):
+        steer = linear.take(message)
+        assert isinstance(steer, Steer) and steer.text == message
+        assert said[-1] == "Sent to the agent. The approval is still open. Type 1, 2, 3 or 4."
+    assert linear.take("3") is None and said[-1] == "That answer is not available for commands that delete."
     once, session_wide, no = linear.take("1"), linear.take("2"), linear.take("4 use datetime")
     assert isinstance(once, DecidePermission) and (once.decision, once.reach) == ("allow", "once")
     assert isinstance(session_wide, DecidePermission) and session_wide.reach == "session"
@@ -186,7 +278,7 @@ def test_what_a_message_mentions_is_told_with_what_was_sent_of_it() -> None:
 
 
 def test_questions_messages_steering_and_stopping() -> None:
-    linear, said, session = told("night_shift")
+    linear, _, session = told("night_shift")
     assert isinstance(linear.take("fix it"), SubmitPrompt)
     session.feed(TurnStarted(turn=3))
     question = QuestionAsked(
@@ -207,7 +299,6 @@ def test_questions_messages_steering_and_stopping() -> None:
     assert isinstance(started, Envelope)
     linear.write_event(started)
     assert isinstance(linear.take("also this"), Steer)
-    assert linear.take("/what") is None and "/quit quits" in said[-1]
 
 
 def test_a_number_answers_a_question_for_a_text_and_its_options_are_typed() -> None:
@@ -276,6 +367,27 @@ async def test_a_talk_opens_takes_lines_and_closes(tmp_path: Path) -> None:
     assert await talk(session, read_line, said.append, prompt="first") == 0
     assert [getattr(command, "text", "") for command in session.submitted] == ["first", "hello"]
     assert session.is_closed and said[-1].startswith("To come back:  tui-agent --session ses_")
+
+
+async def test_the_end_of_the_engine_ends_the_app_with_the_reason() -> None:
+    called = ToolCalled(call_id=CallId("c"), name="hung", arguments={}, iteration=1, verb="hung", target="")
+    hung = PluginError("The function hung blocked the session.", hint="Turn it off.")
+    for failure, end in (
+        (hung, "The engine stopped. The function hung blocked the session. Turn it off."),
+        (None, "The engine stopped."),
+    ):
+        session, said = FakeSession(golden("night_shift")), list[str]()
+
+        async def read_line(session: FakeSession = session, failure: PluginError | None = failure) -> str:
+            session.feed(TurnStarted(turn=3), called)
+            session.failure = failure
+            session.end()
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        with anyio.fail_after(30):
+            assert await talk(session, read_line, said.append) == 1
+        assert said[-2:] == ["tool hung, not finished", end]
 
 
 async def test_a_session_that_cannot_be_opened_is_said() -> None:

@@ -184,6 +184,19 @@ def plugin_with_themes(home: Path) -> None:
     (folder / "bad.toml").write_text(night.replace('"Dark, the default."', r'"\u001b[2J"'))
 
 
+async def test_choosing_a_faulty_theme_says_why_it_is_not_usable(tmp_path: Path) -> None:
+    plugin_with_themes(tmp_path)
+    environ = {"XDG_CONFIG_HOME": str(tmp_path)}
+    async with open_app(golden("night_shift"), environ=environ) as driven:
+        driven.app.prompt.editor.put_text("/theme bad")
+        await driven.press("enter")
+        await driven.until(
+            lambda: driven.app.notice.text.startswith("The theme bad is not usable. Plugin looks: ")
+        )
+        assert driven.app.notice.text.endswith("Correct them.")
+        assert driven.app.looks.palette.theme.name == "night"
+
+
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_the_themes_of_a_plugin_are_offered_and_its_faulty_ones_named(
     tmp_path: Path, size: tuple[int, int]
@@ -198,10 +211,14 @@ async def test_the_themes_of_a_plugin_are_offered_and_its_faulty_ones_named(
         folder = tmp_path / "tui-agent" / "plugins" / "looks"
         picker = driven.app.screen
         assert isinstance(picker, Picker)
-        assert [item.label for item in picker.items if not item.offered] == [
-            f"Plugin looks: The theme {folder}/night.toml has the name of another theme, night.",
-            f"Plugin looks: The theme {folder}/bad.toml needs `dark` as true or false and `about` as one line of text.",
-            f"Plugin looks: The theme {folder}/gone.toml was not found.",
+        theme = f"Plugin looks: The theme {folder}"
+        assert [(item.label, item.about) for item in picker.items if not item.offered] == [
+            ("night.toml", f"{theme}/night.toml has the name of another theme, night. Rename it."),
+            (
+                "bad.toml",
+                f"{theme}/bad.toml needs `dark` as true or false and `about` as one line of text. Correct them.",
+            ),
+            ("gone.toml", f"{theme}/gone.toml was not found. Check its name."),
         ]
         assert "Plugin looks" in rows
         await driven.press("escape")
@@ -246,3 +263,22 @@ async def test_a_sheet_that_scrolls_is_drawn_with_ascii_alone_where_it_was_asked
         shown = driven.text()
         assert "▐" not in shown
         assert any(row.rstrip().endswith("|") for row in shown.splitlines())
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_reason_why_a_theme_is_not_usable_can_be_read(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    user_theme(tmp_path, accent="nothing", name="broken")
+    async with open_app(
+        golden("night_shift"), size=size, environ={"XDG_CONFIG_HOME": str(tmp_path)}
+    ) as driven:
+        await driven.type("/theme")
+        await driven.press("enter")
+        await driven.press("end")
+        await driven.until(lambda: "›   broken.toml" in driven.text())
+        assert isinstance(driven.app.screen, Picker)
+        scrolled = driven.app.screen.scrolled
+        text = "".join("".join(strip.text.split()) for strip in scrolled.strips)
+        assert text.endswith("has'nothing'foraccent.Writeacolouras\"#rrggbb\".")
+        await driven.until(lambda: scrolled.scroll_offset.y == scrolled.max_scroll_y)

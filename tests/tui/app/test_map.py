@@ -272,6 +272,18 @@ async def test_a_map_of_half_an_index_is_made_anew_once_that_is_whole() -> None:
         assert "3 of 41 files" in driven.text() and "reading" not in driven.text()
 
 
+@pytest.mark.slow
+async def test_a_map_that_is_still_partial_once_no_index_is_built_is_made_anew() -> None:
+    program = MapProgram()
+    program.more, program.state = "; the index is still being built", {"files": 41, "building": False}
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        await opened(driven)
+        await driven.until(lambda: len(program.asked) == 3)
+        program.more = ""
+        await driven.until(lambda: "reading the repository" not in driven.text())
+        assert "being built" not in " ".join(driven.text().split())
+
+
 async def test_hiding_keeps_the_cursors_place_while_the_map_is_made_anew() -> None:
     program = MapProgram()
     async with open_app(golden("night_shift"), outside=program) as driven:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
+from tui_agent.protocol.commands import Steer, SubmitPrompt
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import Mention
+from tui_agent.tui.prompt.attachments import PastedSpans
 from tui_agent.tui.prompt.files import Symbol
+from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.prompt.symbol_search import search_git, search_index
 
 SAID = "Compare @src/app.py with @src/, @Cart, @.env and @old.py."
@@ -156,3 +159,86 @@ async def test_completing_before_a_blank_leaves_one(tmp_path: Path) -> None:
         await driven.until(lambda: bool(prompt.menu.candidates))
         await driven.press("tab")
         assert prompt.editor.text == "see @cart.py and"
+
+
+LOG = "ERROR in @README.md\n  @cached\n  def f(): ...\n  see /ws/README.md"
+
+
+async def test_pasted_text_mentions_nothing_and_the_prompt_shows_what_is_attached(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("Read me.")
+    (tmp_path / "a.py").write_text("A = 1\n")
+    options = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
+    log = LOG.replace("/ws", str(tmp_path))
+    for size in ((120, 40), (80, 24)):
+        async with open_app(golden("night_shift"), options=options, size=size) as driven:
+            prompt, editor = driven.app.prompt, driven.app.prompt.editor
+            prompt.set_root(tmp_path)
+            for paste in (log, "x @README.md\n" * 30):
+                await driven.type("fix ")
+                editor.paste(paste)
+                await driven.press("enter")
+                sent = driven.session.submitted[-1]
+                assert isinstance(sent, SubmitPrompt | Steer) and sent.typed_mentions == ()
+                assert "attaches" not in driven.text()
+            await driven.type("look at @a.py and ")
+            editor.paste(log)
+            await driven.until(lambda: "attaches a.py" in driven.text())
+            assert "README.md" not in driven.rows()[-2]
+            await driven.press("escape", "enter")
+            sent = driven.session.submitted[-1]
+            assert isinstance(sent, SubmitPrompt | Steer) and sent.typed_mentions == ("a.py",)
+            await driven.until(lambda: "attaches" not in driven.text())
+
+
+async def test_pasted_text_stays_pasted_when_it_is_edited_undone_recalled_or_unfolded(tmp_path: Path) -> None:
+    options = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
+    async with open_app(golden("night_shift"), options=options) as driven:
+        editor = driven.app.prompt.editor
+
+        def mentioned() -> list[str]:
+            return [mention.given for mention in editor.typed_mentions]
+
+        await driven.type("@a.py ")
+        editor.paste("see @b.py and @c.py")
+        editor.replace("!", (0, 9), (0, 10))
+        editor.insert("@d.py ", (0, 0))
+        editor.insert(" @e.py", (0, len("@d.py @a.py see!@b.py")))
+        assert editor.text == "@d.py @a.py see!@b.py @e.py and @c.py"
+        assert mentioned() == ["d.py", "a.py", "e.py"]
+        draft = editor.draft_of(editor.text)
+        for _ in range(4):
+            editor.undo()
+        for _ in range(4):
+            editor.redo()
+        assert mentioned() == ["d.py", "a.py", "e.py"]
+        text = editor.text
+        editor.action_delete_to_start_of_line()
+        assert mentioned() == []
+        editor.action_put_back()
+        assert editor.text == text and mentioned() == ["d.py", "a.py", "e.py"]
+        editor.put_text("")
+        editor.pasted = PastedSpans()
+        editor.put_draft(draft)
+        assert editor.text == text and mentioned() == ["d.py", "a.py", "e.py"]
+        editor.put_text("")
+        editor.paste("x @README.md\n" * 30)
+        assert editor.unfold_paste() and "@README.md" in editor.text and mentioned() == []
+        editor.put_text("@")
+        editor.paste("src/a.py")
+        assert mentioned() == ["src/a.py"]
+
+
+async def test_a_message_that_comes_back_keeps_its_pasted_parts(tmp_path: Path) -> None:
+    options = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
+    async with open_app(golden("night_shift"), options=options) as driven:
+        prompt, editor = driven.app.prompt, driven.app.prompt.editor
+        await driven.type("@a.py ")
+        editor.paste("not @b.py")
+        await driven.press("enter")
+        await driven.press("up")
+        assert [mention.given for mention in editor.typed_mentions] == ["a.py"]
+        await driven.press("down")
+        editor.put_text("@c.py")
+        prompt.give_back([Prompt.Submitted("@a.py not @b.py", "send")])
+        assert editor.text == "@a.py not @b.py\n@c.py"
+        assert [mention.given for mention in editor.typed_mentions] == ["a.py", "c.py"]

@@ -48,7 +48,10 @@ async def test_every_key_that_is_listed_shows_something() -> None:
 async def test_every_command_that_is_typed_and_every_other_action_shows_something() -> None:
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         for word in [*WORDS, *(action.name for action in OF_THE_APP if not action.typed_words)]:
-            await driven.settle()  # or the end of what the last one did would be taken for this one's
+            # Or the end of what the last one did would be taken for this one's, or the same notice would not be seen.
+            await driven.settle()
+            driven.app.hide_notice()
+            await driven.settle()
             before = seen(driven)
             if word.startswith("/"):
                 driven.app.prompt.editor.put_text(f"{word} {ARGUMENTS.get(word, '')}")
@@ -67,6 +70,17 @@ async def test_in_help_no_command_touches_its_words_and_no_bar_runs_across(size:
         text = driven.text()
         assert "▏" not in text
         assert "Enterse" not in text and "queue the message" in text
+
+
+async def test_help_with_words_lists_only_what_matches_them() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        await driven.type("/help clipboard")
+        await driven.press("enter")
+        await driven.until(lambda: "Help" in driven.text())
+        shown = driven.text()
+        assert "clipboard" in shown and "/copy" in shown and " of " in shown and "/new" not in shown
+        await driven.press("escape")
+        assert "/new" in driven.text() or "queue the message" in driven.text()
 
 
 async def test_f2_shows_the_whole_text_of_a_task() -> None:

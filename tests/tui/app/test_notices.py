@@ -19,3 +19,22 @@ async def test_a_notice_that_is_shown_whole_ends_by_itself_also_after_a_shorter_
         monkeypatch.setattr(main_screen, "NOTICE_S", 0.05)
         driven.app.say(LONG)
         await driven.until(lambda: not driven.app.notice.display)
+
+
+async def test_a_notice_covers_no_row_of_an_open_menu() -> None:
+    for size in ((120, 40), (80, 24)):
+        async with open_app(golden("night_shift"), size=size) as driven:
+            await driven.type("/re")
+            menu = [row for row in driven.rows() if row.lstrip(" ▌›").startswith("/re")]
+            assert len(menu) > 4
+            driven.app.say("The server has ended.")
+            await driven.settle()
+            rows = driven.rows()
+            [place] = [index for index, row in enumerate(rows) if "The server has ended." in row]
+            assert rows[place + 1 : place + 1 + len(menu)] == menu
+            await driven.type("d")
+            assert "The server has ended." in driven.text()
+            await driven.press("escape")
+            assert "The server has ended." in driven.text()
+            await driven.press("escape")
+            assert "The server has ended." not in driven.text()

@@ -1,14 +1,19 @@
 """Slash commands of plugins and Markdown files: in the menu, in /commands, and sent to the engine."""
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.protocol.commands import RunCommand
+from tui_agent.protocol.base import RequestId
+from tui_agent.protocol.commands import RunCommand, Steer
+from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.command import CommandsOffered, OfferedCommand
-from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
+from tui_agent.protocol.settings import AgentState
 
 OFFERED = CommandsOffered(
     owner="reports",
     items=(
-        OfferedCommand(name="standup", help="Report on a [bold]day[/].", arguments="[DAY]"),
+        OfferedCommand(
+            name="standup", help="Report on a [bold]day[/].", arguments="[DAY]", source="/x/standup.md"
+        ),
         OfferedCommand(name="help", help="Hides the app's help."),
     ),
 )
@@ -45,6 +50,21 @@ async def test_they_are_completed_and_run_in_the_engine() -> None:
             assert isinstance(sent, RunCommand) and (sent.name, sent.arguments) == ("standup", "monday")
 
 
+async def test_a_message_typed_while_one_runs_is_said_to_wait_for_its_end() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await _offer(driven)
+        driven.session.feed(AgentStateChanged(state=AgentState.RUNNING, reason="/standup"))
+        await driven.settle()
+        await driven.type("and then")
+        assert "waits for /standup" in driven.text() and "steer" not in driven.text()
+        await driven.press("enter")
+        assert isinstance(driven.session.submitted[-1], Steer)
+        driven.session.feed(UserQueued(queue_id=RequestId("req_1"), text="and then"))
+        await driven.settle()
+        row = next(row for row in driven.rows() if "and then" in row and "after" in row)
+        assert "after /standup   Up edits or removes" in row and "Enter" not in row
+
+
 async def test_the_words_among_its_arguments_complete() -> None:
     async with open_app(golden("night_shift")) as driven:
         item = OfferedCommand(name="deploy", help="Deploy.", arguments="[staging|production|HOST]")
@@ -76,6 +96,7 @@ async def test_the_list_names_the_owner_and_what_a_command_of_the_app_hides() ->
         await driven.press("escape", "enter")
         await driven.settle()
         assert "reports" in driven.text() and "hidden by the app's own command" in driven.text()
+        assert "/x/standup.md" in driven.text()
         await driven.press("enter")
         await driven.settle()
         assert driven.app.prompt.editor.text == "/standup "

@@ -95,13 +95,28 @@ async def test_the_folded_section_of_the_tests_counts_the_newest_run_without_the
         source = await offer(driven, "tests", "other")
         assert driven.rows()[row_of(driven, "▸ Tests")].endswith(" 32 passed")
         assert driven.rows()[row_of(driven, "▸ Other")].endswith(" /pane other")
-        for passed, failed, note in ((31, 2, "2 failed"), (-1, -1, "/pane tests")):
+        for passed, failed, errors, note in (
+            (31, 2, 0, "2 failed"),
+            (0, 1, 1, "1 error"),
+            (0, 3, 1, "2 failed, 1 error"),
+            (-1, -1, 0, "/pane tests"),
+        ):
             run = TestFinished(
-                framework="pytest", command="pytest", passed=passed, failed=failed, skipped=0, exit_code=1
+                framework="pytest",
+                command="pytest",
+                passed=passed,
+                failed=failed,
+                errors=errors,
+                skipped=0,
+                exit_code=1,
             )
             driven.session.feed(run, TurnStarted(turn=3))
             await driven.settle()
             assert driven.rows()[row_of(driven, "▸ Tests")].endswith(f" {note}")
+        fault = "file or directory not found: tests/test_of_a_name_too_long.py [exit 4]"
+        driven.session.feed(run.model_copy(update={"fault": fault}), TurnStarted(turn=3))
+        await driven.settle()
+        assert "failed: file or di" in driven.rows()[row_of(driven, "▸ Tests")]
         assert source.asked == []
 
 

@@ -457,7 +457,9 @@ async def test_queued_messages_stand_above_the_prompt_and_say_what_can_be_done()
 @pytest.mark.slow
 async def test_the_policys_words_stand_whole_or_not_at_all() -> None:
     async with open_app(golden("night_shift"), size=(72, 24)) as driven:
-        driven.app.prompt.set_state("ask", "next turn 43k tokens, $0.02, a longer note", running=False)
+        driven.app.prompt.set_state(
+            "ask", lambda _: "next turn 43k tokens, $0.02, a longer note", running=False
+        )
         await driven.pilot.pause()
         [row] = [row for row in driven.rows() if "a longer note" in row]
         assert row.split("next")[0].split() in (

@@ -26,6 +26,22 @@ async def test_esc_closes_the_menu_and_keeps_the_text() -> None:
         assert driven.app.prompt.menu.display
 
 
+async def test_up_and_down_go_past_an_earlier_command_without_a_menu() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        editor, menu = driven.app.prompt.editor, driven.app.prompt.menu
+        for text in ("first", "/diff", "/model ", "last"):
+            editor.history_of_messages.add(text)
+        seen = []
+        for key in ("up", "up", "up", "up", "down", "down"):
+            await driven.press(key)
+            seen.append((editor.text, menu.display))
+        shown = ["last", "/model ", "/diff", "first", "/diff", "/model "]
+        assert seen == [(text, False) for text in shown]
+        await driven.press("up")
+        await driven.press("end", "backspace")
+        assert editor.text == "/dif" and menu.display
+
+
 async def test_a_mentioned_file_is_completed_from_the_folder_that_the_session_works_in(
     tmp_path: Path,
 ) -> None:

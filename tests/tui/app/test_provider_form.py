@@ -135,6 +135,23 @@ async def test_a_fault_is_shown_at_its_line_and_enter_again_uses_the_values_all_
         assert models(driven) == [("deepseek/x", "")] and len(check.asked) == 1
 
 
+@pytest.mark.parametrize(("suspect", "label"), [(True, "Address"), (False, "Model")])
+async def test_a_404_that_does_not_name_the_model_is_shown_at_the_typed_address(
+    suspect: bool, label: str
+) -> None:
+    words = "Check the address and the model's name: http://h/v2/chat was not found."
+    fault = {"fault": "invalid_request", "message": "The provider answered 404.", "hint": words}
+    check = Check(5, json.dumps({**fault, "address_suspect": suspect}))
+    async with open_app(golden("night_shift"), outside=check) as driven:
+        await open_form(driven, "http://")
+        await driven.type("h/v2")
+        await driven.press("enter")
+        await driven.type("hand")
+        await driven.press("enter", "enter")
+        await driven.until(lambda: "Check the address and the model's name" in driven.text())
+        assert any(f"› {label}" in row for row in driven.rows())
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:89x", "127.0.0.1:8931127.0.0.1:8931", "me:word@h"])
 async def test_an_address_that_cannot_be_used_keeps_the_form_open_at_the_address(address: str) -> None:
     check = Check()
@@ -217,7 +234,7 @@ async def test_esc_goes_back_one_level_in_the_set_up_of_a_provider() -> None:
 async def test_a_pasted_address_may_repeat_the_http_that_the_field_begins_with() -> None:
     async with open_app(golden("night_shift")) as driven:
         given: list[Provider | None] = []
-        form = ProviderForm(lambda: driven.app.looks, lambda values: form.dismiss(values), base_url="http://")
+        form = ProviderForm(lambda values: form.dismiss(values), base_url="http://")
         driven.app.push_screen(form, given.append)
         await driven.until(lambda: "Save the key" in driven.text())
         await driven.type("http://127.0.0.1:8791/v1")
@@ -279,8 +296,11 @@ async def test_the_page_shows_the_model_while_the_engine_starts_again_with_a_typ
         await driven.press("enter", "enter")
         await driven.until(lambda: opened)
         await driven.pilot.pause()
-        assert "Ready. Write below" in driven.text() and "opening  this session again" in driven.text()
+        assert "Ready. Describe a change" in driven.text() and "opening  this session again" in driven.text()
         assert "No model is set up yet" not in driven.text() and "Pick a model above" not in driven.text()
+        assert "no model" not in driven.text().splitlines()[0], (
+            "the header does not show the old session's state"
+        )
         assert opened[0].model == "deepseek/deepseek-chat" and opened[0].base_url is None
         await driven.type("fix it")
         await driven.press("enter")

@@ -4,7 +4,9 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import AnswerQuestion, Steer
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnStarted
+from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.question import Question
+from tui_agent.tui.widgets.sheet import NO_ROW
 
 
 async def ask_question(driven: Driven, question: QuestionAsked) -> Question:
@@ -34,6 +36,8 @@ async def test_a_question_is_answered_by_number_by_words_or_put_aside() -> None:
         modal = driven.app.screen
         assert isinstance(modal, Question)
         modal.end_grace_period()
+        await driven.press("2")
+        assert driven.session.submitted == []
         await driven.press("2")
         [answer] = driven.session.submitted
         assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == ("json", 1)
@@ -122,3 +126,50 @@ async def test_a_plan_is_approved_or_refused_with_a_reason() -> None:
         await driven.press("enter")
         [answer] = driven.session.submitted
         assert isinstance(answer, AnswerQuestion) and answer.choice == 0
+
+
+async def test_enter_sends_the_message_in_the_prompt_and_approves_no_plan() -> None:
+    plan = QuestionAsked(
+        question_id=RequestId("q_1"), text="1. Read", form="plan", options=("Approve", "Keep planning")
+    )
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("wait for me")
+        modal = await ask_question(driven, plan)
+        await driven.type(" 1")
+        assert "Your message  wait for me 1" in driven.text() and modal.chosen == NO_ROW
+        await driven.press("enter")
+        [steer] = driven.session.submitted
+        assert isinstance(steer, Steer) and steer.text == "wait for me 1" and driven.app.screen is modal
+        modal.end_grace_period()
+        await driven.press("enter")
+        assert len(driven.session.submitted) == 1 and driven.app.screen is modal
+        await driven.press("up", "up", "enter")
+        answer = driven.session.submitted[-1]
+        assert isinstance(answer, AnswerQuestion) and answer.choice == 1
+
+
+async def test_a_digit_selects_its_answer_and_begins_a_text() -> None:
+    plan = QuestionAsked(
+        question_id=RequestId("q_1"), text="1. Read", form="plan", options=("Approve", "Keep planning")
+    )
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask_question(driven, plan)
+        await driven.press("1")
+        assert driven.session.submitted == [] and modal.chosen == 0
+        await driven.type(" more step")
+        await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == ("1 more step", None)
+
+
+async def test_a_confirmation_answered_with_y_waits_for_further_letters_and_then_closes() -> None:
+    answers: list[bool | None] = []
+    async with open_app(golden("night_shift")) as driven:
+        sheet = Confirm("Delete it?", ("It is gone then.",), yes=("confirm_yes", "delete"), no="keep")
+        driven.app.push_screen(sheet, answers.append)
+        await driven.until(lambda: driven.app.screen is sheet)
+        await driven.pilot.pause()
+        await driven.until(lambda: not sheet.in_grace_period)
+        await driven.press("y")
+        await driven.until(lambda: answers == [True])
+        assert driven.app.screen is not sheet

@@ -4,6 +4,7 @@ import pytest
 
 from docs.generate_keys import PAGE, page
 from tests.tui.app.driving import golden, open_app
+from tui_agent.protocol.app_commands import APP_COMMANDS
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.actions import (
     ACTIONS,
@@ -28,9 +29,9 @@ def test_every_action_of_the_app_has_a_handler() -> None:
 def test_every_handler_with_a_command_is_in_the_registry() -> None:
     without_command = {
         "limit_cost",
-        "queue",
         "shell",
         "open_session",
+        "watch_session",
         "start",
         "demo",
         "write",
@@ -128,6 +129,10 @@ def test_thirty_three_commands_are_listed_and_the_folded_ones_can_still_be_typed
     assert {f"/{name}" for name in FOLDED} <= set(TYPED)
 
 
+def test_the_engine_knows_every_command_of_the_app() -> None:
+    assert {f"/{name}" for name in APP_COMMANDS} == set(TYPED)
+
+
 @pytest.mark.parametrize(
     ("word", "name", "argument"),
     [
@@ -143,7 +148,7 @@ def test_thirty_three_commands_are_listed_and_the_folded_ones_can_still_be_typed
         ("/reset-session", "new", "summary"),
         ("/reasoning", "model", "reasoning"),
         ("/bug", "doctor", "report"),
-        ("/run", "shell", "run"),
+        ("/run", "shell", ""),
         ("/trust", "trust", ""),
     ],
 )

@@ -15,6 +15,7 @@ from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.tui.screens.replay.live_log import FollowingScreen
 from tui_agent.tui.screens.replay.playhead import SPEEDS
 from tui_agent.tui.screens.replay.screen import ReplayScreen
+from tui_agent.units import format_cost
 
 NIGHT = golden("night_shift")
 
@@ -90,7 +91,10 @@ def folded(records: list[Record], seq: int) -> dict[str, object]:
         "todo": (views.todo.view(), views.todo.view()),
         "trace": (trace.spans, trace.roots, trace.failed, trace.denied),
         "context": (views.meter.view(), views.meter.view()),
-        "cost": (state.totals, whole.metrics.view().cost_usd),
+        "cost": (
+            state.totals,
+            format_cost(whole.metrics.view().cost_usd, whole.metrics.view().cost_precision, short=True),
+        ),
         "files": views.files.view(),
         "part": max(0, state.parts - 1),
         "seq": (seq, seq, views.last_kind),
@@ -211,10 +215,10 @@ async def test_a_search_wraps_around_and_goes_back() -> None:
             await shown.pilot.pause()
             places.append(shown.screen.playhead.place)
             if len(places) == 1:
-                assert "Continued at the beginning. N next match, Shift+N previous" in shown.text()
+                assert "Search continued at the beginning. N next match, Shift+N previous" in shown.text()
         first, second, third, last = places
         assert first == third < second < last < 196
-        assert "Continued at the end." in shown.text()
+        assert "Search continued at the end." in shown.text()
 
 
 async def test_what_cannot_be_done_is_not_offered() -> None:

@@ -109,7 +109,7 @@ async def test_the_policy_of_the_command_line_holds_until_another_is_chosen(tmp_
         (chosen,) = [command for command in session.submitted if isinstance(command, SetPolicy)]
         session.feed(SettingsChanged(key="policy", value=chosen.policy, previous="ask"))
         await driven.settle()
-        assert (await reset(driven, "/new")).policy is None
+        assert (await reset(driven, "/new")).policy == "accept-edits"
 
 
 @pytest.mark.slow

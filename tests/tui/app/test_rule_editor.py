@@ -125,7 +125,8 @@ async def test_a_rule_says_where_it_applies_and_every_project_is_chosen_by_a_key
 
 
 @pytest.mark.parametrize(
-    ("keys", "reach"), [(("e", "tab", "tab", "enter"), "always"), (("e", "tab", "escape", "a"), "always")]
+    ("keys", "reach"),
+    [(("e", "tab", "tab", "enter"), "always"), (("e", "tab", "escape", "a", "enter"), "always")],
 )
 async def test_every_project_is_taken_back_by_the_same_key_and_by_esc(
     keys: tuple[str, ...], reach: Reach

@@ -151,7 +151,7 @@ async def test_status_is_one_screen_of_plain_words_and_doctor_has_the_rest() -> 
         ]
         assert names == ["model", "policy", "sandbox", "folder", "context", "cost", "agent"]
         sheet = driven.app.screen
-        assert isinstance(sheet, Viewer) and sheet._body.max_scroll_y == 0
+        assert isinstance(sheet, Viewer) and sheet.scrolled.max_scroll_y == 0
         assert "events.jsonl" not in driven.text() and "newest event" not in driven.text()
         await driven.press("escape")
         await driven.type("/doctor")

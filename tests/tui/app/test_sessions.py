@@ -9,7 +9,7 @@ import pytest
 from textual.strip import Strip
 
 from tests.stubs.fake_session import FakeSession
-from tests.tui.app.driving import GOLDEN, Driven, golden
+from tests.tui.app.driving import GOLDEN, Driven, golden, open_app
 from tests.tui.app.sessions_story import NOW, SESSIONS, Programs, open_sessions, shown, told
 from tui_agent.protocol.commands import Rename
 from tui_agent.tui.modals.confirm import Confirm
@@ -111,11 +111,27 @@ async def test_a_search_in_an_index_that_is_behind_says_so() -> None:
         assert "Another process holds the index of the sessions." in driven.text()
 
 
+async def test_until_names_and_texts_are_searched_the_list_says_only_that_it_searches() -> None:
+    programs = Programs()
+    listed, searched = asyncio.Event(), asyncio.Event()
+    programs.gates |= {"--json": listed, "Range": searched}
+    async with open_app(golden("night_shift"), outside=programs) as driven:
+        driven.app.do("sessions")
+        await driven.until(lambda: isinstance(driven.app.screen, SessionsScreen))
+        await driven.type("Range")
+        await driven.until(lambda: any(words[-1] == "Range" for words in programs.of("search")))
+        for gate in (listed, searched):
+            assert 'Searching for "Range" …' in driven.text() and "Nothing matches" not in driven.text()
+            gate.set()
+            await driven.pilot.pause()
+        await driven.until(lambda: 'Nothing matches "Range". Esc clears the search.' in driven.text())
+
+
 async def test_what_matches_is_underlined() -> None:
     async with open_sessions(Programs()) as (driven, screen):
         await typed(driven, "shift")
         assert screen.chosen is not None
-        strip = screen.draw_row(screen.chosen, 70, False)
+        strip = screen.draw_row(screen.chosen, 70, screen.pen)
         assert [segment.text for segment in strip if segment.style and segment.style.underline] == ["shift"]
 
 
@@ -148,7 +164,7 @@ async def test_the_key_bar_of_the_list_shows_every_key_at_120_columns_and_the_ma
 async def test_nothing_found_and_nothing_there_say_so_and_what_to_press() -> None:
     async with open_sessions(Programs()) as (driven, screen):
         await typed(driven, "shfit")
-        assert 'Nothing matches "shfit". Esc clears.' in driven.text()
+        assert 'Nothing matches "shfit". Esc clears the search.' in driven.text()
         await driven.press("escape")
         assert len([name for name in names(screen) if name.isdigit()]) == 9
         await driven.press("tab")
@@ -208,29 +224,40 @@ async def test_a_session_of_a_newer_version_is_not_opened() -> None:
         )
 
 
+def recorded(folder: Path) -> Programs:
+    """The sessions, the second of which has its log in this folder."""
+    first, second = SESSIONS[:2]
+    path = folder / str(second["id"])
+    path.mkdir()
+    (path / "events.jsonl").write_bytes((GOLDEN / "night_shift.jsonl").read_bytes())
+    return Programs([first, second | {"path": str(path), "last_seq": 196}])
+
+
 @pytest.mark.slow
-async def test_a_fork_at_the_end_is_asked_where_and_opened() -> None:
-    programs = Programs()
+async def test_a_fork_at_the_end_is_asked_where_and_opened(tmp_path: Path) -> None:
+    programs = recorded(tmp_path)
     made = FakeSession(golden("streaming"), session_id="ses_new")
     async with open_sessions(programs) as (driven, _):
         driven.app.spawn = lambda options: made if options.session == made.id else FakeSession([])
         await driven.press("down", "f")
         await driven.until(lambda: isinstance(driven.app.screen, ForkForm))
-        assert "break-rounding" in driven.text() and "/code/timesheet" in driven.text()
+        assert "break-rounding" in driven.text() and "/home/ada/timesheet-fork-196" in driven.text()
+        assert "after “**Fixed.** A shift whose end" in driven.text()
+        assert "after event" not in driven.text(), "the list shows no numbers of events"
         assert not programs.of("fork"), "nothing is made before it is said where"
         await driven.press("enter")
         await driven.until(lambda: driven.app.session_id == made.id)
         assert programs.of("fork") == [
             (
-                *("sessions", "fork", "ses_0000000000000002", "--at", "368"),
-                *("--folder=/code/timesheet-fork-368", "--json"),
+                *("sessions", "fork", "ses_0000000000000002", "--at", "196"),
+                *("--folder=/home/ada/timesheet-fork-196", "--json"),
             )
         ]
         assert len(driven.app.screen_stack) == 1
 
 
-async def test_a_fork_that_is_refused_is_said_in_the_list() -> None:
-    programs = Programs()
+async def test_a_fork_that_is_refused_is_said_in_the_list(tmp_path: Path) -> None:
+    programs = recorded(tmp_path)
     programs.failing["fork"] = "tui-agent: The log of that session is damaged."
     async with open_sessions(programs) as (driven, screen):
         await driven.press("down", "f")

@@ -114,7 +114,7 @@ async def test_a_number_a_choice_a_switch_and_a_text_are_written_and_every_comme
         await driven.press("enter")
         assert path.read_text() == FILE.replace("keep = 0.3 ", "keep = 0.4 ")
         assert "context.keep saved in" in driven.app.notice.text
-        assert driven.app.notice.text.endswith("Used from the next start.")
+        assert driven.app.notice.text.endswith("Takes effect at the next start.")
         await run(driven, "/settings symbols")
         await driven.type("ascii")
         await driven.press("enter")
@@ -270,6 +270,9 @@ async def test_the_settings_of_a_plugin_are_shown_with_their_origin_and_written_
         shown = rows(driven)
         assert shown["plugins.acme.limit"] == "7  your file" and shown["plugins.acme.loud"] == "off  default"
         assert shown["plugins.acme.ACME_API_KEY"] == "not set  default" and "plugins" not in shown
+        await driven.type("many")
+        await driven.until(lambda: "acme.limit" in driven.text())
+        await driven.press("escape")
         await driven.press("escape")
         await run(driven, "/settings plugins.acme.limit")
         for typed, said in (("many", "plugins.acme.limit must be a number."), ("9", "saved in")):

@@ -72,7 +72,7 @@ async def test_the_question_about_a_folders_own_files_is_as_it_was(size: tuple[i
             "/home/me/shop": {".env": "changed", ".tui_agent/old.md": "gone"}
         }
         shop = Project(files.folder, files, "open")
-        driven.app.push_screen(TrustSheet(lambda: driven.app.looks, [shop], marks, asking=True))
+        driven.app.push_screen(TrustSheet([shop], marks, asking=True))
         await driven.settle()
         _same(f"trust-{size[0]}x{size[1]}", driven.text() + "\n")
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from anyio import run_process
 from textual import events
 
 from tests.stubs.fake_session import FakeSession
@@ -20,14 +21,15 @@ from tui_agent.protocol.events.session import CommandRejected, SessionStarted, S
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.tui.app import AgentApp
+from tui_agent.tui.modals.provider import ADDRESS, MODEL, ProviderForm
 from tui_agent.tui.panes.model_discovery import Server, find_servers, first_choices
 from tui_agent.tui.widgets.sheet import Sheet
 
 
-def empty_session(model: str = "") -> list[Record]:
+def empty_session(model: str = "", workspace: str = "/w") -> list[Record]:
     """A session where nothing was said."""
     settings = SessionSettings(model=ModelInfo(profile="none", provider="", model=model))
-    started = SessionStarted(workspace="/w", product="test", settings=settings)
+    started = SessionStarted(workspace=workspace, product="test", settings=settings)
     session = FakeSession()
     session.feed(started)
     assert isinstance(session.records[0], Envelope)
@@ -137,7 +139,7 @@ async def test_an_agent_with_a_model_of_its_own_asks_for_none_before_the_session
         await driven.pilot.pause()
         assert "No model is set up" not in driven.text()
         session.gate.set()
-        await shown(driven, "Ready. Write below")
+        await shown(driven, "Ready. Describe a change")
         await shown(driven, "policy ask: codex may only read")
 
 
@@ -243,6 +245,23 @@ async def test_the_list_is_never_locked(away: tuple[str, ...]) -> None:
         assert driven.app.prompt.editor.text == ""
 
 
+@pytest.mark.parametrize("command", ["/provider", "/model"])
+async def test_an_address_typed_into_the_list_opens_the_form_of_an_own_server(command: str) -> None:
+    address = "http://127.0.0.1:18411/v1"
+    async with open_app(empty_session(), outside=outside) as driven:
+        driven.app.prompt.editor.put_text(command)
+        await driven.press("escape", "enter")
+        await driven.until(lambda: "type to filter" in driven.text())
+        await driven.type(address)
+        assert f"Own server at {address}" in driven.text()
+        await driven.press("enter")
+        await driven.until(lambda: "Set up your own server" in driven.text())
+        form = driven.app.screen
+        assert isinstance(form, ProviderForm)
+        assert (form.fields[ADDRESS].text, form.fields[MODEL].text) == (address, "")
+        assert "Only if the server asks for a key." in driven.text()
+
+
 async def test_tab_goes_from_the_list_to_the_message_and_the_footer_follows() -> None:
     async with open_app(empty_session(), outside=outside) as driven:
         await shown(driven, "Ways to start")
@@ -274,7 +293,7 @@ async def test_with_a_model_the_page_says_to_write_and_shows_no_digit_that_would
     async with open_app(empty_session("m"), outside=outside, size=size) as driven:
         await shown(driven, "no git repository")
         text = driven.text()
-        assert "Ready. Write below what should change, or ask a question." in text
+        assert "Ready. Describe a change, or ask a question." in text
         assert "Sessions" not in text and "1  " not in text
         await driven.type("1")
         assert driven.app.prompt.editor.text == "1"
@@ -413,3 +432,20 @@ async def test_a_model_that_is_refused_leaves_the_start_page_and_says_why() -> N
         session.feed(UserMessageReceived(text="hello", source="prompt"), TurnStarted(turn=1))
         await driven.settle()
         assert not controller.chat.start.display and not driven.app.notice.display
+
+
+async def test_the_page_shows_the_folder_as_it_is_when_the_terminal_gets_the_focus(tmp_path: Path) -> None:
+    for words in (
+        ["init", "-q", "-b", "main"],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a"],
+    ):
+        await run_process(["git", *words], cwd=tmp_path)
+    options, records = SessionOptions(cwd=tmp_path), empty_session("m", str(tmp_path))
+    async with open_app(records, outside=outside, options=options) as driven:
+        start = driven.app.start
+        assert start is not None
+        await driven.until(lambda: start.content.facts == "git main, clean")
+        driven.app.app_focus = False
+        (tmp_path / "a.txt").write_text("a")
+        driven.app.app_focus = True
+        await driven.until(lambda: start.content.facts == "git main, 1 changed")

@@ -11,7 +11,6 @@ from tests.tui.app.sessions_story import Programs, told
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.commands import Command, Rename, SubmitPrompt
-from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 
 
@@ -118,6 +117,22 @@ async def test_words_that_are_no_session_search_the_sessions_and_rename_nothing(
         assert driven.session.submitted == []
 
 
+async def test_while_words_are_looked_up_the_status_says_searching_and_not_opening() -> None:
+    gate = asyncio.Event()
+
+    async def listing(*words: str) -> tuple[int, str]:
+        if "--id=Range" in words:
+            await gate.wait()
+        return 0, ""
+
+    async with open_app(golden("night_shift"), outside=listing) as driven:
+        await send(driven, "/sessions Range")
+        await driven.until(lambda: "searching  the sessions" in driven.text())
+        assert "opening" not in driven.text()
+        gate.set()
+        await driven.until(lambda: isinstance(driven.app.screen, SessionsScreen))
+
+
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("way", ["/session ses_typo", "/resume ses_typo", "/resume nights"])
 async def test_a_session_that_is_not_there_is_neither_made_nor_a_name(way: str) -> None:
@@ -185,16 +200,22 @@ async def test_while_a_turn_runs_a_name_can_be_given_and_no_other_session_opened
         assert "A turn is running." in driven.text() and len(driven.session.submitted) == 1
 
 
-async def test_why_the_first_session_cannot_be_opened_is_on_the_page_and_not_in_the_question_too(
-    tmp_path: Path,
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_offer_to_watch_a_locked_session_is_on_the_page_and_typed_text_stays(
+    tmp_path: Path, size: tuple[int, int]
 ) -> None:
     (tmp_path / "events.jsonl").write_bytes((GOLDEN / "night_shift.jsonl").read_bytes())
     locked = FakeSession(failure=SessionLocked("The session ses_b is in use by process 7."))
     programs = Programs([told(1, "held", "x", 60, id="ses_b", path=str(tmp_path), open=True)])
-    async with open_app(session=locked, outside=programs) as driven:
-        await driven.until(lambda: isinstance(driven.app.screen, Confirm))
-        await driven.until(lambda: "Enter watch (read only)" in driven.text())
-        assert driven.text().count("in use by process 7") == 1
+    programs.gates["--json"] = asyncio.Event()
+    async with open_app(session=locked, outside=programs, size=size) as driven:
+        await driven.until(lambda: "in use by process 7" in driven.text())
+        await driven.type("create a notes")
+        programs.gates["--json"].set()
+        await driven.until(lambda: "watch the session here, read only" in driven.text())
+        await driven.type(" file please")
+        assert driven.app.prompt.editor.text == "create a notes file please"
+        assert len(driven.app.screen_stack) == 1 and driven.text().count("in use by process 7") == 1
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
@@ -206,10 +227,8 @@ async def test_a_watched_session_is_opened_once_the_other_window_has_gone(
     row = told(1, "held", "x", 60, id="ses_b", path=str(tmp_path), open=True)
     programs = Programs([row])
     async with open_app(session=locked, outside=programs) as driven:
-        await driven.until(lambda: "Enter watch (read only)" in driven.text())
-        assert isinstance(driven.app.screen, Confirm)
-        driven.app.screen.end_grace_period()
-        await driven.press("enter")
+        await driven.until(lambda: "3  Watch" in driven.text())
+        await driven.press("3")
         await driven.until(lambda: " LIVE " in driven.text())
         driven.app.spawn = lambda _: FakeSession(golden("night_shift"), session_id="ses_b")
         programs.sessions = [{**row, "open": not is_gone}]
@@ -222,7 +241,7 @@ async def test_a_watched_session_is_opened_once_the_other_window_has_gone(
         assert ("in use by process 7" in driven.text()) is not is_gone
 
 
-async def test_a_new_session_is_not_covered_by_the_question_about_the_locked_one(tmp_path: Path) -> None:
+async def test_a_new_session_has_no_offer_to_watch_the_locked_one(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_bytes((GOLDEN / "night_shift.jsonl").read_bytes())
     locked = FakeSession(failure=SessionLocked("The session ses_b is in use by process 7."))
     programs = Programs([told(1, "held", "x", 60, id="ses_b", path=str(tmp_path), open=True)])
@@ -234,7 +253,7 @@ async def test_a_new_session_is_not_covered_by_the_question_about_the_locked_one
         await driven.until(lambda: driven.app.session_id == "ses_new")
         programs.gates["--json"].set()
         await driven.settle()
-        assert not isinstance(driven.app.screen, Confirm)
+        assert "Watch" not in driven.text() and len(driven.app.screen_stack) == 1
 
 
 @pytest.mark.slow
@@ -249,12 +268,14 @@ async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Pa
     async with open_app(golden("night_shift"), outside=programs) as driven:
         driven.app.spawn = lambda _: locked
         await send(driven, "/session ses_b")
-        await driven.until(lambda: isinstance(driven.app.screen, Confirm))
-        await driven.until(lambda: "Enter watch (read only)" in driven.text())
-        assert driven.text().count("in use by process 7") == 1, "the question says it"
-        assert isinstance(driven.app.screen, Confirm)
-        driven.app.screen.end_grace_period()
-        await driven.press("enter")
+        await driven.until(lambda: "in use by process 7" in driven.text())
+        assert driven.app.notice.text.endswith(
+            "Close it there. To watch it, read only: /sessions, choose it, R."
+        )
+        assert len(driven.app.screen_stack) == 1
+        await send(driven, "/sessions")
+        await driven.until(lambda: "1 session" in driven.text())
+        await driven.press("down", "r")
         await driven.until(lambda: "event 149 of 149" in driven.text())
         assert " LIVE " in driven.text() and "following" in driven.text() and "paused" not in driven.text()
         with log.open("ab") as more:

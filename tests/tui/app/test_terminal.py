@@ -407,7 +407,7 @@ def test_quit_leaves_the_way_back_on_the_normal_screen(tmp_path: Path) -> None:
 BROKEN = """
 import sys
 from pathlib import Path
-from tui_agent.cli import exit_codes
+from tui_agent.cli.console import exit_codes
 from tui_agent.cli.main import report
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.app import AgentApp, draw

@@ -19,6 +19,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.trace import trace_rows
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.screens.trace.span_list import SpanList
+from tui_agent.tui.widgets.rows import Pen
 from tui_agent.units import format_tokens
 
 
@@ -103,8 +104,7 @@ async def test_a_spans_events_open_as_json_and_enter_shows_it_in_the_chat(width:
     async with open_app(golden("night_shift"), size=(width, 45)) as driven:
         await driven.press("f3", "4")
         await driven.press("j")
-        await driven.pilot.pause(0.1)
-        assert '"kind": "tool.called"' in driven.text()
+        await driven.until(lambda: '"kind": "tool.called"' in driven.text())
         await driven.press("escape", "enter")
         assert len(driven.app.screen_stack) == 1
         assert "pytest -q" in driven.text()
@@ -192,9 +192,9 @@ async def test_fifty_thousand_spans_are_listed_and_only_those_in_sight_are_drawn
         drawn: list[int] = []
         draw = spans.draw_item
 
-        def draw_counted(index: int, width: int, chosen: bool) -> Strip:
+        def draw_counted(index: int, width: int, line: Pen) -> Strip:
             drawn.append(index)
-            return draw(index, width, chosen)
+            return draw(index, width, line)
 
         spans.draw_item = draw_counted
         spans.folds = dict.fromkeys(view.roots, False)
@@ -269,8 +269,9 @@ async def test_columns_stand_under_their_names_and_never_touch_however_long_a_tu
 async def test_the_full_screen_opens_with_the_newest_span_in_sight() -> None:
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         await driven.press("f3")
-        await driven.pilot.pause(0.05)
-        assert any(row.startswith("›") and "model claude-sonnet-4-5" in row for row in driven.rows())
+        await driven.until(
+            lambda: any(row.startswith("›") and "model claude-sonnet-4-5" in row for row in driven.rows())
+        )
 
 
 @pytest.mark.slow_variants

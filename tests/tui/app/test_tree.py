@@ -7,8 +7,10 @@ from textual.events import Key
 
 from tests.stubs.branched import FORK, SECOND_MESSAGE, SESSION
 from tests.tui.app.branching import Walked, walk
+from tui_agent.protocol.base import CallId
 from tui_agent.protocol.commands import ContinueTurn, PlanRevert, Revert
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.tool import ToolStarted
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.picker import Picker
@@ -109,6 +111,20 @@ async def test_f_forks_at_the_end_of_the_row_and_opens_the_fork(tmp_path: Path) 
         assert asked == ("sessions", "fork", SESSION, "--at", at, folder, "--json")
         assert [one.session for one in walked.opened] == [FORK]
         assert len(walked.app.screen_stack) == 1
+
+
+async def test_f_on_a_branch_that_ends_inside_a_call_forks_before_the_call(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        log = walked.told.branched.store.open(SESSION)
+        before = log.append(UserMessageReceived(text="Write it down.")).seq
+        log.append(ToolStarted(call_id=CallId("call_open"), writes=True))
+        log.close()
+        await walked.slash("/tree")
+        await walked.keys("f")
+        assert f"after event {before}" in walked.text()
+        assert f"Event {before + 1} is inside a call; the fork starts before it" in walked.text()
+        await walked.keys("enter")
+        assert walked.told.forks[0][3:5] == ("--at", str(before))
 
 
 async def test_w_answers_the_message_again_with_one_thing_changed(tmp_path: Path) -> None:

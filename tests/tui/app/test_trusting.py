@@ -95,6 +95,7 @@ async def test_before_anything_is_opened_the_files_are_listed_with_what_each_cou
         assert str(place.folder)[:60] in text
         for said in (".tui_agent/config.toml", "sets the model to theirs", ".env", "sets OPENAI_BASE_URL"):
             assert said in text
+        assert "A letter selects an answer; Enter or the same letter confirms it." in text
         assert "› W  Ignore these files" in text and "T  Trust these files" in text and "Q  Quit" in text
         assert place.opened == []
 
@@ -126,7 +127,7 @@ async def test_esc_decides_nothing_and_the_next_start_asks_again(place: Place) -
 async def test_trusted_files_are_in_use_once_the_session_opens(place: Place) -> None:
     async with place.app() as driven:
         await sheet_of(driven)
-        await driven.press("t")
+        await driven.press("t", "t")
         await opened(driven, place)
         assert driven.app.controller is not None and driven.app.controller.config is not None
         assert driven.app.controller.config.model == "theirs" and place.standing == "trusted"
@@ -137,7 +138,7 @@ async def test_the_theme_of_trusted_files_is_worn(place: Place) -> None:
     async with place.app() as driven:
         await sheet_of(driven)
         assert driven.app.first.theme.name != "day"
-        await driven.press("t")
+        await driven.press("t", "t")
         await opened(driven, place)
         assert driven.app.first.theme.name == "day"
 
@@ -146,7 +147,7 @@ async def test_what_is_trusted_is_what_was_shown_not_what_stands_there_by_then(p
     async with place.app() as driven:
         await sheet_of(driven)
         place.config.write_text('model = "swapped"\n')
-        await driven.press("t")
+        await driven.press("t", "t")
         await opened(driven, place)
         assert driven.app.controller is not None and driven.app.controller.config is not None
         assert driven.app.controller.config.model == "" and place.standing == "open"
@@ -185,9 +186,9 @@ async def test_what_cannot_be_bound_to_content_cannot_be_trusted_and_says_why(pl
     async with place.app() as driven:
         await sheet_of(driven)
         assert "not possible: .tui_agent/plugins is a link to /tmp" in driven.text()
-        await driven.press("t")
+        await driven.press("t", "t")
         assert isinstance(driven.app.screen, TrustSheet)
-        await driven.press("w")
+        await driven.press("w", "w")
         await opened(driven, place)
         assert place.standing == "without"
 
@@ -195,7 +196,7 @@ async def test_what_cannot_be_bound_to_content_cannot_be_trusted_and_says_why(pl
 async def test_quit_leaves_without_opening_anything(place: Place) -> None:
     async with place.app() as driven:
         await sheet_of(driven)
-        await driven.press("q")
+        await driven.press("q", "q")
         while driven.app.is_running:
             await driven.pilot.pause(0.01)
         assert place.opened == [] and place.standing == "open"
@@ -214,7 +215,7 @@ async def test_a_key_typed_a_moment_too_early_trusts_nothing(place: Place) -> No
     async with place.app() as driven:
         while not isinstance(driven.app.screen, TrustSheet):
             await driven.pilot.pause(0.01)
-        await driven.press("t")
+        await driven.press("t", "t")
         assert isinstance(driven.app.screen, TrustSheet) and place.standing == "open"
 
 
@@ -237,7 +238,7 @@ async def test_trust_is_taken_back_by_its_command_and_the_session_opens_without_
         driven.app.do("trust")
         await sheet_of(driven)
         assert "in use, as you decided" in driven.text()
-        await driven.press("f")
+        await driven.press("f", "f")
         await opened(driven, place, 2)
         assert driven.app.controller is not None and driven.app.controller.config is not None
         assert place.standing == "open" and driven.app.controller.config.model == ""
@@ -272,3 +273,21 @@ async def test_trusting_says_how_many_files_were_not_in_sight_yet(place: Place) 
             await driven.press("down")
         await driven.until(lambda: not sheet.unseen_files)
         assert "not seen yet" not in driven.text() and "used until one of them changes" in driven.text()
+
+
+async def test_the_list_of_servers_names_a_file_that_is_ignored_and_how_to_trust_it(place: Place) -> None:
+    (place.folder / ".mcp.json").write_text('{"mcpServers": {"notes": {"command": "notes"}}}')
+    place.decide("without")
+    for size in ((120, 40), (80, 24)):
+        async with place.app(size) as driven:
+            await opened(driven, place)
+            await driven.type("/mcp")
+            await driven.press("enter")
+
+            def is_named() -> bool:
+                if not isinstance(driven.app.screen, Viewer):
+                    return False
+                text = "".join("".join(strip.text.split()) for strip in driven.app.screen.scrolled.strips)
+                return ".mcp.jsonisnotused" in text and "Totrustthefolder:/trust" in text
+
+            await driven.until(is_named)

@@ -158,7 +158,8 @@ async def test_help_finds_the_rows_in_which_all_words_begin_a_word() -> None:
             picker = driven.app.screen
             assert isinstance(picker, Picker)
             assert picker.matches[0].label == label, query
-            assert picker.count <= 4, query
+            # "undo" also finds the keys of the dialog that lists the files to undo
+            assert picker.count <= (8 if query == "undo" else 4), query
             row = next(row for row in picker._compositor.render_strips() if "›" in row.text)
             marked = {part.text.lower() for part in row if part.style is not None and part.style.underline}
             assert marked <= {query, *query.split()}
@@ -168,7 +169,7 @@ async def test_help_finds_the_rows_in_which_all_words_begin_a_word() -> None:
 
 def test_a_typed_text_that_can_be_chosen_is_a_row_that_says_so() -> None:
     items = [Item("a", "anthropic/opus"), Item("s", "anthropic/sonnet")]
-    picker = Picker(lambda: None, "Model", items, free="Use the model named")  # type: ignore[arg-type, return-value]
+    picker = Picker("Model", items, free="Use the model named")
     rows = {}
     for typed in ("son", "anthropic/", "openai/gpt-9", "opus-x"):
         picker.field.text = typed
@@ -186,7 +187,7 @@ def test_a_typed_text_that_can_be_chosen_is_a_row_that_says_so() -> None:
 
 
 def test_a_phrase_comes_before_its_words_and_letters_count_only_if_no_word_matches() -> None:
-    picker = Picker(lambda: None, "x", [Item("1", "night shift 1"), Item("2", "1 shift")])  # type: ignore[arg-type, return-value]
+    picker = Picker("x", [Item("1", "night shift 1"), Item("2", "1 shift")])
     for query, values in (
         ("shift", ["1", "2"]),
         ("shift 1", ["1"]),
@@ -271,7 +272,7 @@ async def test_a_row_that_cannot_be_chosen_offers_no_key_and_wide_letters_are_co
         Item("", path, right="removed", offered=False, group="Files", is_path=True),
     ]
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
-        driven.app.push_screen(Picker(lambda: driven.app.looks, "Undo", items))
+        driven.app.push_screen(Picker("Undo", items))
         await driven.until(lambda: path in driven.text())
         assert "Enter use it" in driven.text()
         await driven.press("down")

@@ -2,7 +2,7 @@
 
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.base import Payload
-from tui_agent.protocol.commands import Interrupt, Steer
+from tui_agent.protocol.commands import Interrupt, RunUserShell, Steer
 from tui_agent.protocol.events.turn import UserShellFinished, UserShellProgress, UserShellStarted
 
 
@@ -36,6 +36,22 @@ async def test_a_running_command_shows_its_row_its_output_and_the_status_and_esc
         await driven.press("escape")
         sent = driven.session.submitted
         assert isinstance(sent[0], Steer) and isinstance(sent[-1], Interrupt)
+
+
+async def test_a_search_shows_as_it_was_typed_and_not_as_the_command_that_searches() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/sea")
+        assert "search the files for a text" in driven.text()
+        driven.app.prompt.editor.put_text("/search opening hours")
+        await driven.press("enter")
+        [sent] = driven.session.submitted
+        assert isinstance(sent, RunUserShell) and "git grep" in sent.command
+        await _feed(driven, UserShellStarted(command=sent.command, typed=sent.typed))
+        assert "you ran" in driven.text() and "/search opening hours" in driven.text()
+        output = "shop.py:3:opening hours"
+        end = UserShellFinished(command=sent.command, output=output, exit_code=0, duration_ms=9)
+        await _feed(driven, end)
+        assert "git grep" not in driven.text() and output in driven.text()
 
 
 async def test_the_row_says_how_a_stopped_command_ended_and_keeps_what_it_printed() -> None:

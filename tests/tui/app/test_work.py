@@ -68,7 +68,7 @@ def test_a_search_finds_new_files_too_but_not_what_is_ignored_or_not_the_users(t
         "new.py:1:def it's():",
         "src/old.py:1:def it's():",
     ]
-    assert searched(tmp_path, "nowhere at all") == ""
+    assert searched(tmp_path, "nowhere at all") == "No matches.\n"
 
 
 DOCTOR = """

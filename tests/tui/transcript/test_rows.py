@@ -275,6 +275,16 @@ def test_a_long_message_shows_a_glimpse_until_it_is_opened() -> None:
     assert "294 more lines" in shown[-1], "own words first, then the paste"
     shown = lines(Samples().user(f"look: {pasted}", own_words="look:"))
     assert "look: pasted 0" in shown[0] and "pasted 1" in shown[1], "they are not shown twice"
+    around = Samples().user(f"look at this {pasted} and explain", own_words="look at this and explain")
+    shown = lines(around)
+    assert "look at this pasted 0" in shown[0] and "pasted 1" in shown[1]
+    assert "293 more lines" in shown[-2] and shown[-1].endswith("▌ and explain") and len(shown) == 9
+    folded = lines(around, opened=False)
+    assert "look at this pasted 0" in folded[0] and folded[-1].endswith("▌ and explain") and len(folded) == 3
+    shown = lines(Samples().user(f"a {pasted} apple", own_words="a apple"))
+    assert shown[-1].endswith("▌ apple"), "no part of a word is left out"
+    shown = lines(Samples().user(f"see {pasted} please", own_words="see please"))
+    assert "see pasted 0" in shown[0] and shown[-1].endswith("▌ please")
     message = Samples().user("\n".join(f"pasted {number}" for number in range(300)))
     glimpse = lines(message)
     assert len(glimpse) == 9 and "pasted 0" in glimpse[0] and "292 more lines" in glimpse[-1]

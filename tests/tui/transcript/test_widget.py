@@ -18,7 +18,7 @@ from tui_agent.tui.theme.symbols import UNICODE
 from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
 from tui_agent.tui.transcript.canvas import Pace
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
-from tui_agent.tui.transcript.tools import QUICK_S
+from tui_agent.tui.transcript.tool_rows import QUICK_S
 from tui_agent.tui.transcript.viewport import Line
 from tui_agent.tui.transcript.widget import TranscriptWidget
 
@@ -262,6 +262,45 @@ async def test_find_goes_through_hits_and_opens_what_hides_them() -> None:
         assert widget.find_next(-1)
         assert (widget.find_place, widget.finder.current) == places[-1]
         assert await widget.find("") == 0 and widget.find_place == ""
+
+
+async def test_an_opened_output_shows_every_line_and_find_opens_what_it_found() -> None:
+    s = Samples()
+    s.user("Run it.")
+    output = "".join(f"needle-{number}\n" for number in range(1, 12_001))
+    s.tool("run", "seq", blocks=(TerminalBlock(text=output),))
+    s.answer("Done.")
+    async with running(s) as (app, _):
+        widget = app.transcript
+        assert await widget.find("needle-3999") == 1
+        assert any(line.strip(" │").endswith("needle-3999") for line in screen(widget))
+        assert widget.find_place == "1 of 1"
+        count = await widget.find("needle-77")
+        assert (count, widget.find_place) == (111, "1 of 111")
+        for number in range(1, count):
+            assert widget.find_next(1)
+            assert widget.find_place == f"{number + 1} of 111"
+            assert any("needle-77" in line for line in screen(widget))
+        assert widget.find_next(1) and any(line.endswith("needle-77") for line in screen(widget))
+        widget.close_find()
+        for _ in range(2):
+            widget.toggle_fold(s.entries[1].id)
+        widget.scroll_to_entry(s.entries[1].id)
+        assert any("7,000 earlier lines" in line for line in screen(widget))
+        widget.action_page(-1)
+        assert any(line.endswith("needle-7000") for line in screen(widget))
+        seen: set[str] = set()
+        for _ in range(2):  # Folding forgets the shown part.
+            widget.toggle_fold(s.entries[1].id)
+        widget.go_to_end(1)
+        for direction in (-1, 1):
+            before = None
+            while before != (before := screen(widget)):
+                seen |= {line.split("│")[-1].strip() for line in before if "needle-" in line}
+                widget.action_page(direction)
+            assert seen >= {f"needle-{number}" for number in range(1, 12_001)}
+            assert len(widget.viewport.layout.rows(1)) < 5_010
+            seen.clear()
 
 
 async def test_running_calls_show_their_time_once_a_second() -> None:

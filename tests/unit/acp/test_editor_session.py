@@ -12,8 +12,8 @@ from acp.schema import AllowedOutcome, DeniedOutcome, PromptResponse, RequestPer
 
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.story import requested, responded
-from tui_agent.acp.editor_session import EditorSession
-from tui_agent.errors import TuiAgentError
+from tui_agent.acp.editor_session import SESSION_ENDED, EditorSession
+from tui_agent.errors import PluginError, TuiAgentError, UsageError
 from tui_agent.protocol.base import AgentId, CallId, CommandId, Payload, RequestId
 from tui_agent.protocol.commands import (
     AnswerQuestion,
@@ -27,6 +27,7 @@ from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.events.command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.events.session import (
     CommandRejected,
@@ -357,15 +358,17 @@ async def test_a_prompt_that_fails_is_an_error_and_ends_nothing_else(event: Payl
         assert not fake.is_closed
 
 
-async def test_a_prompt_ends_when_the_engine_does() -> None:
+@pytest.mark.parametrize("failure", [None, PluginError("The function spin of the plugin mine blocked it.")])
+async def test_a_prompt_ends_when_the_engine_does(failure: PluginError | None) -> None:
     results: list[PromptResponse | Exception] = []
     async with opened(Editor()) as (fake, session), anyio.create_task_group() as group:
         group.start_soon(run_prompt, session, results)
         await settle()
+        fake.failure = failure
         fake.end()
         await settle()
         await run_prompt(session, results)
-    assert [str(result) for result in results] == ["The session ended before the command was done."] * 2
+    assert results == [failure or SESSION_ENDED] * 2
 
 
 async def test_a_slash_command_shows_its_blocks_and_ends_its_prompt() -> None:
@@ -380,7 +383,9 @@ async def test_a_slash_command_shows_its_blocks_and_ends_its_prompt() -> None:
         [update] = editor.take()
         assert update["sessionUpdate"] == "available_commands_update"
         *own, last = update["availableCommands"]
-        assert [command["name"] for command in own] == ["compact", "undo", "redo"]
+        assert [command["name"] for command in own] == [
+            *("compact", "undo", "redo", "context", "cost", "status", "commands", "reload")
+        ]
         assert last == {"name": "standup", "description": "Report", "input": {"hint": "[DATE]"}}
         group.start_soon(run_prompt, session, results)
         await settle()
@@ -390,6 +395,64 @@ async def test_a_slash_command_shows_its_blocks_and_ends_its_prompt() -> None:
         await settle()
         assert results == [PromptResponse(stop_reason="end_turn")]
         assert editor.take() == [said("agent_message_chunk", "All done.")]
+
+
+async def test_changes_of_plugins_are_said_once_and_not_replayed() -> None:
+    editor = Editor()
+    failed = PluginFailed(plugin="greeter", message="line 1: '(' was never\u202e closed")
+    results: list[PromptResponse | Exception] = []
+    async with opened(editor, failed, replay=True) as (fake, session), anyio.create_task_group() as group:
+        assert not editor.take()
+        group.start_soon(run_prompt, session, results)
+        await settle()
+        loaded = PluginLoaded(plugin="mine", version="1", source="user", contributions=("tool:a",))
+        reloaded = CommandRan(name="reload", display=(TextBlock(text="Changed: mine. Failed: greeter."),))
+        fake.feed(loaded, loaded.model_copy(update={"while_running": True}), failed)
+        fake.feed(reloaded, cause=CommandId("cmd_1"))
+        await settle()
+        assert results == [PromptResponse(stop_reason="end_turn")]
+        assert editor.take() == [
+            said("agent_message_chunk", "\n\nThe plugin mine was loaded: tool:a.\n\n"),
+            said(
+                "agent_message_chunk",
+                "\n\nThe plugin greeter failed. line 1: '(' was never<U+202E> closed\n\n",
+            ),
+            said("agent_message_chunk", "Changed: mine. Failed: greeter."),
+        ]
+
+
+async def test_cancelling_a_slash_command_ends_its_prompt_as_cancelled() -> None:
+    editor = Editor()
+    results: list[PromptResponse | Exception] = []
+    async with opened(editor) as (fake, session), anyio.create_task_group() as group:
+        group.start_soon(run_prompt, session, results)
+        await settle()
+        session.cancel()
+        stopped = CommandRejected(command="run_command", reason="You stopped /standup.")
+        fake.feed(stopped, cause=CommandId("cmd_1"))
+        await settle()
+        assert results == [PromptResponse(stop_reason="cancelled")]
+        group.start_soon(run_prompt, session, results)
+        await settle()
+        refused = CommandRejected(command="run_command", reason="There is no command /x.")
+        fake.feed(refused, cause=fake.submitted[-1].id)
+        await settle()
+        assert isinstance(results[1], UsageError)
+
+
+async def test_cancelling_a_call_that_ends_the_engine_shows_the_reason() -> None:
+    editor = Editor()
+    results: list[PromptResponse | Exception] = []
+    async with opened(editor) as (fake, session), anyio.create_task_group() as group:
+        group.start_soon(run_prompt, session, results)
+        await settle()
+        session.cancel()
+        fake.failure = PluginError("The function spin of the plugin mine blocked it.", hint="Turn it off.")
+        fake.end()
+        await settle()
+    assert results == [PromptResponse(stop_reason="cancelled")]
+    reason = "The function spin of the plugin mine blocked it. Turn it off."
+    assert editor.take() == [said("agent_message_chunk", reason)]
 
 
 async def test_the_mode_follows_the_policy_and_cancelling_interrupts() -> None:

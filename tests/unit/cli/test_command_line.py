@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
-from tui_agent.cli import exit_codes, options
+from tui_agent.cli.console import exit_codes, options
+from tui_agent.cli.console.options import EVERYTHING, GROUPS, Parser, session_options
 from tui_agent.cli.main import (
     APP,
     VERBS,
@@ -23,7 +24,6 @@ from tui_agent.cli.main import (
     position_of_command,
     top_parser,
 )
-from tui_agent.cli.options import EVERYTHING, GROUPS, Parser, session_options
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, ModelError, SessionNotFound, StoreFull, TuiAgentError, UsageError
 from tui_agent.protocol.events.turn import TurnEnd
@@ -166,6 +166,20 @@ def test_every_subcommands_help_has_an_example_and_every_listing_json(name: str)
         text = inner.format_help()
         assert f"tui-agent {name} {inner_name}" in text.split("examples:")[1], inner_name
         assert "--json" in text
+
+
+@pytest.mark.parametrize("name", ["", "app", *sorted(VERBS)])
+def test_no_line_of_a_help_is_longer_than_the_terminal_is_wide(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    verb = VERBS.get(name, APP)
+    parser = parser_for(f"tui-agent {name}", verb, import_module(verb.module)) if name else top_parser()
+    for shown in (parser, *(inner for _, inner in subverbs(parser))):
+        too_long = [line for line in shown.format_help().splitlines() if len(line) > 80]
+        assert [line for line in too_long if len(line.strip().removesuffix(" \\").split()) > 1] == [], (
+            shown.prog
+        )
 
 
 WITHOUT_EXTRAS = """

@@ -39,7 +39,7 @@ def test_two_columns_tell_what_each_came_to(call: Call, tmp_path: Path) -> None:
     rows = {line[:17].strip(): line[17:] for line in out.splitlines()}
     assert out.startswith('What if: both start at event 8, after "Cause: Entry.duration ignores the date')
     assert rows["Outcome"].split("  ")[0] == "done, 32 tests pass"
-    assert rows["Outcome"].endswith("2 tests fail, agent says done")
+    assert rows["Outcome"].endswith("2 tests fail, turn finished")
     assert rows["Time"].split() == ["24", "s", "1", "min", "14", "s,", "3.1", "times"]
     assert rows["Cost"].split() == ["$0.031", "$0.000,", "local", "model"]
     assert rows["Iterations"].split() == ["3", "9,", "6", "more"]
@@ -58,7 +58,7 @@ def test_json_is_one_object_with_everything(call: Call, tmp_path: Path) -> None:
     found = json.loads(line)
     assert status == 0
     assert found["fork_point"]["seq"] == 8
-    assert found["right"]["outcome"] == {"state": "failed", "label": "2 tests fail, agent says done"}
+    assert found["right"]["outcome"] == {"state": "failed", "label": "2 tests fail, turn finished"}
     assert found["right"]["changed"] == {"model": "qwen3-coder:30b"}
     assert found["differences"][0]["path"] == "src/timesheet/entry.py"
     assert {"at_ms", "kind", "seq"} <= found["left"]["timeline"][0].keys()
@@ -121,7 +121,7 @@ def test_markdown_goes_to_a_new_file_in_the_documents(call: Call, tmp_path: Path
 def test_markdown_holds_what_others_said_as_text(call: Call, tmp_path: Path) -> None:
     two_ways(tmp_path)
     _, out, _ = call(MAIN, FORK, "--markdown", "-o", "-")
-    assert "| Outcome | done, 32 tests pass | 2 tests fail, agent says done |" in out
+    assert "| Outcome | done, 32 tests pass | 2 tests fail, turn finished |" in out
     assert "```diff\n" in out
     assert "> week 13 shows +32.5 h" in out
 

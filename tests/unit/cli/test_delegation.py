@@ -123,6 +123,15 @@ def test_a_projects_agents_count_where_it_is_trusted_and_hide_yours_of_the_same_
     assert "agents/mine.md: overridden by the agent mine in .tui_agent/agents/mine.md" in err
 
 
+def test_the_list_names_all_untrusted_agent_files(call: Call, work: Path) -> None:
+    files = (".claude/agents/one.md", ".opencode/agent/two.md", ".opencode/agents/three.md")
+    for file in files:
+        (work / file).parent.mkdir(parents=True)
+        (work / file).write_text("---\ndescription: of the project\n---\nText.\n")
+    _, _, err = call("agents", "list")
+    assert all(f"{work / file} is not used" in err for file in files), err
+
+
 def test_a_recording_answers_delegates_as_they_were_answered(call: Call, script: str, work: Path) -> None:
     _, out, _ = call("run", "go", "--model", script, "--json", "--no-plugins")
     session = json.loads(out.splitlines()[0])["session"]

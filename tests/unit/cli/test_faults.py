@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.store import said, store
+from tui_agent.cli.console.output import plain_json
 from tui_agent.cli.main import main, run_command_line
-from tui_agent.cli.output import plain_json
 from tui_agent.config.paths import find_paths
 from tui_agent.errors import ConfigError
 
@@ -120,8 +120,8 @@ def test_a_session_with_a_damaged_first_line_is_continued_with_the_model_that_is
     assert main(["sessions", "list", *place]) == 0
     assert "(damaged)" in capsys.readouterr().out
     assert main(["run", "more", "--continue", *model, *place]) == 0
-    out = capsys.readouterr().out
-    assert "two" in out and "session: s1" in out
+    out, err = capsys.readouterr()
+    assert "two" in out and "session: s1" in err
 
 
 def test_two_sessions_at_once_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from tests.stubs.fake_session import FakeSession
-from tui_agent.cli.exit_codes import of_turn_end
+from tui_agent.cli.console.exit_codes import of_turn_end
 from tui_agent.cli.run.command import finish
 from tui_agent.cli.run.headless import result_lines
 from tui_agent.errors import TuiAgentError, UsageError
@@ -15,6 +15,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected, RunFinished, RunStarted, SessionStarted
+from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.parts import ReasoningPart, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
@@ -132,7 +133,7 @@ async def test_a_session_that_ends_in_the_turn_is_an_error() -> None:
     session = FakeSession()
     session.feed(*begun())
     session.react = lambda command: session.end()
-    with pytest.raises(TuiAgentError, match="ended before the turn did"):
+    with pytest.raises(TuiAgentError, match="ended during the turn"):
         await run_turn(session, "x", lambda record: None)
 
 
@@ -183,6 +184,9 @@ ONE_DENIED = "1 call was denied: Nobody is there to ask."
         ("a- b+", 0, ONE_DENIED),
         ("a-b- c-d+", 0, "3 calls were denied: Nobody is there to ask."),
         ("a-b", 0, ONE_DENIED),  # an invalid call has no decision
+        ("a-b!", 4, ""),  # not run because of the denied one
+        ("a+b-c!", 0, ONE_DENIED),
+        ("ab!", 0, ""),
         ("a+", 0, ""),
         ("a+-+", 0, ""),
     ],
@@ -190,20 +194,26 @@ ONE_DENIED = "1 call was denied: Nobody is there to ask."
 async def test_only_a_turn_whose_last_calls_were_all_denied_is_denied(
     calls: str, exit_status: int, warning: str
 ) -> None:
-    """`calls` has one word per answer: each call's letter, then its decisions."""
+    """`calls` has one word per answer: each call's letter, then its decisions; ! means that the call was not run."""
     middle: list[Payload] = []
     for answer in calls.split():
         middle.append(called(*filter(str.isalpha, answer)))
         call = ""
         for letter in answer:
             call = letter if letter.isalpha() else call
-            middle += [] if letter == call else [decided(call, allowed=letter == "+")]
+            if letter == "!":
+                middle.append(
+                    ToolFinished(call_id=CallId(call), name="t", status="interrupted", part=None, content=())
+                )
+            elif letter != call:
+                middle.append(decided(call, allowed=letter == "+"))
     session = FakeSession()
     session.feed(*begun())
     answering(session, *turn(*middle, answered("That is all.")))
     outcome = await run_turn(session, "x", lambda record: None)
     assert (of_turn_end(outcome.reason), outcome.warning) == (exit_status, warning)
     assert outcome.reason == ("denied" if exit_status else "finished")
+    assert outcome.trajectory_end == "finished"
 
 
 async def test_the_warning_says_which_of_several_denied_calls_a_reason_belongs_to() -> None:

@@ -10,8 +10,8 @@ import pytest
 from tests.stubs.clock import FakeClock
 from tests.stubs.golden import golden
 from tests.stubs.hostile import control_sequences, every_text, poisoned
+from tui_agent.cli.console.output import escape_control, plain_json, table
 from tui_agent.cli.main import main
-from tui_agent.cli.output import escape_control, plain_json, table
 from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted

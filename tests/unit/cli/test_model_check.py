@@ -34,20 +34,23 @@ class Refusing:
 
 
 @pytest.mark.parametrize(
-    ("status", "message", "kind", "said"),
+    ("status", "message", "kind", "said", "is_address_suspect"),
     [
-        (401, "invalid x-api-key", "auth", "The key was refused (401): invalid x-api-key."),
-        (403, "", "auth", "The key was refused (403): no reason given."),
-        (404, "The model `x` does not exist.", "invalid_request", "No such model: openai/x."),
-        (400, "x is not a valid model ID", "invalid_request", "No such model: openai/x."),
-        (404, "Not Found", "invalid_request", "The provider answered 404: Not Found."),
-        (500, "model crashed", "server_error", "The provider answered 500: model crashed."),
+        (401, "invalid x-api-key", "auth", "The key was refused (401): invalid x-api-key.", False),
+        (403, "", "auth", "The key was refused (403): no reason given.", False),
+        (404, "The model `x` does not exist.", "invalid_request", "No such model: openai/x.", False),
+        (400, "x is not a valid model ID", "invalid_request", "No such model: openai/x.", False),
+        (404, "Not Found", "invalid_request", "The provider answered 404: Not Found.", True),
+        (500, "model crashed", "server_error", "The provider answered 500: model crashed.", False),
     ],
 )  # fmt: skip
-async def test_a_refusal_is_named_in_plain_words(status: int, message: str, kind: str, said: str) -> None:
+async def test_a_refusal_is_named_in_plain_words(
+    status: int, message: str, kind: str, said: str, is_address_suspect: bool
+) -> None:
     with pytest.raises(NoAnswer) as refused:
         await ask(Refusing(from_status(status, message, {}, now=0.0)), INFO)
     assert (refused.value.kind, refused.value.message) == (kind, said)
+    assert refused.value.is_address_suspect == is_address_suspect
 
 
 class Silent(Refusing):

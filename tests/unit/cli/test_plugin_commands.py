@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.conftest import Call, json_lines
-from tui_agent.cli import plugin_trial
-from tui_agent.cli.plugin_trial import try_panes
+from tui_agent.cli.plugins import trial as plugin_trial
+from tui_agent.cli.plugins.trial import try_panes
 from tui_agent.config.options import SessionOptions
 from tui_agent.plugin_host.check import check_plugin
+from tui_agent.plugin_host.load_records import ENDED_THE_PROGRAM
 from tui_agent.plugin_host.modules import files_state
 from tui_agent.testing import PluginSession
-from tui_agent.wiring.plugins import plugin_host
+from tui_agent.wiring.plugins.plugins import plugin_host
 from tui_agent.wiring.startup_context import load_startup_context
 
 
@@ -118,13 +119,13 @@ def test_a_check_ends_and_names_effects_that_never_end(
 def test_a_plugin_that_ended_the_program_is_listed_and_can_be_enabled_again(call: Call, work: Path) -> None:
     (work / "bad.py").write_text("import os\nos._exit(9)\n", encoding="utf-8")
     options = ("--json", "--plugin-dir", str(work / "bad.py"))
-    marks = plugin_host(load_startup_context(SessionOptions(cwd=work)))._marks
+    records = plugin_host(load_startup_context(SessionOptions(cwd=work)))._records
     files = files_state(work / "bad.py")
-    marks._write("bad", files, 1, is_left_out=True)
+    records.leave_out("bad", files, ENDED_THE_PROGRAM)
     listed = {line["name"]: line for line in json_lines(call("plugins", "list", *options)[1])}
     assert "ended the program" in listed["bad"]["fault"]
     assert call("plugins", "enable", "bad", *options)[0] == 0
-    assert not marks.is_left_out("bad", files) and marks.is_suspect("bad", files)
+    assert not records.find_reason("bad", files) and records._is_suspect("bad", files)
 
 
 def test_a_check_runs_the_plugins_own_tests(call: Call, work: Path) -> None:
@@ -218,7 +219,10 @@ def test_a_new_mcp_server_passes_its_test_and_offers_its_tool(
 ) -> None:
     status, out, _ = call("plugins", "new", "words", "--kind", "mcp")
     assert status == 0
-    assert "tui-agent mcp check" in json_lines(call("plugins", "check", "words", "--json")[1])[0]["notes"][0]
+    checked, text, _ = call("plugins", "check", "words", "--json")
+    [report] = json_lines(text)
+    assert (checked, report["offers"], report["faults"]) == (0, ["tool:mcp_words_words"], [])
+    assert report["tests"].startswith("1 passed") and "tui-agent mcp check words" in report["notes"][0]
     table = out[out.index("[mcp.words]") : out.index("Then check the server")]
     config = tmp_path / "home" / ".config" / "tui-agent" / "config.toml"
     config.parent.mkdir(parents=True)
@@ -234,6 +238,22 @@ def test_a_new_mcp_server_passes_its_test_and_offers_its_tool(
     exec((work / "words" / "test_words.py").read_text(), names)
     names["test_it_counts_words"]()
     del sys.modules["server"]
+
+
+def test_a_check_names_the_fault_of_an_mcp_server(call: Call, work: Path) -> None:
+    (work / "words").mkdir()
+    (work / "words" / "server.py").write_text("raise SystemExit('no words today')\n")
+    status, out, _ = call("plugins", "check", "words")
+    assert status == 1 and "fault: The MCP server does not work: " in out and "no words today" in out, out
+
+
+def test_a_check_without_pytest_says_how_to_install_it(
+    call: Call, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("plugins", "new", "word_count")
+    monkeypatch.setattr(plugin_trial, "find_spec", lambda name: None)
+    status, out, _ = call("plugins", "check", "word_count")
+    assert status == 0 and "To install it: " in out and out.rstrip().endswith("install pytest"), out
 
 
 def test_a_check_shows_each_pane_over_a_log_with_every_kind_of_event(call: Call, work: Path) -> None:

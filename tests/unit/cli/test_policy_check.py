@@ -10,7 +10,7 @@ import pytest
 from tests.stubs.left_out import leave_out
 from tests.stubs.rows import rows
 from tests.unit.cli.conftest import Call
-from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.console.exit_codes import Exit
 from tui_agent.workspace.sandbox import detection
 
 VALID = """\

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.cli.conftest import Call, json_lines
 from tui_agent.export.files import FORMATS, TEXT_FORMATS
 from tui_agent.protocol.events.files import CheckpointTaken
-from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
@@ -53,6 +53,18 @@ def test_a_fork_is_made_and_how_to_open_it_is_said(call: Call, tmp_path: Path, w
     status, _, err = call("sessions", "fork", "ses_a", "--at", "77")
     assert status != 0
     assert "no event 77" in err
+
+
+def test_the_list_names_a_fork_by_where_it_started(call: Call, tmp_path: Path, work: Path) -> None:
+    store = talked(tmp_path, work)
+    log = store.open("ses_a")
+    log.append(SessionTitled(title="add --notes", titled_by="user"))
+    log.close()
+    call("sessions", "fork", "ses_a", "--at", "4", "--here", "--json")
+    _, out, _ = call("sessions", "list")
+    titles = {row.split()[0] == "ses_a": row for row in out.splitlines() if row.startswith("ses_")}
+    assert titles[True].endswith("add --notes")
+    assert titles[False].endswith("add --notes, fork at 4")
 
 
 def test_removing_asks_and_where_nobody_can_be_asked_says_so(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.stubs.checkpoints import git
 from tests.stubs.kept_folder import KeptFolder
 from tui_agent.cli.main import main
 from tui_agent.session.clock import SystemClock
@@ -114,6 +115,46 @@ def test_a_folder_holds_the_files_as_they_were_at_the_event(call: Call, tmp_path
     assert "other.txt" not in files(work)
 
 
+def test_inside_a_call_a_fork_starts_after_it_with_the_file_that_it_wrote(call: Call, tmp_path: Path) -> None:
+    changed, taken = seq_of(tmp_path, "file.changed"), seq_of(tmp_path, "checkpoint.taken", 2)
+    one = made(call("sessions", "fork", "ses_a", "--at", str(changed), "--json"))
+    assert one["seq"] == taken > changed
+    assert one["note"] == (
+        f"Event {changed} is inside a tool call. The fork starts after that call, where the files are known."
+    )
+    assert files(Path(one["workspace"])) == {"a.txt": "as found\n", "new.txt": "one\n"}
+    status, out, _ = call("sessions", "fork", "ses_a", "--at", str(changed))
+    assert (status, f"a fork of ses_a after event {taken}" in out) == (0, True)
+    status, _, err = call("sessions", "revert", one["id"], "--to", str(seq_of(tmp_path, "user.message") - 1))
+    assert status == 0, err
+    assert files(Path(one["workspace"])) == {"a.txt": "as found\n"}, "an undo removes it"
+    told = made(call("sessions", "fork", "ses_a", "--at", str(changed), "--message", "Stop.", "--json"))
+    assert told["seq"] == taken, "a new message comes after the call"
+
+
+def test_before_a_call_that_never_ended_a_fork_starts_without_its_file(call: Call, tmp_path: Path) -> None:
+    started, changed = seq_of(tmp_path, "tool.started"), seq_of(tmp_path, "file.changed")
+    path = tmp_path / "sessions" / "ses_a" / "events.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if json.loads(line)["seq"] <= changed))
+    one = made(call("sessions", "fork", "ses_a", "--at", str(changed), "--json"))
+    assert one["seq"] == started - 1 and "starts before that call" in one["note"]
+    assert files(Path(one["workspace"])) == {"a.txt": "as found\n"}
+    assert not [event for event in log(tmp_path, one["id"]) if event["payload"]["kind"] == "file.changed"]
+
+
+@pytest.mark.slow
+def test_at_every_event_a_fork_has_the_files_that_its_events_say(call: Call, tmp_path: Path) -> None:
+    for event in log(tmp_path):
+        one = made(call("sessions", "fork", "ses_a", "--at", str(event["seq"]), "--json"))
+        written = {
+            fork_event["payload"]["path"]
+            for fork_event in log(tmp_path, one["id"])
+            if fork_event["payload"]["kind"] == "file.changed"
+        }
+        assert set(files(Path(one["workspace"]))) - {"a.txt"} == written, event
+
+
 def test_by_default_a_fork_works_in_an_own_folder_with_the_files_of_the_event(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
@@ -132,7 +173,7 @@ def test_before_the_first_checkpoint_the_files_are_those_that_the_session_found(
         folder = tmp_path / f"try-{at}"
         status, out, _ = call("sessions", "fork", "ses_a", "--at", str(at), "--folder", str(folder))
         assert status == 0
-        assert ("The files are those from the start of the session." in out) == has_note
+        assert ("The fork gets the files from the start of the session." in out) == has_note
         assert files(folder) == {"a.txt": "as found\n"}
 
 
@@ -148,7 +189,7 @@ def test_without_any_checkpoint_they_are_those_of_the_workspace_now(
     store.remove("ses_a", None)
     status, out, _ = call("sessions", "fork", fork.id, "--at", at_end(store, fork.id), "--folder", "../try")
     assert status == 0
-    assert "The files are the workspace's current files." in out
+    assert "The fork gets the workspace's current files." in out
     assert files(tmp_path / "try") == files(work)
 
 
@@ -212,6 +253,20 @@ def test_another_message_stands_where_the_old_one_did_and_go_on_sends_it(call: C
     assert (status, "The agent has answered" in err) == (2, True)
 
 
+@pytest.mark.parametrize("size", [3, 200_000])
+def test_a_dash_reads_the_new_message_from_standard_input(
+    call: Call, tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("ü" * size))
+    second = seq_of(tmp_path, "user.message", 2)
+    fork = made(call("sessions", "fork", "ses_a", "--at", str(second), "--message", "-", "--json"))
+    forked = next(
+        event for event in log(tmp_path, fork["id"]) if event["payload"]["kind"] == "session.forked"
+    )
+    message = forked["payload"]["changes"]["message"]
+    assert message == "ü" * size or message["size"] == 2 * size
+
+
 @pytest.mark.parametrize("words", [("--go-on",), ("--go-on", "prompt", "--session", "ses_a"), ()])
 def test_going_on_wants_a_session_and_no_prompt(
     call: Call, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
@@ -232,6 +287,25 @@ def test_a_fork_leaves_its_parent_byte_for_byte_as_it_is(call: Call, tmp_path: P
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+def test_a_fork_of_a_repository_says_that_its_folder_has_no_git(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    git(work, "init", "-q")
+    places = ("--at", "40", "--data-dir", str(tmp_path))
+    note = "The fork's folder has no .git, so git does not work there. To use git, fork into a git work tree."
+    _, out, _ = call("sessions", "fork", "ses_a", *places, "--json")
+    fork = json.loads(out)
+    assert fork["note"] == note
+    _, out, _ = call("sessions", "fork", "ses_a", *places)
+    assert note in out.splitlines()
+    _, out, _ = call("sessions", "fork", fork["id"], *places, "--json")
+    assert json.loads(out)["note"] == "", "the fork itself has no repository to fork into"
+    (work.parent / "other").mkdir()
+    git(work.parent / "other", "init", "-q")
+    _, out, _ = call("sessions", "fork", "ses_a", *places, "--folder", "../other/fork", "--json")
+    assert json.loads(out)["note"] == "", "git works in a folder inside another repository"
+
+
 def test_a_fork_says_which_large_files_it_did_not_get(call: Call, tmp_path: Path, work: Path) -> None:
     places = ("--data-dir", str(tmp_path))
     _, out, _ = call("sessions", "fork", "ses_a", "--at", "40", "--json", *places)
@@ -240,7 +314,7 @@ def test_a_fork_says_which_large_files_it_did_not_get(call: Call, tmp_path: Path
         (work / name).parent.mkdir(exist_ok=True)
         with (work / name).open("wb") as file:
             file.truncate(6_000_000)
-    expected = f"Left out: 1 file over 5 MB, 6 MB in all, in data.bin. To use them, copy them from {work}."
+    expected = f"Left out: 1 file over 5 MB (6 MB in total) in data.bin. To use them, copy them from {work}."
     _, out, _ = call("sessions", "fork", "ses_a", "--at", "40", "--json", *places)
     assert json.loads(out)["note"] == expected
     _, out, _ = call("sessions", "fork", "ses_a", "--at", "40", *places)

@@ -9,9 +9,11 @@ import pytest
 from tests.stubs.store import said, store
 from tests.stubs.story import file_changed
 from tui_agent.cli.main import main
+from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import ForkChange, SessionHeadMoved, SessionStarted
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
+from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="demo", provider="scripted", model="demo"))
@@ -47,9 +49,9 @@ def test_what_waits_and_what_was_left_is_said_in_words(tmp_path: Path, shown: Ca
     out = shown()
     assert "\nTodo\n  1 of 2 done\n" in out
     assert "\nWaiting\n  an unsent draft\n" in out
-    assert (
-        "\nBranches\n  branch at event 1, left, " in out and "\n  fork at event 1, " in out and "ses_b" in out
-    )
+    branches = out.partition("\nBranches\n")[2].splitlines()
+    assert [row.partition(",")[0].strip() for row in branches[:3]] == ["main", "branch at 1", "fork at 1"]
+    assert "ses_b" in branches[2]
     assert "{" not in out and "[" not in out
 
 
@@ -70,3 +72,21 @@ def test_a_file_that_changed_twice_is_compared(
     files = json.loads(capsys.readouterr().out)["files"]
     (file,) = files["files"]
     assert (files["added"], files["removed"], file["added"], file["removed"]) == (1, 0, 1, 0)
+
+
+def test_the_last_message_can_have_steered_the_turn_or_waited_in_the_queue(
+    tmp_path: Path, shown: Callable[[], str]
+) -> None:
+    log = store(tmp_path).create("ses_a")
+    log.append(said("one"))
+    log.append(UserSteered(text="steered\n" * 50, own_words="look here"))
+    assert "\nYou (first)\none\n\nYou (last)\nlook here\n" in shown()
+    log.append(UserQueued(queue_id=RequestId("q"), text="steer with this"))
+    log.append(UserUnqueued(queue_id=RequestId("q")))
+    log.append(UserSteered(text="steer with this"))
+    assert "\nYou (last)\nsteer with this\n" in shown()
+    log.append(UserQueued(queue_id=RequestId("r"), text="then this"))
+    assert "\nYou (last)\nsteer with this\n" in shown(), "it is not sent yet"
+    log.append(UserMessageReceived(text="then this", source="queue", queue_id=RequestId("r")))
+    assert "\nYou (last)\nthen this\n" in shown()
+    log.close()

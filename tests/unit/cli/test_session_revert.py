@@ -138,7 +138,7 @@ def test_a_name_at_which_nothing_is_to_be_put_back_is_told(call: Call, tmp_path:
     status, out, err = revert(call, "--to", at, "--files", "--overwrite", "mroe.txt")
     assert (status, files(work)) == (0, FIRST)
     assert "1 file removed" in out
-    assert "No change to restore in mroe.txt." in err
+    assert "There is no change to restore in mroe.txt." in err
 
 
 @pytest.mark.slow

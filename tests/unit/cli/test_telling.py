@@ -17,7 +17,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.hook import HOOK_STOPPED, HookRan
 from tui_agent.protocol.events.model import ModelRetried
-from tui_agent.protocol.events.plugin import NOT_ANSWERED, PluginFailed
+from tui_agent.protocol.events.plugin import NOT_ANSWERED, RESTARTS, PluginFailed
 from tui_agent.protocol.events.session import LogRepaired, SessionStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 
@@ -130,9 +130,11 @@ def test_of_a_plugin_only_the_part_that_failed_is_off(capsys: pytest.CaptureFixt
     telling(story(PluginFailed(plugin="mw", part="middleware guard", message="`wrap_tool` failed: boom.")))
     telling(story(PluginFailed(plugin="mw", message="boom", where="mw.py:3")))
     telling(story(PluginFailed(plugin="mcp:slow", message=NOT_ANSWERED, where="config.toml")))
+    telling(story(PluginFailed(plugin="mcp:odd", message=f"It ended with 3.{RESTARTS}", where="config.toml")))
     assert capsys.readouterr().err.splitlines() == [
         "tui-agent: The middleware guard of the plugin mw is off. `wrap_tool` failed: boom.",
         "tui-agent: The plugin mw is off. boom (mw.py:3)",
         "tui-agent: The MCP server slow is still starting. It has not answered yet. Its tools are used as soon as it "
         "answers.",
+        "tui-agent: The MCP server odd is restarting. It ended with 3.",
     ]

@@ -20,9 +20,13 @@ def test_the_hint_is_the_installers_own_command(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(extras, "distribution", lambda _: Installed(f"file://{tmp_path}"))
     assert extras.install_hint("web").endswith(f"-m pip install '{tmp_path}[web]'")
+    assert extras.package_install_command("pytest").endswith("-m pip install pytest")
     (tmp_path / "pipx_metadata.json").touch()
     assert extras.install_hint("web") == f"Install it: pipx install --force '{tmp_path}[web]'"
+    assert extras.package_install_command("pytest") == "pipx inject tui-agent pytest"
     (tmp_path / "uv-receipt.toml").touch()
     assert extras.install_hint("web") == f"Install it: uv tool install '{tmp_path}[web]'"
+    assert extras.package_install_command("pytest") == f"uv tool install --with pytest {tmp_path}"
     monkeypatch.setattr(extras, "distribution", lambda _: Installed(""))
     assert extras.install_hint("parquet") == "Install it: uv tool install 'tui-agent[parquet]'"
+    assert extras.package_install_command("pytest") == "uv tool install --with pytest tui-agent"

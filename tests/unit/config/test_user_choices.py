@@ -36,11 +36,11 @@ def load(
 
 @rows("client", ["app", "web"])
 def test_choices_are_used_where_nothing_else_is_set(tmp_path: Path, client: str) -> None:
-    policies = {str(tmp_path / "project"): "plan", str(tmp_path / "other"): "ask"}
+    policies = {str(tmp_path / "project"): "accept-edits", str(tmp_path / "other"): "ask"}
     text = CHOICES._replace(policies=policies).to_json()
     config = load(tmp_path, text, client=client)
     assert (config.theme, config.model, config.base_url) == ("day", "vendor/chosen", "http://h/v1")
-    assert config.policy == "plan"
+    assert config.policy == "accept-edits"
     assert config.origin("model") == str(tmp_path / "home/.local/share/tui-agent" / FILE_NAME)
     assert load(tmp_path, text, environ={"OPENAI_MODEL": "gpt"}).model == "vendor/chosen"
 
@@ -59,7 +59,7 @@ def test_a_run_uses_only_the_chosen_model_and_a_demo_nothing(
 
 def test_a_file_a_variable_and_an_option_win_over_a_choice(tmp_path: Path) -> None:
     text = UserChoices(
-        theme="day", model="vendor/chosen", policies={str(tmp_path / "project"): "plan"}
+        theme="day", model="vendor/chosen", policies={str(tmp_path / "project"): "accept-edits"}
     ).to_json()
     written = load(tmp_path, text, 'theme = "night"\nmodel = "a/b"\npolicy = "ask"\n')
     assert (written.theme, written.model, written.policy) == ("night", "a/b", "ask")
@@ -74,7 +74,7 @@ def test_the_chosen_address_is_never_used_for_another_model(tmp_path: Path) -> N
     assert (config.model, config.base_url) == ("named", "")
 
 
-@rows("policy", ["bypass", "everything", ""])
+@rows("policy", ["bypass", "plan", "everything", ""])
 def test_a_policy_that_may_not_be_remembered_is_not_used(tmp_path: Path, policy: str) -> None:
     text = json.dumps({"policies": {str(tmp_path / "project"): policy}})
     assert load(tmp_path, text).policy == "ask"
@@ -135,6 +135,6 @@ def test_the_addresses_of_the_newest_models_are_kept(tmp_path: Path) -> None:
 def test_the_policies_of_the_newest_projects_are_kept() -> None:
     choices = UserChoices()
     for number in range(MAX_PROJECTS + 5):
-        choices = UserChoices(policies=choices.with_policy(Path(f"/p{number}"), "plan"))
+        choices = UserChoices(policies=choices.with_policy(Path(f"/p{number}"), "accept-edits"))
     assert len(choices.policies) == MAX_PROJECTS and next(iter(choices.policies)) == "/p5"
     assert list(choices.with_policy(Path("/p7"), "ask").items())[-1] == ("/p7", "ask")

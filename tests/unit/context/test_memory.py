@@ -147,6 +147,15 @@ def test_failing_tests_stand_until_they_pass() -> None:
     assert block_lines(memory, "verified_facts") == []
 
 
+def test_a_run_without_any_test_is_not_a_failing_test() -> None:
+    memory = after({}, "run_tests", a_run(1, "test_one"))
+    for status, command in ((4, "pytest tests/nope.py"), (5, "pytest -k nope")):
+        memory = after(memory, "run_tests", a_run(status, command=command, passed=0))
+    assert block_lines(memory, "failing_tests") == ["test_one"]
+    memory = after(memory, "run_tests", a_run(4, command="pytest tests/x", passed=-1))
+    assert block_lines(memory, "failing_tests") == ["`pytest tests/x` failed", "test_one"]
+
+
 def test_a_failing_test_stays_where_a_run_of_others_passes() -> None:
     name = "test_x.py::test_one"
     memory = after({}, "run_tests", a_run(1, name, command="python -m pytest -q test_x.py"))
@@ -325,6 +334,18 @@ def test_what_an_investigator_leaves_open_is_open_until_it_is_taken_up() -> None
     assert block_lines(memory, "open_questions") == ["Who calls it?"]
     memory = after(memory, "delegate_readonly", found(), task="Who calls it? Look in src.")
     assert block_lines(memory, "open_questions") == []
+
+
+@pytest.mark.parametrize(
+    ("question", "open_questions"), [("Who calls it now?", 1), ("Who calls it right now?", 0)]
+)
+def test_only_an_answered_question_of_five_words_closes_longer_open_ones(
+    question: str, open_questions: int
+) -> None:
+    longer = f"{question} I found nobody in src."
+    memory = after({}, "delegate_readonly", found(questions=[longer]), task="Find the parser")
+    memory = after(memory, "ask_user", answered("The parser."), question=question)
+    assert len(block_lines(memory, "open_questions")) == open_questions
 
 
 def test_what_an_investigator_is_sure_of_holds_until_one_of_its_files_is_changed() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.context.mention_parser import MAX_MENTIONS, find_candidates
+from tui_agent.folds.text.mention_parser import MAX_MENTIONS, find_candidates
 
 ROOT = "/home/me/shop"
 

@@ -1,8 +1,17 @@
 """What a summary tells where no model tells it: each one's story is in the next, within bounds."""
 
-from tui_agent.context.summary import STORY, TITLE, build_summary, story_from_record, story_of, transcript
-from tui_agent.context.summary_facts import Facts
+from tests.stubs.tool_context import module_of
+from tui_agent.context.summary.facts import Facts, required_blocks
+from tui_agent.context.summary.summary import (
+    STORY,
+    TITLE,
+    build_summary,
+    story_from_record,
+    story_of,
+    transcript,
+)
 from tui_agent.protocol.base import CallId, text_preview
+from tui_agent.protocol.events.todo import TodoItem
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 
@@ -130,3 +139,45 @@ def test_tests_that_fail_are_named_also_where_the_newest_run_was_of_others() -> 
     assert (
         "## Tests that fail\n- test_x.py::test_one" in build_summary(facts, "", ROOM, ROOM, text_preview).text
     )
+
+
+def test_a_list_that_would_be_longer_with_a_note_about_what_is_left_out_stays_whole() -> None:
+    texts = [f"{number}\n" + "some words\n" * 100 for number in range(8)]
+    messages = [UserMessage(content=(TextContent(text=text),), seq=seq) for seq, text in enumerate(texts)]
+    tasks = [TodoItem(id=str(number), content=f"task {number}", status="pending") for number in range(2)]
+    facts = Facts(messages, range(8), (), tasks, (), 1_000)
+    for room in range(8_000, 14_000, 5):
+        summary = build_summary(facts, "The story.", room, room, text_preview)
+        assert not [cut for cut in summary.cuts if cut.chars >= len(cut.whole)], room
+
+
+TODO = (
+    TodoItem(id="1", content="one", status="completed"),
+    TodoItem(id="2", content="two", status="verified"),
+    TodoItem(id="3", content="three", status="abandoned"),
+    TodoItem(id="4", content="four", status="in_progress"),
+    TodoItem(id="5", content="five", parent="4"),
+)
+
+
+def test_todo_items_have_the_marks_that_write_todos_gives_them() -> None:
+    text = build_summary(Facts((), (), (), TODO, (), 0), "", ROOM, ROOM, text_preview).text
+    assert "## Tasks\n- [x] one\n- [x] two (verified)\n- [-] three\n- [>] four\n  - [ ] five" in text
+    assert (
+        module_of("todo", "todos")
+        .format_items(TODO)
+        .startswith("[x] one\n[x] two (verified)\n[-] three\n[>] four\n  [ ] five")
+    )
+
+
+def test_open_todo_items_are_shown_before_items_that_need_no_more_work() -> None:
+    closed = [
+        TodoItem(id=f"{status}{number}", content="closed " * 40, status=status)
+        for number in range(30)
+        for status in ("verified", "abandoned", "completed")
+    ]
+    opened = [TodoItem(id=str(number), content=f"open {number}") for number in range(9)]
+    block = required_blocks(Facts((), (), (), [*closed, *opened], (), 0), text_preview)[3]
+    fitted = block.fit(1_000)
+    assert fitted.text.startswith("(left out: 88 done or abandoned)\n") and not fitted.cut
+    assert all(f"- [ ] open {number}" in fitted.text for number in range(9))

@@ -2,8 +2,11 @@
 
 import json
 import os
+import py_compile
 import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -235,6 +238,16 @@ def test_a_fixture_is_copied_afresh_and_nothing_is_written_through_a_link(tmp_pa
         ConfigError, match=r"two, at files: '(x{300})' cannot be written: File name too long\."
     ):
         create_workspace(long, tmp_path / "long")
+
+
+def test_an_edit_right_after_the_first_test_run_has_an_effect(tmp_path: Path) -> None:
+    case = Case.model_validate({**GOOD, "files": {"sums.py": "print(2)"}})
+    create_workspace(case, tmp_path / "workspace")
+    file = tmp_path / "workspace" / "sums.py"
+    py_compile.compile(str(file), doraise=True)
+    file.write_text("print(1)")
+    argv = (sys.executable, "-c", "import sums")
+    assert subprocess.run(argv, cwd=file.parent, capture_output=True, text=True, check=True).stdout == "1\n"
 
 
 def test_the_highest_tier_of_a_task_folder_is_used(tmp_path: Path) -> None:

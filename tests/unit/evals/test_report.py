@@ -192,7 +192,7 @@ def test_a_baseline_names_each_case_that_passed_and_fails_now(tmp_path: Path) ->
     (comparison,) = compared.comparisons
     assert (comparison.pairs, comparison.only_first, comparison.only_second) == (4, 1, 1)
     other = load_run(stored_run(tmp_path / "other", b="p", c="p"))
-    with pytest.raises(ConfigError, match="no case and arm in common"):
+    with pytest.raises(ConfigError, match="no case that both ran with the same configuration"):
         compare_with_baseline(stored, other)
 
 

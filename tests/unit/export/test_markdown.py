@@ -14,12 +14,20 @@ from tui_agent.export.labels import header_rows
 from tui_agent.export.markdown import clip_lines, to_markdown
 from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.folds.base import current_branch
-from tui_agent.protocol.base import CallId
+from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.events.files import FileChanged
-from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.session import SessionHeadMoved, SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
-from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.events.turn import (
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserQueued,
+    UserUnqueued,
+)
+from tui_agent.protocol.parts import ImageContent
+from tui_agent.protocol.settings import SessionSettings
 from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.redaction.redactor import Redactor
 
@@ -30,6 +38,19 @@ def test_a_transcript_tells_messages_calls_diffs_and_cost(tmp_path: Path) -> Non
     text = to_markdown(load_export(golden_session(tmp_path, "night_shift"), Redactor()))
     for words in ("**You**", "**Agent**", "```diff", "\n+", "- cost: $", "## Turn 1", "model call"):
         assert words in text, words
+
+
+def test_a_queued_message_stands_where_it_was_sent_and_only_there(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    log.append(UserQueued(queue_id=RequestId("q1"), text="Then the changelog."))
+    log.append(UserMessageReceived(text="Then the changelog.", source="queue", queue_id=RequestId("q1")))
+    log.append(UserQueued(queue_id=RequestId("q2"), text="Never mind."))
+    log.append(UserUnqueued(queue_id=RequestId("q2")))
+    log.close()
+    content = load_export(log.folder, Redactor())
+    text, page = to_markdown(content), to_html(content)
+    assert text.count("Then the changelog.") == page.count('class="said">Then the changelog.') == 1
+    assert "Never mind." not in text and "Never mind." not in page
 
 
 def test_every_kind_of_entry_has_its_words(tmp_path: Path) -> None:
@@ -86,6 +107,20 @@ def test_the_users_words_at_a_refusal_are_a_quotation_apart_from_the_output(tmp_
     assert "ERROR: no network\n```\n\n> You said no: use a \\*venv\\*\n> \\<b>here\\</b>\n" in text
     assert "`rm x` — denied · 5 ms\n\n> You said no\n" in text
     assert to_html(story).count("You said no") == 2
+
+
+@pytest.mark.parametrize("images", [True, False])
+def test_a_picture_that_was_not_sent_has_a_note(images: bool, tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    settings = SessionSettings(model=MODEL.model_copy(update={"images": images}))
+    log.append(SessionStarted(workspace="/w", product="p", settings=settings))
+    picture = ImageContent(media_type="image/png", blob_sha256="a" * 64, size=3, name="shot.png")
+    log.append(said("look").model_copy(update={"attachments": (picture,)}))
+    log.close()
+    story = load_export(log.folder, Redactor())
+    for text in (to_markdown(story), to_html(story)):
+        assert "shot.png" in text
+        assert ("not sent to fast-1" in text) is not images
 
 
 def test_a_long_output_keeps_its_ends() -> None:

@@ -13,10 +13,11 @@ from tests.stubs.two_ways import CAUSE, ENTRY, FORK, MAIN, TEST_ENTRY, TEST_REPO
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.fold import Comparison, FileDifference, compare
 from tui_agent.folds.comparison.side import MAX_BEATS, Branch, Side, build_side, list_beats, working_ms
+from tui_agent.folds.session.branch_tree import name_branch
 from tui_agent.protocol.base import MAIN_AGENT, CallId, Payload, RequestId, SessionId
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointTaken, FolderChange
-from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import ForkChange, SessionForked, SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import (
@@ -24,8 +25,10 @@ from tui_agent.protocol.events.turn import (
     TurnFinished,
     TurnStarted,
     UserMessageReceived,
+    UserSteered,
 )
 from tui_agent.protocol.parts import TextPart, Usage
+from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import read_records
 from tui_agent.tui.screens.compare.figures import build_figures
@@ -38,7 +41,8 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def _read(folder: Path) -> Branch:
-    return Branch(folder.name, current_branch(read_records(folder)), open_blobs(folder).find)
+    records = read_records(folder)
+    return Branch(folder.name, current_branch(records), open_blobs(folder).find, name_branch(records))
 
 
 def log(*payloads: Payload, session: str = "ses_a", first: int = 0, at: float = 100.0) -> list[Record]:
@@ -107,10 +111,21 @@ def test_two_branches_of_one_log_part_where_the_head_was_moved_to() -> None:
     shared = log(UserMessageReceived(text="go"), TurnStarted(turn=1), TurnFinished(turn=1, reason="finished"))
     first = log(UserMessageReceived(text="this way"), first=3, at=103.0)
     moved = log(SessionHeadMoved(to_seq=2, from_seq=3, reason="branch"), first=4, at=104.0)
-    found = compare(Branch("ses_a", [*shared, *first]), Branch("ses_a", [*shared, *moved]))
+    found = compare(
+        Branch("ses_a", [*shared, *first], name=name_branch([*shared, *first])),
+        Branch("ses_a", [*shared, *moved], name=name_branch([*shared, *first, *moved])),
+    )
     assert found.fork_point is not None
     assert (found.fork_point.seq, found.fork_point.after) == (2, "go")
     assert (found.left.name, found.right.name) == ("main", "branch at 2")
+
+
+def test_branches_that_part_after_a_steering_message_name_it() -> None:
+    start = log(UserMessageReceived(text="go"), TurnStarted(turn=1), UserSteered(text="only a.txt"))
+    left, right = (Branch("ses_a", [*start, *log(answered(text), first=3)]) for text in ("one", "two"))
+    compared = compare(left, right)
+    assert compared.fork_point is not None
+    assert (compared.fork_point.seq, compared.fork_point.after) == (2, "only a.txt")
 
 
 def test_a_session_that_was_moved_to_and_fro_later_is_still_the_main_one(tmp_path: Path) -> None:
@@ -187,7 +202,7 @@ def test_a_branch_of_which_nothing_came_has_no_answer(tmp_path: Path) -> None:
         (
             [ran_tests(3, 2), TurnFinished(turn=1, reason="finished")],
             "failed",
-            "2 tests fail, agent says done",
+            "2 tests fail, turn finished",
         ),
         (
             [ran_tests(3, 1), ran_tests(4, 0), TurnFinished(turn=1, reason="finished")],
@@ -206,6 +221,23 @@ def test_a_branch_of_which_nothing_came_has_no_answer(tmp_path: Path) -> None:
 def test_the_outcome_is_told_in_words(said: list[Payload], state: str, words: str) -> None:
     outcome = came_to(*said).outcome
     assert (outcome.state, outcome.label) == (state, words)
+
+
+def test_a_branch_with_only_a_compaction_has_no_answer() -> None:
+    model = ModelInfo(profile="", provider="", model="m")
+    request = ModelRequested(
+        request_id=RequestId("r"),
+        iteration=3,
+        local_iteration=1,
+        model=model,
+        tools=(),
+        messages=1,
+        max_tokens=100,
+        purpose="compaction",
+    )
+    before = log(TurnStarted(turn=1), TurnFinished(turn=1, reason="finished"))
+    side = build_side(Branch("ses_a", [*before, *log(request, first=2)]), len(before))
+    assert (side.outcome.state, side.outcome.label, side.iterations) == ("none", "no answer", 0)
 
 
 def test_the_answer_is_whole_wherever_it_is_kept(compared: Comparison, tmp_path: Path) -> None:

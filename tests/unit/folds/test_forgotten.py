@@ -134,12 +134,8 @@ def test_what_a_message_mentions_is_not_held_far_back_as_its_words_are() -> None
     }
 
 
-def test_the_plan_in_force_and_the_newest_tests_are_held_however_far_back() -> None:
-    calls = [
-        *(("present_plan", f"plan{at}", "ok" if at < 2 else "failed") for at in range(3)),
-        *(("run_tests", f"tests{at}", "failed") for at in range(2)),
-        ("grep", "grep0", "ok"),
-    ]
+def test_the_newest_tests_are_held_however_far_back() -> None:
+    calls = [*(("run_tests", f"tests{at}", "failed") for at in range(2)), ("grep", "grep0", "ok")]
     payloads: list[Payload] = [UserMessageReceived(text="look")]
     for name, call, status in calls:
         payloads += [requested(call), responded(call, tool_call(call, name)), finished(call, status)]  # type: ignore[arg-type]
@@ -148,8 +144,8 @@ def test_the_plan_in_force_and_the_newest_tests_are_held_however_far_back() -> N
         payloads += [compacted(len(payloads) - 1)]
     fold = folded(*payloads)
     held = [one.call_id for one in fold.originals() if isinstance(one, ToolMessage)]
-    assert fold.removed.layers[0].is_thinned and held == ["plan1", "tests1"]
-    assert set(calls_by_id(fold.originals())) == {"plan1", "tests1"}
+    assert fold.removed.layers[0].is_thinned and held == ["tests1"]
+    assert set(calls_by_id(fold.originals())) == {"tests1"}
 
 
 def test_a_compaction_that_is_taken_back_leaves_the_history_as_it_was() -> None:

@@ -91,8 +91,8 @@ def test_the_ledger_names_the_message_that_brought_them() -> None:
     )
     ledger.apply(event(5, packed))
     [message] = ledger.view().messages
-    assert (message.sender, message.subject, message.path) == (
+    assert (message.sender, message.subject, message.files) == (
         "instructions",
         "src/AGENTS.md",
-        "src/AGENTS.md",
+        {"src/AGENTS.md": 1.0},
     )

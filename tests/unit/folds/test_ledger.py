@@ -18,6 +18,7 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import ModelInfo
 
@@ -85,6 +86,36 @@ def test_each_message_has_its_tool_and_its_file() -> None:
     ]
     assert [(one.name, one.count, one.tokens) for one in view.files] == [("src/a.py", 1, 800)]
     assert [one.name for one in view.tools] == ["read_file", "you", "answer"]
+
+
+def test_attached_files_of_mentions_are_counted_by_file() -> None:
+    mentions = (
+        Mention(reference="@db.py", kind="file", path="db.py", text="x" * 600),
+        Mention(reference="@src", kind="directory", path="src", text="x" * 90),
+        Mention(reference="@db.py:Row", kind="symbol", path="db.py", text="x" * 200),
+        Mention(reference="@a.py", kind="file", path="a.py", text="x" * 100),
+        Mention(reference="@.env", kind="refused", note="a secret"),
+    )
+    asked = UserMessageReceived(text="Review it!", source="prompt", mentions=mentions)
+    request = packed("r1", {0: 10}, task_contract=10, mentions=490)
+    request = request.model_copy(update={"added": (*request.added, CountedMessage(seq=0, tokens=490))})
+    view = told(
+        asked,
+        request,
+        responded("r1", tool_call("c1"), tokens=12),
+        read("c1", "db.py"),
+        finished("c1"),
+        packed("r2", {4: 50}, messages=550),
+    )
+    assert [(total.name, total.tokens) for total in view.tools] == [
+        ("you", 500), ("read_file", 50), ("answer", 10),
+    ]  # fmt: skip
+    assert [(total.name, total.count, total.tokens) for total in view.files] == [
+        ("db.py", 2, 450), ("a.py", 1, 50),
+    ]  # fmt: skip
+    assert [(total.name, total.tokens) for total in view.scale_to(1_120).files] == [
+        ("db.py", 900), ("a.py", 100),
+    ]  # fmt: skip
 
 
 def test_the_newest_answer_is_a_message_before_the_next_request() -> None:

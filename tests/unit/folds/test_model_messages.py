@@ -22,6 +22,7 @@ from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.model import FaultKind, ModelFailed
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived, UserShellFinished, UserSteered
+from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -60,6 +61,18 @@ def outline(messages: tuple[Message, ...]) -> list[str]:
             case SummaryMessage(text=text):
                 found.append(f"summary {text}")
     return found
+
+
+def test_the_model_is_told_which_mentioned_file_was_not_attached_and_why() -> None:
+    mentions = (
+        Mention(reference="a.py", kind="file", path="a.py", text="<file>"),
+        Mention(reference=".env", kind="refused", path=".env", note=".env may hold secrets"),
+        Mention(reference="old.py", kind="missing", note="file not found"),
+    )
+    assert outline(told(UserMessageReceived(text="Use @a.py and @.env.", mentions=mentions))) == [
+        "user Use @a.py and @.env.",
+        "user <file> [.env was not attached: .env may hold secrets]",
+    ]
 
 
 def cancelled(request: str, partial: str, fault: FaultKind | str = "cancelled") -> ModelFailed:

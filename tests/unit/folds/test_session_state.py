@@ -151,10 +151,14 @@ def test_budgets_count_over_turns_and_delegates_survive_a_revert_and_start_anew_
         responded("r2", "y", first_part=1),
         TurnFinished(turn=1, reason="finished", duration_ms=1500),
     )
-    used = BudgetUse(parts=2, iterations=2, turns=1, seconds=1.5, cost_usd=1.0)
+    used = BudgetUse(
+        parts=2, iterations=2, turns=1, seconds=1.5, input_tokens=200, output_tokens=20, cost_usd=1.0
+    )
     assert fold.fold.view().used == used
     moved = SessionHeadMoved(to_seq=0, from_seq=6, reason="undo", parts=2, turn=1, iteration=2, used=used)
-    assert opened().tell(moved).used == used
+    undone = opened().tell(moved)
+    assert (undone.used, undone.undone, undone.totals.input_tokens) == (used, used, 0)
+    assert (undone.usage.input_tokens, undone.usage.output_tokens, undone.cost_usd) == (200, 20, 1.0)
     forked = SessionForked(parent_session=SessionId("s"), at_seq=6, parent_crc="0")
     assert fold.tell(forked).used == BudgetUse()
     after = fold.tell(TurnStarted(turn=2), responded("r3", "z", first_part=2))

@@ -313,13 +313,43 @@ def test_the_end_row_sums_its_own_turn_only() -> None:
     )
     chat.tell(TurnStarted(turn=2), TurnFinished(turn=2, reason="interrupted", detail="by you"))
     chat.tell(TurnStarted(turn=3), change, change, TurnFinished(turn=3, reason="finished"))
+    removal = change.model_copy(update={"before": "0", "after": None, "added": 0, "removed": 3})
+    chat.tell(TurnStarted(turn=4), change, removal, TurnFinished(turn=4, reason="interrupted"))
     rows = chat.only(TurnEntry)
     assert [(row.iterations, row.files_text, row.added, row.removed, row.cost_usd) for row in rows] == [
         (1, "2 files", 6, 2, 0.5),
         (0, "0 files", 0, 0, None),
         (0, "1 file, 2 edits", 0, 0, None),
+        (0, "0 files", 0, 0, None),
     ]
     assert (rows[1].reason, rows[1].detail) == ("interrupted", "by you")
+
+
+def test_a_call_of_a_delegate_that_did_not_succeed_says_so_on_its_line() -> None:
+    chat = Chat()
+    chat.tell(called("c1", "[Subtask]", "helper: write"), started("c1"))
+    spawned = AgentSpawned(
+        name="helper",
+        parent_agent=AgentId("main"),
+        delegate_level=1,
+        task="write",
+        tools=(),
+        model=MODEL,
+        call_id=CallId("c1"),
+    )
+    chat.tell(
+        spawned,
+        called("c2", "write", "a.md"),
+        called("c3", "write", "docs/a.md"),
+        called("c4", "write", "a.md"),
+        finished("c2"),
+        finished("c3", "failed"),
+        finished("c4", "denied"),
+        agent="helper-2",
+    )
+    entry = chat[0]
+    assert isinstance(entry, ToolEntry)
+    assert entry.output == "write a.md\nwrite docs/a.md (failed)\nwrite a.md (denied)\n"
 
 
 def test_a_delegate_shows_on_the_row_of_its_call_only() -> None:

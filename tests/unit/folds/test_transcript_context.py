@@ -42,12 +42,12 @@ def reduced(before: int, after: int) -> ContextReduced:
 def test_outputs_that_are_put_away_step_by_step_are_one_notice_until_the_next_summary() -> None:
     steps = [reduced(9_000, 8_000), reduced(8_900, 7_900), reduced(8_800, 7_800)]
     (told,) = notices(*steps)
-    assert told.lines[0] == "3 old outputs shortened, over several requests"
+    assert told.lines[0] == "3 old outputs shortened in the last requests"
     again = notices(
         *steps, compacted(before_tokens=9_000, after_tokens=5_000, truncations=(CUT,)), reduced(6_000, 5_000)
     )
-    assert [one.lines[0].split(":")[0].split(",")[0] for one in again] == [
-        "3 old outputs shortened",
+    assert [notice.lines[0].split(":")[0] for notice in again] == [
+        "3 old outputs shortened in the last requests",
         "1 turn summarised",
         "1 old output shortened",
     ]

@@ -10,9 +10,10 @@ from tests.unit.folds.test_transcript import Chat
 from tui_agent.folds.context.model_messages import CRASHED, ModelMessages
 from tui_agent.folds.session.branches import MoveReason
 from tui_agent.folds.trace.fold import Trace
-from tui_agent.folds.transcript.entries import NoticeEntry, ToolEntry, TurnEntry
+from tui_agent.folds.transcript.entries import NoticeEntry, ToolEntry, TurnEntry, UserEntry
 from tui_agent.protocol.base import CallId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.model import FaultKind, ModelFailed, ModelRetried
@@ -27,6 +28,7 @@ from tui_agent.protocol.events.session import (
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStatus
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.settings import AgentState
 
 RUN = RunStarted(run_id=RunId("run_2"), pid=2, client="app", product="tui-agent", model=MODEL)
 STEP = IterationStarted(iteration=1, local_iteration=1, delegate_level=0)
@@ -135,6 +137,27 @@ def test_a_retry_that_helped_no_longer_announces_a_try() -> None:
     assert chat.only(NoticeEntry)[0].lines == ("The answer was cut off.", "m", "Attempt 4 succeeded.")
 
 
+def test_an_attempt_that_is_running_is_no_longer_announced() -> None:
+    chat = Chat()
+    throttled, running = (
+        AgentStateChanged(state=AgentState.THROTTLED),
+        AgentStateChanged(state=AgentState.RUNNING),
+    )
+    for attempt in (1, 2):
+        retried = ModelRetried(
+            request_id=RequestId("r1"), attempt=attempt, fault="cut", message="m", wait_s=1.0
+        )
+        chat.tell(*([requested("r1")] if attempt == 1 else []), retried, throttled)
+        assert chat.only(NoticeEntry)[0].lines[-1] == f"Attempt {attempt + 1} in 1 s."
+        chat.tell(running)
+        lines = ("The answer was cut off.", "m", f"Attempt {attempt + 1} is running.")
+        assert chat.only(NoticeEntry)[0].lines == lines
+    chat.tell(responded("r1", "Whole"))
+    assert chat.only(NoticeEntry)[0].lines[-1] == "Attempt 3 succeeded."
+    chat.tell(running)
+    assert chat.only(NoticeEntry)[0].lines[-1] == "Attempt 3 succeeded."
+
+
 def test_a_retry_that_helped_names_every_kind_of_fault() -> None:
     chat = Chat()
     faults: list[FaultKind] = ["server_error", "cut", "cut", "rate_limit"]
@@ -182,6 +205,11 @@ def test_an_answer_that_broke_off_lasted_as_long_as_its_turn_with_the_deltas_or_
         ({"end": "session"}, "ended with the session"),
         ({"end": "exited", "exit_code": 2}, "ended, exit 2"),
         ({"end": "stopped", "stopped_by": "user"}, "stopped by you"),
+        ({"end": "stopped", "stopped_by": "agent"}, "stopped by the agent"),
+        (
+            {"end": "stopped", "stopped_by": "rewind"},
+            "stopped because you went back to before its start",
+        ),
     ],
 )
 def test_the_call_that_started_a_job_says_how_the_job_ended(end: dict[str, Any], outcome: str) -> None:
@@ -210,6 +238,28 @@ def test_reverting_and_forking_name_the_turn_by_its_message() -> None:
         f"Switched to another branch, at {turn}. /redo switches back.",
         "Reverted to the beginning. /redo restores the newer state.",
         "Forked from ses_a at the turn “and the docs”. /tree shows both sessions.",
+    ]
+
+
+def test_a_turn_is_named_by_the_words_that_the_user_typed_around_a_paste() -> None:
+    chat = Chat()
+    pasted = "line of a log\n" * 60
+    chat.tell(UserMessageReceived(text=f"{pasted}why does\nit fail?", own_words="why does it fail?"))
+    chat.tell(TurnStarted(turn=1), SessionHeadMoved(from_seq=9, to_seq=2, reason="revert"))
+    assert chat.only(UserEntry)[0].headline == "why does it fail?"
+    assert "Reverted to the turn “why does it fail?”." in chat.only(NoticeEntry)[-1].lines[0]
+
+
+def test_an_undo_without_files_does_not_say_that_the_turn_changed_nothing() -> None:
+    """A command can have removed an empty folder, which no checkpoint has."""
+    chat = Chat()
+    moves = [
+        SessionHeadMoved(from_seq=9, to_seq=-1, reason=reason, files=False) for reason in ("undo", "revert")
+    ]
+    chat.tell(*moves)
+    assert [entry.lines[1] for entry in chat.only(NoticeEntry)] == [
+        "No file was restored.",
+        "Files were not changed.",
     ]
 
 

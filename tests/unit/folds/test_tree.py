@@ -6,12 +6,13 @@ from hypothesis import strategies as st
 from tests.stubs.story import file_changed
 from tests.unit.folds.test_branches import Story
 from tui_agent.folds.base import current_branch
-from tui_agent.folds.session.branch_tree import TreeView, branch_tree
+from tui_agent.folds.session.branch_tree import TreeView, branch_tree, name_branch
 from tui_agent.folds.session.branches import is_on_branch, stretches
 from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.parts import TextPart, Usage
 
@@ -47,7 +48,8 @@ def test_every_record_begins_with_one_branch_and_the_head_stands_at_the_end_of_o
     story = told(script)
     view = branch_tree(story.events)
     for event in story.events:
-        assert sum(is_on_branch(event.seq, one.own) for one in view.branches) == 1
+        count = sum(is_on_branch(event.seq, one.own) for one in view.branches)
+        assert count == 1 or (count == 0 and isinstance(event.payload, SessionHeadMoved))
     here = view.branches[view.current if view.current is not None else -1]
     assert here.last == len(story.events) - 1
     assert sum(one.current for one in view.branches) == 1
@@ -71,7 +73,8 @@ def test_a_branch_leaves_its_parent_where_it_says_and_is_drawn_below_it(script: 
             assert at == 0 and one.depth == 0
             continue
         above = view.branches[one.parent]
-        assert is_on_branch(one.at_seq, above.own) and one.at_seq < one.first
+        is_left = not any(is_on_branch(one.at_seq, other.own) for other in view.branches)
+        assert (is_on_branch(one.at_seq, above.own) or is_left) and one.at_seq < one.first
         assert one.depth == above.depth + 1
         if at in shown:
             assert one.parent in shown and one.parent < at
@@ -138,7 +141,7 @@ def test_a_message_is_told_with_what_came_of_it() -> None:
     first, second, third = view_of(story).branches[0].turns
     assert (first.text, first.answer, first.outcome.label) == ("fix it", "Fixed.", "done, 4 tests pass")
     assert first.files == (("a.py", 3, 0),) and first.cost_usd == 0.25
-    assert (second.outcome.state, second.outcome.label) == ("failed", "2 tests fail, agent says done")
+    assert (second.outcome.state, second.outcome.label) == ("failed", "2 tests fail, turn finished")
     assert (third.outcome.state, third.outcome.label) == ("stopped", "stopped")
     assert third.last_seq == len(story.events) - 1
 
@@ -160,6 +163,32 @@ def test_an_undo_that_was_taken_back_leaves_no_branch_to_show() -> None:
     assert shown_branches(view) == [0] and view.current == 0
     turn(story, "three", "3")
     assert [one.text for one in view_of(story).branches[0].turns] == ["one", "two", "three"]
+
+
+def test_a_reverted_change_that_was_redone_makes_no_branch() -> None:
+    """R in /diff, /redo, and the next message: the conversation is one line, and the files count once."""
+    story = Story()
+    turn(story, "one", "1")
+    end = len(story.events) - 1
+    story.add(file_changed(path="a.py", before="f" * 64, after="e" * 64, author="human", added=0, removed=3))
+    story.move(end + 1, "hunk")
+    story.move(end, "redo")
+    turn(story, "two", "2")
+    view = view_of(story)
+    (only,) = view.shown_branches()
+    assert (only.name, [said.text for said in only.turns]) == ("main", ["one", "two"])
+    assert only.turns[0].files == (("a.py", 3, 0),)
+    assert name_branch(story.events) == "main"
+
+
+def test_a_move_into_the_middle_of_a_turn_makes_a_branch_with_its_own_name() -> None:
+    story = Story()
+    middle = turn(story, "one", "1")
+    story.move(middle, "revert")
+    turn(story, "two", "2")
+    assert [branch.name for branch in view_of(story).shown_branches()] == ["main", f"branch at {middle}"]
+    assert name_branch(story.events) == f"branch at {middle}"
+    assert name_branch(story.events[: middle + 1]) == "main"
 
 
 def test_a_turn_that_goes_on_without_a_message_is_told_too() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.mcp.test_servers import running, server
 from tui_agent.errors import ToolError
-from tui_agent.mcp.resources import MAX_OFFERED, open_slots
+from tui_agent.mcp.content.resources import MAX_OFFERED, open_slots
 from tui_agent.ports.tool import ResourceContent
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg=="
@@ -60,9 +60,11 @@ async def test_contents_are_cleaned_text_or_bytes(tmp_path: Path) -> None:
         assert (await runner.read_resource("note:encoded")).text == "Text."
         packed = await runner.read_resource("note:zip")
         assert packed == ResourceContent(data=b"PK\x03\x04\x00\xff", media_type="application/zip")
-        with pytest.raises(ToolError, match="not valid base64"):
+        with pytest.raises(
+            ToolError, match="The MCP server resources sent an answer that is not valid: a resource"
+        ):
             await runner.read_resource("note:bad")
-        with pytest.raises(ToolError, match="The server refused: Method not found"):
+        with pytest.raises(ToolError, match="The MCP server resources refused: Method not found"):
             await runner.read_resource("note:none")
 
 
@@ -70,7 +72,9 @@ async def test_a_resource_that_is_too_large_is_refused_and_the_server_runs_again
     async with running(tmp_path, server("resources"), (0.0, 0.0)) as (runner, changes):
         big = await runner.read_resource("note:big/8")
         assert len(big.text) == 4_000_000
-        with pytest.raises(ToolError, match="The server was stopped: it wrote a line of more than 16 MB"):
+        with pytest.raises(
+            ToolError, match="The MCP server resources was stopped: it wrote a line of more than 16 MB"
+        ):
             await runner.read_resource("note:big/50")
         while not runner.fault:
             await changes.wait()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.engine.tools.arguments import check_json_arguments
-from tui_agent.mcp.schema_repair import MAX_BYTES, repair_schema
+from tui_agent.mcp.content.schema_repair import MAX_BYTES, repair_schema
 from tui_agent.ports.tool import JsonArguments
 
 ANY = {"type": "object", "properties": {}}

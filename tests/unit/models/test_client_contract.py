@@ -346,6 +346,26 @@ async def test_an_unknown_model_is_answered_with_the_models_that_there_are(make:
 
 
 @direct_clients
+async def test_a_missing_route_of_an_own_server_is_a_matter_of_the_address(make: Make) -> None:
+    async with make(Reply(status=404, body={"detail": "Not Found"})) as rig:
+        assert rig.server is not None
+        outcome = await answer(rig)
+        path = rig.server.requests[0].path
+    assert outcome.fault is not None
+    assert (
+        outcome.fault.hint == f"Check the address and the model's name: {rig.server.url}{path} was not found."
+    )
+
+
+async def test_a_missing_route_of_an_address_without_a_version_asks_for_the_version() -> None:
+    async with http_rig(
+        "anthropic", ChatCompletionsClient, "m", Reply(status=404, body={"detail": "Not Found"})
+    ) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is not None and outcome.fault.hint == "Does the address end in /v1?"
+
+
+@direct_clients
 async def test_another_refusal_does_not_ask_for_the_models(make: Make) -> None:
     async with make(Reply(status=400, body={"error": {"message": "temperature must be below 2"}})) as rig:
         assert rig.server is not None

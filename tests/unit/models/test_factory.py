@@ -19,6 +19,7 @@ from tui_agent.models.replay import RecordedAnswers, ReplayClient
 from tui_agent.models.responses import ResponsesClient
 from tui_agent.models.scripted import ScriptedClient
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.wiring.models import ClientCache
 
 LOCAL = "http://127.0.0.1:9999/v1"
 
@@ -217,6 +218,25 @@ def test_chat_completions_take_the_effort_none_and_send_nothing() -> None:
     assert (info.effort, info.effective_effort) == ("none", None)
 
 
+@pytest.mark.parametrize(
+    ("name", "efforts"),
+    [
+        ("fast", ()),
+        ("cohere/command-a-03-2025", ()),
+        ("chaos:7:fast", ()),
+        ("claude", ("none", "low", "medium", "high")),
+        ("codex", ("none", "low", "medium", "high", "xhigh")),
+    ],
+)
+def test_the_efforts_of_a_model_are_those_that_are_sent_as_they_are(
+    name: str, efforts: tuple[str, ...]
+) -> None:
+    models = factory(COHERE_API_KEY="k", ANTHROPIC_API_KEY="k")
+    assert models.resolve(name).efforts == efforts
+    for effort in efforts[1:]:
+        assert models.resolve(name, "", effort).effective_effort == effort  # type: ignore[arg-type]
+
+
 def test_a_model_that_does_not_think_refuses_an_effort() -> None:
     with pytest.raises(ConfigError, match="does not support a reasoning effort"):
         factory(COHERE_API_KEY="k").resolve("cohere/command-a-03-2025", "", "high")
@@ -241,13 +261,41 @@ def test_an_unknown_name_comes_with_what_to_do(name: str, words: str) -> None:
     assert words in caught.value.hint
 
 
-def test_a_profile_added_to_the_configuration_later_is_found() -> None:
+def test_a_profile_added_to_or_changed_in_the_configuration_later_is_found() -> None:
     configured: dict[str, ModelProfile] = {}
     models = ModelFactory({}, {}, FakeClock(), read_profiles=lambda: configured)
     with pytest.raises(ConfigError, match="Unknown model 'late'"):
-        models.resolve("late")
-    configured["late"] = ModelProfile(provider="openai-chat", model="m", base_url="http://h/v1")
-    assert models.resolve("late").base_url == "http://h/v1"
+        models.resolve_again("late")
+    for address in ("http://h/v1", "http://other/v1"):
+        configured["late"] = ModelProfile(provider="openai-chat", model="m", base_url=address)
+        assert models.resolve_again("late").base_url == address
+
+
+def test_a_profile_stays_usable_while_the_configuration_is_being_edited() -> None:
+    def read() -> dict[str, ModelProfile]:
+        raise ConfigError("config.toml is not valid TOML.")
+
+    profile = ModelProfile(provider="openai-chat", model="m", base_url="http://h/v1")
+    models = ModelFactory({"known": profile}, {}, FakeClock(), read_profiles=read)
+    assert models.resolve_again("known").base_url == "http://h/v1"
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        models.resolve_again("new")
+
+
+def test_a_changed_profile_gets_a_new_client_and_an_unchanged_one_does_not() -> None:
+    def profile(timeout: float) -> ModelProfile:
+        return ModelProfile(provider="openai-chat", model="m", base_url="http://h/v1", timeout=timeout)
+
+    configured = {"fast": profile(60)}
+    models = ModelFactory(configured, {}, FakeClock(), read_profiles=lambda: configured)
+    clients, info = ClientCache(models), models.resolve("fast")
+    first = clients.get(info)
+    configured["fast"] = profile(60)
+    assert models.resolve_again("fast") == info
+    assert clients.get(info) is first
+    configured["fast"] = profile(90)
+    assert models.resolve_again("fast") == info
+    assert clients.get(info) is not first
 
 
 def test_only_profiles_that_could_answer_are_offered_and_in_words_for_the_app_too() -> None:
@@ -268,7 +316,7 @@ def test_the_example_of_a_model_is_one_that_the_app_suggests() -> None:
     with pytest.raises(ConfigError) as caught:
         ModelFactory({}, {}, None).resolve("own")
     newest = PROVIDERS["anthropic"].suggested_models[0]
-    assert caught.value.hint == f"Use vendor/model like anthropic/{newest}, or demo."
+    assert caught.value.hint == f"Use `vendor/model` such as `anthropic/{newest}`, or `demo`."
 
 
 def test_demos_and_scripts_are_found_and_need_nothing(tmp_path: Path) -> None:

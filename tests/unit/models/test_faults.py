@@ -128,7 +128,6 @@ def test_waits_double_within_a_quarter_and_respect_the_provider() -> None:
     assert retry_wait.next_wait(1, 30.0, 0.5) == 30
     assert retry_wait.next_wait(4, 0.1, 0.5) == 8
     assert retry_wait.next_wait(1, 60.1, 0.5) is None
-    assert retry_wait.next_wait(retry_wait.ATTEMPTS, None, 0.5) is None
 
 
 def test_events_come_out_whole_however_the_bytes_are_cut() -> None:

@@ -180,6 +180,21 @@ async def standup(text, state):
     )
 
 
+WRONG_PARAMETERS = {
+    "hook('before_tool')\nasync def f(): pass": "The function that p registers for before_tool must accept 1 argument: too many",
+    "hook('tool.finished')\ndef f(a, b): pass": "The function that p registers for tool.finished must accept 1 argument: missing",
+    "command('/f', help='F')\nasync def f(text): pass": "The function that p registers for the command /f must accept 2 arg",
+}
+
+
+@pytest.mark.parametrize("code", WRONG_PARAMETERS)
+def test_a_hook_or_command_with_wrong_parameters_is_refused_when_it_is_loaded(
+    tmp_path: Path, code: str
+) -> None:
+    (tmp_path / "p.py").write_text(f"from tui_agent.plugin_api import command, hook\n\n@{code}\n")
+    assert failure(load(tmp_path), "p").startswith(WRONG_PARAMETERS[code])
+
+
 def test_a_decorated_hook_can_be_called_in_tests() -> None:
     @hook("tool.finished")
     def double(number: int) -> int:

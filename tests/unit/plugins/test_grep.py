@@ -76,6 +76,24 @@ async def test_a_search_may_be_narrowed_by_path_and_glob(bench):
     assert await grep(bench, "hit", path="odd [x]") == "odd [x]/e.py\n1:hit"
 
 
+async def test_a_glob_outside_the_workspace_is_answered_with_the_path_to_use(bench):
+    bench.write("src/b.py", "hit\n")
+    root = bench.env.root
+    with pytest.raises(ToolError) as caught:
+        await grep(bench, "hit", glob="../../*.py")
+    assert (
+        str(caught.value)
+        == "../../*.py is outside the workspace. To search another folder, set path to ../.. and glob to *.py."
+    )
+    assert await grep(bench, "hit", glob=f"{root}/src/*.py") == "src/b.py\n1:hit"
+    assert await grep(bench, "hit", glob="./src/*.py") == "src/b.py\n1:hit"
+    assert await grep(bench, "hit", glob=f"{root}/*.py") == "No match for hit."
+    assert (
+        await grep(bench, "hit", glob="/etc/ssl/*.py")
+        == "No match for hit.\n[To search another folder, set path to /etc/ssl and glob to *.py.]"
+    )
+
+
 async def test_ignored_binary_and_secret_files_and_caches_are_left_out(bench):
     bench.write(".gitignore", "*.log\n")
     for path in (

@@ -70,6 +70,47 @@ async def test_files_are_found_by_pattern_and_ignored_ones_left_out(bench):
         await bench.run("glob", pattern="*", path="missing")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "path", "message"),
+    [
+        (
+            "../../*",
+            "",
+            "../../* is outside the workspace. To search another folder, set path to ../.. and pattern to *.",
+        ),
+        ("..", "", ".. is outside the workspace. To search another folder, set path to .. and pattern to *."),
+        (
+            "../docs/*.{md,txt}",
+            "src",
+            "../docs/*.{md,txt} is outside src. "
+            "To search another folder, set path to docs and pattern to *.{md,txt}.",
+        ),
+    ],
+)
+async def test_a_pattern_that_leads_out_of_the_folder_is_refused_with_the_path_to_use(
+    bench, pattern, path, message
+):
+    bench.write("src/a.py", "")
+    with pytest.raises(ToolError) as caught:
+        await bench.run("glob", pattern=pattern, path=path)
+    assert str(caught.value) == message
+
+
+async def test_an_absolute_pattern_is_for_the_folder_that_is_searched(bench):
+    for path in ("a.py", "src/b.py", "src/deep/c.py"):
+        bench.write(path, "")
+    root = bench.env.root
+    assert text(await bench.run("glob", pattern=f"{root}/src/*.py")) == "src/b.py"
+    assert text(await bench.run("glob", pattern=f"{root}/*.py")) == "a.py"
+    assert text(await bench.run("glob", pattern=f"{root}/src/**", path="src")) == "src/b.py\nsrc/deep/c.py"
+    assert text(await bench.run("glob", pattern="/src/*.py")) == "src/b.py"
+    assert text(await bench.run("glob", pattern=f"{root}/src/*.rs")) == f"No file matches {root}/src/*.rs."
+    assert (
+        text(await bench.run("glob", pattern="/etc/ssl/*.conf"))
+        == "No file matches /etc/ssl/*.conf. To search another folder, set path to /etc/ssl and pattern to *.conf."
+    )
+
+
 async def test_many_files_are_cut_with_a_note(bench):
     for number in range(400):
         bench.write(f"f{number:03}", "")
@@ -81,6 +122,8 @@ async def test_many_files_are_cut_with_a_note(bench):
     [
         ("*.py", "a/b.py", True),
         ("./*.py", "b.py", True),
+        ("./*.py", "a/b.py", False),
+        ("/*.py", "a/b.py", False),
         ("a/*.py", "a/b/c.py", False),
         ("a/**/c.py", "a/c.py", True),
         ("a/**/c.py", "a/x/y/c.py", True),

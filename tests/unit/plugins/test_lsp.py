@@ -147,7 +147,7 @@ async def test_a_server_that_fails_is_started_once_more_and_then_named(
     ("mode", "words"),
     [
         ("lies", "sent an answer that is not valid"),
-        ("forgets", r"would not rename the symbol in b.py"),
+        ("forgets", r"would leave the old name in b.py"),
         ("outside", "/etc/hostname"),
     ],
 )

@@ -82,8 +82,8 @@ def test_a_change_of_a_cell_keeps_every_other_byte(style: str) -> None:
     for at in ("top", "sum", None):
         more = found.with_new_cell("new", "markdown", found.find(at) if at else None)
         added = notebook(more)
-        index = next(each.index for each in added.cells if each.source == "new")
-        assert [each.source for each in added.cells if each.index != index] == [
+        index = next(each.number for each in added.cells if each.source == "new")
+        assert [each.source for each in added.cells if each.number != index] == [
             each.source for each in found.cells
         ]
         assert added.without_cell(added.cells[index]) == before.encode()

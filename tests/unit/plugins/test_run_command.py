@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.stubs.clock import FakeClock
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
-from tui_agent.engine.model.delta_merge import DeltaMerger
+from tui_agent.engine.delta_merge import DeltaMerger
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText

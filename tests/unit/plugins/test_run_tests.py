@@ -79,6 +79,21 @@ async def test_pytest_is_recognised_run_and_counted(bench):
     assert (errors.summary, errors.ok) == ("1 file could not be collected", False)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ("nothing_here.py", "file or directory not found: nothing_here.py [exit 4]"),
+        ("--nope", "error: unrecognized arguments: --nope"),
+        ("-k nothing", "[exit 5]"),
+    ],
+)
+async def test_a_run_that_fails_without_a_failed_test_records_why(bench, arguments, fault):
+    bench.write("test_a.py", PASSES)
+    command = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider {arguments}"
+    assert not (await bench.run("run_tests", command=command)).ok
+    assert fault in finished(bench).fault
+
+
 async def test_node_tests_are_recognised_run_and_counted(bench):
     bench.write("package.json", '{"scripts": {"test": "node --test"}}')
     bench.write(
@@ -330,7 +345,7 @@ OUTPUTS = {
     "pytest, decorated": (
         "pytest",
         "===== 1 failed, 31 passed, 2 skipped, 1 xfailed, 3 warnings in 0.12s =====\n",
-        (31, 1, 3),
+        (31, 1, 2),
     ),
     "pytest, long": (
         "pytest",
@@ -338,7 +353,17 @@ OUTPUTS = {
         (12, 2, 0),
     ),
     "pytest, none": ("pytest", "no tests ran in 0.01s\n", (0, 0, 0)),
-    "pytest, crash": ("pytest", "INTERNALERROR> boom\n", (-1, -1, -1)),
+    "pytest, crash": ("pytest", "INTERNALERROR> boom\n\nno tests ran in 0.01s\n", (-1, -1, -1)),
+    "pytest, path": (
+        "pytest",
+        "=== no tests ran in 0.01s ===\nERROR: file or directory not found: nope.py\n\n",
+        (0, 0, 0),
+    ),
+    "pytest, option": (
+        "pytest",
+        "ERROR: usage: pytest [options]\npytest: error: unrecognized arguments: --bad\n",
+        (0, 0, 0),
+    ),
     "unittest, ok": ("unittest", "Ran 5 tests in 0.001s\n\nOK (skipped=2)\n", (3, 0, 2)),
     "unittest, all": (
         "unittest",
@@ -377,6 +402,28 @@ def test_counts_are_read_from_the_output(name):
     framework, output, expected = OUTPUTS[name]
     counts = module_of("shell", "counts").read_counts(framework, output)
     assert (counts.passed, counts.failed, counts.skipped) == expected
+
+
+@pytest.mark.parametrize(
+    ("framework", "output", "words"),
+    [
+        (
+            "pytest",
+            "ERROR test_b.py - boom\nERROR test_c.py::t - boom\n"
+            "1 failed, 31 passed, 2 skipped, 3 xfailed, 4 xpassed, 2 errors in 0.12s\n",
+            "1 file could not be collected, 1 error, 1 failed, 31 passed, 2 skipped, 3 xfailed, 4 xpassed",
+        ),
+        ("pytest", "3 xfailed in 0.12s\n", "3 xfailed"),
+        (
+            "unittest",
+            "Ran 9 tests in 1s\n\nFAILED (failures=1, errors=2, skipped=1, expected failures=1, unexpected successes=1)\n",
+            "2 errors, 1 failed, 3 passed, 1 skipped, 1 xfailed, 1 xpassed",
+        ),
+    ],
+)
+def test_every_result_is_named_by_its_own_word(framework, output, words):
+    counts = module_of("shell", "counts").read_counts(framework, output)
+    assert counts.format_counts() == words
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ async def test_a_failure_to_collect_is_told_as_such(bench):
     on = await bench.run("run_tests", command=f"{PYTEST} --continue-on-collection-errors")
     assert on.summary == "1 file could not be collected, 1 failed, 1 passed"
     event = bench.events[-1]
+    assert event.errors == 1
     assert (event.failed, event.passed, event.failures) == (2, 1, ("test_c.py::test_c", "test_a.py"))
 
 

@@ -210,6 +210,39 @@ async def test_the_nearest_place_is_shown_with_its_line_numbers(bench):
     assert "6\tdef g(a):\n7\t    x = 1\n8\t    return a + x" in said
 
 
+async def test_a_single_nearest_line_is_named_in_the_singular(bench):
+    await known(bench, CODE)
+    message = await refused(bench, "def g(b):")
+    assert "Line 6 is the most similar: " in message
+
+
+@pytest.mark.parametrize(
+    ("line", "old"),
+    [
+        (
+            "  return redirect(request, response, 302, options?.fallback || '/nope');",
+            "options?.fallback || '/');",
+        ),
+        (
+            "const total = items.map(price).reduce(add, 0) + delivery(customer, 'express');",
+            "map(prices).reduce(add",
+        ),
+        (f"The tool {'reads words, ' * 15}and then stops.", "and then it stops."),
+        (
+            "  if (user.isSignedIn && settings.allowed && ready(b) || c) {\n    go();\n  }",
+            "ready(d) || c) {\n    go();",
+        ),
+        ("some words, " * 20 + "the end", "some words; " * 19 + "the end"),
+    ],
+    ids=["end", "middle", "long line", "two lines", "long part"],
+)
+async def test_a_part_of_a_line_that_differs_slightly_is_found(bench, line, old):
+    filling = "".join(f"other_{number}();\n" for number in range(200))
+    await known(bench, f"{filling}{line}\n{filling}")
+    message = await refused(bench, old)
+    assert f"line 201 differs: the file has {line.partition(chr(10))[0]!r}, old_text has" in message
+
+
 async def test_a_failed_match_in_a_big_file_is_told_soon(bench):
     await known(bench, "".join(f"value_{n} = compute({n}, other={n * 7})\n" for n in range(100_000)))
     said = await refused(bench, "value_777 = compute(777, other=1)\nmore\n")

@@ -286,6 +286,11 @@ def test_deletions_by_known_commands_are_known_as_such(script: str) -> None:
     assert "destructive" in found.classes
 
 
+@rows("script", ["git branch -D x", "git tag -d v1", "git stash drop", "rm -r build"])
+def test_a_known_deletion_is_the_reason_in_a_sandbox_too(script: str) -> None:
+    assert confined(script).reason == "policy accept-edits requires approval for deletions"
+
+
 @rows("script", ["git stash", "git stash -u", "git stash push -- a.py", "git stash save x", "git -C src stash", "bash -c 'git stash'",
                  "git stash branch x", "git merge --autostash x"])  # fmt: skip
 def test_moving_uncommitted_work_away_is_asked_about(script: str) -> None:

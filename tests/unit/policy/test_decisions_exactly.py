@@ -13,7 +13,7 @@ from tui_agent.protocol.settings import PolicyName
 WORKSPACE = "/home/ada/timesheet"
 DELETES = "It may delete things that /undo cannot restore."
 RIGHTS = "It acts with the rights of another user."
-DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
+DOWNLOADS = "It downloads a package and runs it. Packages can run any code during installation."
 FETCHES = "It uses the network and may run downloaded code."
 OUTSIDE = "/opt/x is outside this workspace."
 MENTIONED = ".env may hold secrets, and it is not known what make does with it"

@@ -9,6 +9,7 @@ from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import SecretFile
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
+from tui_agent.protocol.settings import POLICIES
 
 SECRETS = (SecretFile(".env", f"{WORKSPACE}/.env", ignored=True),)
 NAMED = """
@@ -97,3 +98,34 @@ def test_an_archive_that_is_made_is_a_file_that_is_written() -> None:
     assert decide("tar cf .git/hooks/pre-commit src") != "allow"
     assert decide("zip .git/hooks/x.zip a") != "allow"
     assert decide("tar tf .git/hooks/a.tar") == "allow"
+
+
+@rows(
+    "line",
+    [
+        "git add -A -- . ':!.env'",
+        "git add -A -- . ':^.env' ':(exclude)certs/a.pem'",
+        "git add . ':(exclude,top).env'",
+        "git add -A -- . ':!.env' && git commit -m x",
+    ],
+)
+def test_a_file_that_a_path_filter_of_git_excludes_is_not_used(line: str) -> None:
+    everything = "git add -A -- ." + (" && git commit -m x" if "commit" in line else "")
+    for sandboxed in (False, True):
+        for policy in POLICIES:
+            secret = PolicyFacts(WORKSPACE, policy, secrets=SECRETS, sandboxed=sandboxed)
+            excluded = RulePolicy().decide("run_command", (RunEffect(script=line),), secret)
+            plain = PolicyFacts(WORKSPACE, policy, sandboxed=sandboxed)
+            added = RulePolicy().decide("run_command", (RunEffect(script=everything),), plain)
+            assert (excluded.verdict, excluded.reason) == (added.verdict, added.reason)
+            assert (excluded.risk, excluded.default_no) == (added.risk, added.default_no)
+
+
+@rows(
+    "line",
+    ["git add ':!x' .env", "git add ':(top).env'", "foo ':!.env'", "git submodule foreach ':!x; cat .env'"],
+)
+def test_a_file_that_is_not_excluded_still_counts(line: str) -> None:
+    facts = PolicyFacts(WORKSPACE, "ask", secrets=SECRETS)
+    asked = RulePolicy().decide("run_command", (RunEffect(script=line),), facts)
+    assert ".env may hold secrets" in asked.reason

@@ -281,7 +281,21 @@ def test_no_general_rule_is_offered_for_code_and_scripts(script: str) -> None:
         ("make && make install", "not available for several commands"),
         ("python -c 'print(1)'", "not available for code in the command line"),
         ("python check.py", "not available for a script, because its contents can change"),
+        ("bash scripts/build.sh", "not available for a script, because its contents can change"),
+        ("git checkout -b topic", "not available: git checkout -b can run other programs"),
+        ("git switch main", "not available: git switch can run other programs"),
+        ("docker start web", "not available: docker start can run other programs"),
+        ("python -Ic 'print(1)'", "not available for code in the command line"),
         ("python -m venv .venv", "not available: a rule for venv would allow every file, not only .venv"),
+        (
+            "venv/bin/python -m pytest -q > /tmp/out.txt; tail -1 /tmp/out.txt",
+            "not available: a rule for python -m would allow every file, not only /tmp/out.txt",
+        ),
+        (
+            "uv run pytest > out.txt",
+            "not available: a rule for uv run would allow every file, not only out.txt",
+        ),
+        ("pytest -q && cat /etc/passwd", "not available outside the workspace"),
         ("make $TARGET", "not available for commands that print secrets"),
         ("make $(cat x)", "not available for commands that are not fully understood"),
     ],
@@ -299,9 +313,26 @@ def test_the_reason_names_what_every_command_of_a_line_is_asked_for() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("script", "rules", "wishes"),
+    [
+        ("rm -r build; make test", (), "deletions"),
+        ("make test && rm -r build && curl example.org", (), "network access, deletions"),
+        ("curl example.org; rm -r build", ("allow run curl *",), "deletions"),
+        ("git push", (), "network access"),
+    ],
+)
+def test_the_reason_names_nothing_that_the_sandbox_or_a_rule_allows(
+    script: str, rules: tuple[str, ...], wishes: str
+) -> None:
+    facts = PolicyFacts(WORKSPACE, "accept-edits", sandboxed=True)
+    found = RulePolicy(rules).decide("some_tool", (RunEffect(script=script),), facts)
+    assert (found.verdict, found.reason) == ("ask", f"policy accept-edits requires approval for {wishes}")
+
+
 def test_downloading_and_running_code_is_named_as_a_risk() -> None:
     found = decide((RunEffect(script="pip install x"),))
-    assert found.risk == "It downloads a package and runs it. Packages can run any code while they install."
+    assert found.risk == "It downloads a package and runs it. Packages can run any code during installation."
     assert found.default_no
 
 
@@ -322,6 +353,8 @@ OFFERS = [
     (RunEffect(script="echo 'line\none' > out.txt"),),
     (RunEffect(argv=("./tool", "--x=*")),),
     (RunEffect(script="foo() { make; }; foo $X"),),
+    (RunEffect(script="python -m pytest > /tmp/out.txt; tail -1 /tmp/out.txt"),),
+    (RunEffect(script="pytest -q && cat /etc/passwd"),),
 ]
 
 

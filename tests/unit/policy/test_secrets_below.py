@@ -136,3 +136,82 @@ def test_the_first_that_it_reads_is_named_and_the_others_counted(script: str, na
 def test_files_that_an_input_names_may_be_those_with_secrets(script: str) -> None:
     assert decide(script, "bypass").rule_id == "guard.below"
     assert decide(script, "bypass", sandboxed=True).verdict == "allow"
+
+
+FROM_COMMITS = [
+    "git log -p",
+    "git log -p -- certs",
+    "git log -5 --patch -- 'c*'",
+    "git log --stat -U3 HEAD~3..",
+    "git log -S X -p -- ':!src'",
+    "git show",
+    "git show HEAD~1",
+    "git show HEAD -- .",
+    "git diff HEAD~1 HEAD",
+    "git diff main...HEAD -- certs src",
+    "git diff --cached",
+    "git grep -n X HEAD",
+    "git grep -e X HEAD~3 -- certs",
+    "git grep --cached X",
+    "git stash show -p",
+    "git stash list -p",
+    "git diff-tree -p HEAD",
+    "git cat-file -p 1a2b3c4d",
+    "git range-diff a..b c..d",
+    "git reflog -p",
+]
+
+
+@rows("script", FROM_COMMITS)
+def test_a_git_command_that_prints_commits_with_a_secret_file_is_asked_about(script: str) -> None:
+    for sandboxed in (False, True):
+        found = decide(script, sandboxed=sandboxed)
+        assert (found.verdict, found.rule_id, found.default_no) == ("ask", "guard.below", True)
+        assert found.reason == "it may show certs/own.pem from git's commits, which may hold secrets"
+        assert decide(script, "bypass", sandboxed=sandboxed).verdict == "ask"
+
+
+@rows("script", ["git archive HEAD certs", "git archive HEAD", "git format-patch --stdout HEAD~2"])
+def test_a_git_command_that_packs_commits_with_a_secret_file_is_asked_about(script: str) -> None:
+    for policy in ("ask", "bypass"):
+        assert decide(script, policy, sandboxed=True).rule_id == "guard.below"
+
+
+@rows(
+    "script",
+    [
+        "git log",
+        "git log --stat",
+        "git log -p -- src",
+        "git log -p -3 -- . ':!certs'",
+        "git log -p -- '*.py'",
+        "git show --stat HEAD",
+        "git show --name-only",
+        "git show HEAD:src/a.py",
+        "git diff",
+        "git diff -- certs",
+        "git diff --stat HEAD~1",
+        "git diff HEAD~1 -- src",
+        "git grep X",
+        "git grep X -- certs",
+        "git grep X HEAD -- src",
+        "git stash show",
+        "git status",
+        "git blame src/a.py",
+    ],
+)
+def test_a_git_command_that_cannot_print_a_secret_file_is_not_asked_about(script: str) -> None:
+    for sandboxed in (False, True):
+        assert decide(script, sandboxed=sandboxed).verdict == "allow", decide(script).reason
+
+
+@rows("script", FROM_COMMITS)
+def test_without_a_secret_file_in_git_its_commits_are_printed(script: str) -> None:
+    secrets = tuple(secret for secret in SECRETS if not secret.in_git)
+    facts = PolicyFacts(WORKSPACE, "ask", secrets=secrets, sandboxed=True)
+    assert RulePolicy(()).decide("run_command", (RunEffect(script=script),), facts).verdict == "allow"
+
+
+def test_a_secret_file_that_a_git_command_names_stays_denied() -> None:
+    for script in ("git show HEAD:certs/own.pem", "git log -p -- .env", "git diff HEAD~1 -- .env"):
+        assert decide(script).verdict == "deny"

@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from tests.stubs.fake_session import FakeSession
 from tui_agent.config.options import SessionOptions
-from tui_agent.errors import SessionLocked
+from tui_agent.errors import PluginError, SessionLocked
 from tui_agent.protocol.base import AgentId, CallId, CommandId, Payload, RequestId
 from tui_agent.protocol.commands import (
     AnswerQuestion,
@@ -25,7 +25,9 @@ from tui_agent.protocol.commands import (
     SetModel,
     SubmitPrompt,
 )
+from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
+from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
@@ -91,8 +93,10 @@ def turn(fake: FakeSession, command_id: CommandId) -> None:
 class Server:
     """The interface over fake sessions. `react` is called with each command that a session gets."""
 
-    def __init__(self, client: ClientSession, server: TestServer, fakes: list[FakeSession]) -> None:
-        self.client, self.server, self.fakes = client, server, fakes
+    def __init__(
+        self, client: ClientSession, server: TestServer, sessions: HostedSessions, fakes: list[FakeSession]
+    ) -> None:
+        self.client, self.server, self.sessions, self.fakes = client, server, sessions, fakes
 
     async def post(self, path: str, body: object, **headers: str) -> tuple[int, Any]:
         async with self.client.post(self.server.make_url(path), json=body, headers=headers) as answer:
@@ -145,7 +149,7 @@ async def serving(
         app = web.Application()
         app.add_routes(HttpApi(sessions, stall_s=stall_s).routes())
         async with TestServer(app) as server, ClientSession(timeout=ClientTimeout(20)) as client:
-            yield Server(client, server, fakes)
+            yield Server(client, server, sessions, fakes)
         await sessions.aclose()
         group.cancel_scope.cancel()
 
@@ -154,11 +158,16 @@ def answer_prompts(fake: FakeSession, command: Command, command_id: CommandId) -
     match command:
         case SubmitPrompt(text="refuse me"):
             fake.feed(CommandRejected(command="submit_prompt", reason="No.", hint="Wait."), cause=command_id)
+        case SubmitPrompt(text="/day"):
+            shown = CommandRan(name="day", display=(TextBlock(text="Monday"), TextBlock(text="cloudy")))
+            fake.feed(shown, cause=command_id)
         case SubmitPrompt():
             turn(fake, command_id)
         case SetModel(model=model):
             changed = SettingsChanged(
-                key="model", value=INFO.model_copy(update={"profile": model}).model_dump(), previous=None
+                key="model",
+                value=INFO.model_copy(update={"profile": model}).model_dump(mode="json"),
+                previous=None,
             )
             fake.feed(changed, cause=command_id)
         case _:
@@ -206,7 +215,58 @@ async def test_a_chat_streams_its_turn_with_the_seq_of_each_event(tmp_path: Path
             ("error", {"message": "No. Wait."}),
             ("done", {"reason": "rejected", "detail": ""}),
         ]
+        third = await api.stream("/api/chat", {"message": "/day"})
+        assert [(name, data) for _, name, data in third[2:]] == [
+            ("text", {"content": "Monday\ncloudy", "answer": "", "complete": True}),
+            ("done", {"reason": "finished", "detail": ""}),
+        ]
         assert len(api.fakes) == 1
+
+
+@pytest.mark.parametrize("is_turn_running", [True, False])
+async def test_a_program_that_follows_a_session_gets_the_reason_why_its_engine_ended(
+    is_turn_running: bool, tmp_path: Path
+) -> None:
+    history = (TurnStarted(turn=1),) if is_turn_running else ()
+    async with serving(tmp_path, *history) as api:
+
+        async def end_engine() -> None:
+            await until(lambda: bool(api.fakes) and len(api.fakes[0].followers) == 2)
+            api.fakes[0].failure = PluginError("The function hung of the plugin mine blocked the session.")
+            api.fakes[0].end()
+
+        session_id = api.sessions.issue_id()
+        async with anyio.create_task_group() as group:
+            group.start_soon(end_engine)
+            events = await api.stream(f"/api/events/{session_id}")
+    message = "The function hung of the plugin mine blocked the session."
+    expected: list[tuple[str, object]] = [("error", {"message": message})]
+    if is_turn_running:
+        expected.append(("done", {"reason": "error", "detail": message}))
+    assert [(name, data) for _, name, data in events] == expected
+
+
+async def test_a_chat_gives_the_reason_why_its_engine_ended(tmp_path: Path) -> None:
+    called = ToolCalled(call_id=CALL, name="hung", arguments={}, iteration=1, verb="use", target="hung")
+
+    def react(fake: FakeSession, command: Command, command_id: CommandId) -> None:
+        fake.feed(TurnStarted(turn=1), called, ToolStarted(call_id=CALL, writes=False), cause=command_id)
+        fake.failure = reason
+        fake.end()
+
+    reason: PluginError | None = PluginError("The function hung of the plugin mine blocked the session.")
+    async with serving(tmp_path, react=react) as api:
+        events = await api.stream("/api/chat", {"message": "go"})
+        message = "The function hung of the plugin mine blocked the session."
+        assert [(name, data) for _, name, data in events[2:]] == [
+            ("tool_start", {"id": CALL, "name": "hung", "summary": "use hung"}),
+            ("error", {"message": message}),
+            ("done", {"reason": "error", "detail": message}),
+        ]
+        reason = None
+        [*_, (_, name, error), _] = await api.stream("/api/chat", {"message": "go", **events[0][2]})
+        message = "The session ended. To open the session, send the request again."
+        assert (name, error, len(api.fakes)) == ("error", {"message": message}, 2)
 
 
 REQUESTED = PermissionRequested(

@@ -12,9 +12,11 @@ from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.events.turn import UserSteered
 from tui_agent.protocol.parts import TextContent, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.session_index import INDEX_FILE, SessionIndex
+from tui_agent.store.session_search import scan_logs
 from tui_agent.store.session_store import SessionStore
 from tui_agent.store.session_summary import SessionSummary, summarise_session
 
@@ -78,6 +80,22 @@ def test_messages_answers_calls_and_results_are_found_newest_session_first(tmp_p
     (found,) = sessions.index.search(sessions.log_states(), "keyerror 2")
     assert (found.title, found.workspace, found.kind) == ("title 2", "/work/0", "tool.finished")
     assert "KeyError 2" in found.snippet
+
+
+def test_a_message_sent_while_the_agent_works_is_found_also_after_an_upgrade(tmp_path: Path) -> None:
+    sessions = talked(tmp_path, 1)
+    log = sessions.open("ses_000")
+    seq = log.append(UserSteered(text="also check the zanzibar module")).seq
+    log.close()
+    assert hits(sessions, "zanzibar") == [("ses_000", seq)]
+    (logged,) = scan_logs(sessions.log_states(), ["zanzibar"], None)
+    assert (logged.seq, logged.kind) == (seq, "user.steered")
+    with sqlite3.connect(sessions.index.path) as db:  # as version 9, which did not index these messages
+        db.execute("DELETE FROM words WHERE rowid IN (SELECT number FROM texts WHERE kind = 'user.steered')")
+        db.execute("DELETE FROM texts WHERE kind = 'user.steered'")
+        db.execute("PRAGMA user_version = 9")
+    db.close()
+    assert hits(sessions, "zanzibar") == [("ses_000", seq)]
 
 
 @pytest.mark.parametrize(

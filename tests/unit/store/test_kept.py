@@ -8,7 +8,7 @@ from tests.stubs.faulty_files import FaultyFiles
 from tests.stubs.store import said, store
 from tui_agent.errors import SessionVersionError, StoreError
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.file_ops import FileOps
 from tui_agent.store.fold_cache import CACHE_FILE, load_fold, load_survey, read_records_after, save_fold
 from tui_agent.store.log_line import seal_line
 from tui_agent.store.log_reader import read_records
@@ -127,7 +127,7 @@ def test_a_full_disk_leaves_the_one_before_or_none_and_no_draft(tmp_path: Path, 
     with pytest.raises(OSError, match="No space"):
         save_fold(log.folder, place, FORMAT, b"newer", FaultyFiles(at, "fail"))
     assert (log.folder / CACHE_FILE).read_bytes() == before
-    save_fold(log.folder, place, FORMAT, b"newer", SystemFiles())
+    save_fold(log.folder, place, FORMAT, b"newer", FileOps())
     found = load_fold(log.folder, FORMAT)
     assert found is not None and found[1] == b"newer" and found[0] == place
 

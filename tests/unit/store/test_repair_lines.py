@@ -9,7 +9,7 @@ import pytest
 from tests.stubs.store import said, store, write_log
 from tui_agent.errors import SessionNotFound, SessionVersionError
 from tui_agent.protocol.envelope import SCHEMA_VERSION
-from tui_agent.store.file_ops import SystemFiles
+from tui_agent.store.file_ops import FileOps
 from tui_agent.store.log_line import seal_line
 from tui_agent.store.log_repair import (
     MAX_REPORTED,
@@ -22,7 +22,7 @@ from tui_agent.store.log_repair import (
 from tui_agent.store.log_scan import survey_bytes
 
 
-class Noting(SystemFiles):
+class Noting(FileOps):
     """The real files; notes every call with the name of its file, and fails the `failing` one."""
 
     def __init__(self, failing: tuple[str, str] | None = None) -> None:
@@ -132,7 +132,7 @@ def test_side_files_are_numbered_told_until_they_are_recorded_and_then_no_more(t
     folder = folder_of(tmp_path, "a")
     for number, torn in enumerate([b"one", b"three"], start=1):
         add(folder, torn)
-        found = open_log(folder, SystemFiles())
+        found = open_log(folder, FileOps())
         os.close(found.fd)
         assert found.repair is not None
         assert found.repair.side_file == ", ".join(f"events.torn-{each}" for each in range(1, number + 1))
@@ -143,11 +143,11 @@ def test_side_files_are_numbered_told_until_they_are_recorded_and_then_no_more(t
     log.append(log.repair)
     log.append(said("more"))
     log.close()
-    again = open_log(folder, SystemFiles())
+    again = open_log(folder, FileOps())
     os.close(again.fd)
     assert again.repair is None
     add(folder, b"x")
-    third = open_log(folder, SystemFiles())
+    third = open_log(folder, FileOps())
     os.close(third.fd)
     assert third.repair is not None
     assert (third.repair.side_file, third.repair.moved_bytes) == ("events.torn-3", 1)
@@ -164,7 +164,7 @@ def test_bad_lines_are_named_once_and_no_more_than_the_limit(tmp_path: Path) -> 
     assert (log.repair.side_file, log.repair.moved_bytes) == ("", 0)
     log.append(log.repair)
     log.close()
-    again = open_log(folder, SystemFiles())
+    again = open_log(folder, FileOps())
     os.close(again.fd)
     assert again.repair is not None
     assert again.repair.bad_lines == (MAX_REPORTED + 2,)
@@ -176,7 +176,7 @@ def test_what_is_known_is_not_read_again_and_the_rest_is_counted_on(tmp_path: Pa
     first, *rest = path.read_bytes().splitlines(keepends=True)
     known = survey_bytes(first)
     path.write_bytes(b"x" * (len(first) - 1) + b"\n" + b"".join(rest))
-    found = open_log(folder, SystemFiles(), known)
+    found = open_log(folder, FileOps(), known)
     os.close(found.fd)
     assert (found.end, found.last_seq, found.lines) == (path.stat().st_size, 2, 3)
     assert found.repair is None
@@ -188,7 +188,7 @@ def test_a_message_that_reads_like_a_report_is_none(tmp_path: Path) -> None:
     first, second = path.read_bytes().splitlines(keepends=True)
     other = seal_line(b'{"v":2,"seq":2,"payload":{"kind":"log.repaired","bad_lines":[2]}')
     path.write_bytes(first + b"junk\n" + second + other)
-    found = open_log(folder, SystemFiles())
+    found = open_log(folder, FileOps())
     os.close(found.fd)
     assert found.repair is not None
     assert found.repair.bad_lines == (2,)
@@ -207,7 +207,7 @@ def test_a_log_of_a_newer_version_is_not_opened_and_stays_as_it_is(tmp_path: Pat
 
 def test_a_session_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(SessionNotFound, match="There is no session gone"):
-        open_log(tmp_path / "gone", SystemFiles())
+        open_log(tmp_path / "gone", FileOps())
 
 
 def test_a_rescued_log_is_written_anew_where_it_can_be_read_back_whole(tmp_path: Path) -> None:
@@ -216,12 +216,12 @@ def test_a_rescued_log_is_written_anew_where_it_can_be_read_back_whole(tmp_path:
     data = path.read_bytes()
     before = path.stat().st_ino
     add(folder, b"more")
-    os.close(copy_to_new_file(folder, len(data), SystemFiles()))
+    os.close(copy_to_new_file(folder, len(data), FileOps()))
     assert path.read_bytes() == data
     assert path.stat().st_ino != before
     for end in (len(data) - 1, len(data) + 1):
         with pytest.raises(OSError, match="cannot be read back completely"):
-            copy_to_new_file(folder, end, SystemFiles())
+            copy_to_new_file(folder, end, FileOps())
 
 
 @pytest.mark.parametrize("replaced", [True, False])
@@ -242,7 +242,7 @@ def test_a_lost_log_is_written_anew_and_what_took_its_place_is_kept(tmp_path: Pa
     if replaced:
         assert (folder / side).read_bytes() == b"another"
     with pytest.raises(OSError, match="cannot be read back completely"):
-        rewrite_log(folder, held, len(data) + 1, SystemFiles())
+        rewrite_log(folder, held, len(data) + 1, FileOps())
     for each in (fd, held):
         os.close(each)
 
@@ -255,7 +255,7 @@ def test_a_lost_log_of_any_length_is_written_anew_up_to_its_end(tmp_path: Path, 
     path.write_bytes(data + b"behind its end" * 1_000)
     held = os.open(path, os.O_RDONLY)
     path.unlink()
-    fd, side = rewrite_log(path.parent, held, size, SystemFiles())
+    fd, side = rewrite_log(path.parent, held, size, FileOps())
     assert (path.read_bytes() == data, side) == (True, "")
     for each in (fd, held):
         os.close(each)
@@ -266,7 +266,7 @@ def test_an_end_that_was_kept_by_an_opening_that_failed_is_counted_once(tmp_path
     add(folder, b"torn")
     with pytest.raises(Exception, match="could not be opened for writing"):
         open_log(folder, ops)
-    found = open_log(folder, SystemFiles())
+    found = open_log(folder, FileOps())
     os.close(found.fd)
     assert found.repair is not None
     assert (found.repair.moved_bytes, found.repair.side_file) == (4, "events.torn-1, events.torn-2")

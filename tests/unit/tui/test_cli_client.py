@@ -12,7 +12,7 @@ from tui_agent.tui import cli_client
 class Ended:
     """A child process that has ended although nobody has read that yet."""
 
-    async def communicate(self) -> tuple[bytes, None]:
+    async def communicate(self, text: bytes) -> tuple[bytes, None]:
         await asyncio.sleep(60)
         return b"", None
 
@@ -53,3 +53,9 @@ async def test_a_program_that_writes_a_file_for_the_user_has_no_time_limit(
     monkeypatch.setattr(cli_client, "PATIENCE_S", 0.01)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(ask("sessions", "export", "ses_1", "--json", "--output", "x"), 0.05)
+
+
+async def test_a_text_that_is_too_long_for_an_argument_reaches_the_program(tmp_path: Path) -> None:
+    ask = cli_client.CommandLine(SessionOptions(cwd=tmp_path), {"PATH": "", "LC_ALL": "en_US.ISO-8859-1"})
+    status, said = await ask("redact", stdin="Grüße\n" * 30_000)
+    assert (status, said) == (0, "Grüße\n" * 30_000)

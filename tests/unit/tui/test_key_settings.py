@@ -11,12 +11,12 @@ from tests.stubs.rows import rows
 from tui_agent.tui.actions import ACTIONS, BY_NAME, WAYS_OUT
 from tui_agent.tui.terminal.keyboard import Keyboard
 from tui_agent.tui.widgets.key_settings import (
-    BESIDE,
     EVERYWHERE,
     apply_key_settings,
     needs_protocol,
     parse_key,
 )
+from tui_agent.tui.widgets.keymap import BESIDE
 
 
 def keys_of(name: str, settings: dict[str, str | list[str]]) -> tuple[str, ...]:
@@ -85,8 +85,8 @@ def test_two_actions_can_swap_their_keys() -> None:
         ({"view_copy": "ctrl+c"}, "Ctrl+C would mean both copy_or_stop and view_copy. Give one of them another key."),
         ({"view_close": ""}, "view_close: this action closes a screen, so it must keep at least one key."),
         ({"replay_event": "x"}, 'replay_event: this action needs 2 keys, one for each choice, as in ["left", "right"].'),
-        ({"send": "x"}, "send: X types text where this action works. Use a function key, or a key with Ctrl or Alt."),
-        ({"list_open": "space"}, "list_open: Space types text where this action works. Use a function key, or a key with Ctrl or Alt."),
+        ({"send": "x"}, "send: X types text here. Use a function key, or a key with Ctrl or Alt."),
+        ({"list_open": "space"}, "list_open: Space types text here. Use a function key, or a key with Ctrl or Alt."),
         ({"commands": "f9"}, "commands: / is part of what you type and cannot be changed."),
     ],
 )  # fmt: skip

@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from platformdirs.macos import MacOS
 from rich.color import Color, ColorSystem
 
+from tui_agent.config.paths import find_paths
 from tui_agent.errors import ConfigError
 from tui_agent.tui.theme import theme
+from tui_agent.tui.theme.startup import theme_folders
 from tui_agent.tui.theme.symbols import ASCII, UNICODE, choose_symbols
 from tui_agent.tui.theme.theme import Palette
 
@@ -18,7 +21,7 @@ from tui_agent.tui.theme.theme import Palette
 @pytest.fixture(scope="module")
 def bundled() -> dict[str, theme.ThemeFile]:
     found, faults = theme.discover([theme.bundled_folder()])
-    assert faults == []
+    assert faults == {}
     return found
 
 
@@ -207,3 +210,13 @@ def test_the_c_locale_is_told_apart_from_what_python_makes_of_it() -> None:
             [sys.executable, "-c", said], env=environ, capture_output=True, text=True, check=True
         )
         assert done.stdout.strip() == expected
+
+
+def test_the_users_themes_are_in_the_folder_of_the_configuration_on_a_mac_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr("platformdirs.PlatformDirs", MacOS)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    environ = {"HOME": str(tmp_path)}
+    assert theme_folders(environ)[1] == find_paths(tmp_path, environ).config_dir / "themes"

@@ -18,10 +18,10 @@ from typing import Literal, NamedTuple
 import anyio
 
 from tui_agent import __version__
+from tui_agent.cli.console.options import add_flag, add_groups, add_option, session_options
+from tui_agent.cli.console.output import say, say_json_lines, terminal_width
+from tui_agent.cli.console.theme_names import require_theme
 from tui_agent.cli.doctor import startup as doctor_startup
-from tui_agent.cli.options import add_groups, session_options
-from tui_agent.cli.output import say, say_json_lines, terminal_width
-from tui_agent.cli.theme_names import require_theme
 from tui_agent.config.extensions.claude_hooks import load_claude_hooks
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.project.repository import find_repository
@@ -33,11 +33,11 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.store_cleanup import measure_session
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 from tui_agent.units import MEGABYTE, format_bytes, format_number
-from tui_agent.wiring.environments import start_environments
 from tui_agent.wiring.models import build_model_factory
-from tui_agent.wiring.plugins import load_external_plugins, plugin_host
-from tui_agent.wiring.sandbox import build_confinement, find_sandbox
+from tui_agent.wiring.plugins.plugins import load_external_plugins, plugin_host
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+from tui_agent.wiring.workspace.environments import start_environments
+from tui_agent.wiring.workspace.sandbox import build_confinement, find_sandbox
 from tui_agent.workspace.checkpoints.checkpoint_limits import find_git, unavailable_reason
 from tui_agent.workspace.local.environment import LocalEnvironment
 
@@ -50,7 +50,10 @@ examples:
 
 
 class CheckResult(NamedTuple):
-    """The result of one check: `state` is `bad` for an error and `note` for a limitation. `advice` suggests a fix."""
+    """The result of one check: `state` is `bad` for an error and `note` for a limitation.
+
+    `advice`: suggestion of a fix.
+    """
 
     state: Literal["ok", "note", "bad"]
     message: str
@@ -64,10 +67,8 @@ bad = partial(CheckResult, "bad")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `doctor`."""
-    parser.add_argument("--json", action="store_true", help="print JSON lines")
-    parser.add_argument(
-        "--only", choices=sorted(CHECKS), metavar="CHECK", help=f"run only one check: {', '.join(CHECKS)}"
-    )
+    add_flag(parser, "--json", "print JSON lines")
+    add_option(parser, "--only CHECK", f"run only one check: {', '.join(CHECKS)}", choices=sorted(CHECKS))
     add_groups(parser, ("folders", "model", "extensions"))
 
 
@@ -83,9 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def describe_results(results: Sequence[tuple[str, CheckResult]], width: int = 0) -> str:
-    """Return the results as text, in the order: problems, limitations, then the checks that passed.
+    """Return the results as text, in the order: problems, limitations, passed checks.
 
-    The lines are wrapped to `width` columns. With 0, the lines are not wrapped.
+    The lines are wrapped to `width` columns, or not at all if it is 0.
     """
     lines: list[str] = []
     for state, title in ("bad", "To fix"), ("note", "Worth knowing"), ("ok", "Working"):
@@ -104,7 +105,7 @@ def describe_results(results: Sequence[tuple[str, CheckResult]], width: int = 0)
 
 
 def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
-    """Run all checks and yield pairs (name, result). If a check raises an error, the error is its result."""
+    """Run all checks and yield pairs (name, result). If a check raises a `TuiAgentError`, its result is `bad`."""
     yield "version", version()
     yield "terminal", terminal()
     yield "locale", check_locale()
@@ -126,7 +127,7 @@ def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
 
 
 def run_check(name: str, base: StartupContext) -> tuple[str, CheckResult]:
-    """Run one check and return (name, result). A `TuiAgentError` becomes a bad result."""
+    """Run the check `name` and return (name, result). If the check raises a `TuiAgentError`, the result is `bad`."""
     try:
         return name, CHECKS[name](base)
     except TuiAgentError as error:
@@ -358,7 +359,7 @@ def keys(base: StartupContext) -> CheckResult:
 
 
 def theme(base: StartupContext) -> CheckResult:
-    """Check that the configured theme exists. If none is configured, check the theme that was chosen in the app."""
+    """Check that the theme in use exists: the configured theme, or the one chosen in the app if none is configured."""
     name = base.config.theme or load_choices(base.config.data_dir)[0].theme
     if name:
         require_theme(replace(base.options, theme=name))
@@ -382,10 +383,7 @@ CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
 
 
 async def probe_limits() -> ProcessControl | None:
-    """Start a command that does nothing.
-
-    Return the process limits that applied to it, or None if the command could not start.
-    """
+    """Start a command that does nothing. Return its process limits, or None if it could not start."""
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
         env = LocalEnvironment(Path(folder))
         try:
@@ -419,5 +417,5 @@ def describe_process_limit(held: ProcessControl) -> str:
 def process_limit_advice() -> str:
     """Return advice for a machine where the number of processes is not limited."""
     if os.getuid() == 0:
-        return "To limit the number, run tui-agent as a user other than root, or where it can create control groups."
-    return "To limit the number, run tui-agent where it can create control groups."
+        return "To limit the number of processes, run tui-agent as another user than root, or on a system that lets it create control groups."
+    return "To limit the number of processes, run tui-agent on a system that lets it create control groups."

@@ -3,14 +3,13 @@
 import argparse
 from pathlib import Path
 
+from tui_agent.cli.console.options import Parser, Verbs
+from tui_agent.cli.console.output import say, say_json, table
 from tui_agent.cli.evals.commits import add_commits_verb
 from tui_agent.cli.evals.freeze import add_freeze_verb
 from tui_agent.cli.evals.graph import add_graph_verb
 from tui_agent.cli.evals.report import add_report_verb
 from tui_agent.cli.evals.suite_run import EXAMPLES, add_suite_verbs
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import Parser, Verbs
-from tui_agent.cli.output import say, say_json, table
 from tui_agent.evals.cases.suites import bundled_suites
 from tui_agent.evals.runs.board import list_runs
 
@@ -26,8 +25,8 @@ def configure(parser: Parser) -> None:
     add_freeze_verb(verbs)
 
 
-def list_suites(arguments: argparse.Namespace) -> int:
-    """Print the bundled suites and the runs in `eval-runs`. With `--json`, also print the cases of each suite."""
+def list_suites(arguments: argparse.Namespace) -> None:
+    """Print the bundled suites and the runs in `eval-runs`; with `--json`, also the cases of each suite."""
     suites, runs = list(bundled_suites()), list_runs(Path.cwd())
     if arguments.json:
         for suite in suites:
@@ -35,7 +34,7 @@ def list_suites(arguments: argparse.Namespace) -> int:
             say_json({**entry, "cases": [case.id for case in suite.cases]})
         for run in runs:
             say_json({"run": str(run.path), "state": run.state, "done": run.done, "cells": run.cells})
-        return Exit.DONE
+        return
     table(
         [(suite.name, str(len(suite.cases)), suite.description) for suite in suites], ("suite", "cases", "")
     )
@@ -43,4 +42,3 @@ def list_suites(arguments: argparse.Namespace) -> int:
         say("")
         rows = [(str(run.path), run.state, f"{run.done}/{run.cells}") for run in runs]
         table(rows, ("run", "state", "cells done"))
-    return Exit.DONE

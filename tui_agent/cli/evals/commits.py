@@ -6,9 +6,9 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import RECORDING_HELP, Verbs, load_context
-from tui_agent.cli.output import escape_control, say, say_json, table, warn
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.options import RECORDING_HELP, Verbs, add_option, load_context
+from tui_agent.cli.console.output import escape_control, say, say_json, table, warn
 from tui_agent.errors import UsageError
 from tui_agent.evals.cases.case import Case
 from tui_agent.evals.checks.commit_checks import CheckedCommit
@@ -32,10 +32,10 @@ def add_commits_verb(verbs: Verbs) -> None:
         "commits", check_commits, "run tests on the files after each change in a session", examples=EXAMPLES
     )
     commits.add_argument("id", metavar="SESSION", help=RECORDING_HELP)
-    commits.add_argument("--test", metavar="COMMAND", default="", help="the command that runs the tests")
-    commits.add_argument("--suite", metavar="SUITE", default="", help="the suite of the session's case")
-    commits.add_argument(
-        "--test-timeout-seconds", metavar="N", type=float, help="the time limit of the tests and the verifier"
+    add_option(commits, "--test COMMAND", "the command that runs the tests", default="")
+    add_option(commits, "--suite SUITE", "the suite of the session's case", default="")
+    add_option(
+        commits, "--test-timeout-seconds N", "the time limit of the tests and the verifier", type=float
     )
 
 
@@ -61,10 +61,10 @@ def check_commits(arguments: argparse.Namespace) -> int:
         table([_row(commit) for commit in checked], ("part", "checkpoint", "tests", "verifier", "result"))
         say("")
         say(
-            f"Part {winner.part} is the first that passes everything. Its files: "
+            f"Part {winner.part} is the first that passes all checks. Its files: "
             f"tui-agent eval graph {session.name} --part {winner.part} --checkout-dest DIR"
             if winner is not None
-            else "No checkpoint passes everything."
+            else "No checkpoint passes all checks."
         )
     return Exit.DONE if winner is not None else Exit.FAILED
 
@@ -92,9 +92,10 @@ def _row(commit: CheckedCommit) -> tuple[str, ...]:
 
 
 def _describe(commit: CheckedCommit) -> dict[str, object]:
-    """Return the results of a checkpoint as a JSON object.
+    """Return the test results of a checkpoint as a JSON object.
 
-    `commands` is the number of test commands, and `solved` is how many of them passed.
+    `commands` in the result: the number of test commands.
+    `solved` in the result: the number of test commands that passed.
     """
     results = commit.results
     assert results is not None

@@ -4,8 +4,8 @@ import argparse
 import subprocess
 import sys
 
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.output import say, say_json
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.output import say, say_json
 from tui_agent.evals.runs.plan import START_LOCK_FILE, RunFolder
 from tui_agent.store.writer_lock import WriterLock
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.options import RECORDING_HELP, Verbs, load_context
-from tui_agent.cli.output import say_result, warn
+from tui_agent.cli.console.options import RECORDING_HELP, Verbs, add_option, load_context
+from tui_agent.cli.console.output import say_result, warn
 from tui_agent.errors import UsageError
 from tui_agent.evals.frozen.freeze import freeze_session
 from tui_agent.protocol.unicode_text import format_count
@@ -19,7 +19,7 @@ examples:
   tui-agent eval freeze ses_01 --to evals/fix-the-parser
   tui-agent eval run evals/fix-the-parser -m oracle
 
-The case replays the recorded answers with the real tools, without a model's key. Edit its case.toml, which
+The case replays the recorded answers with the real tools, without an API key. Edit its case.toml, which
 lists the expected files, tools and tests. Files are copied unchanged: look for keys in them before you share the case.
 """
 
@@ -28,11 +28,11 @@ def add_freeze_verb(verbs: Verbs) -> None:
     """Add the subcommand `freeze`."""
     freeze = verbs.add("freeze", freeze_case, "make a test case from a session", examples=EXAMPLES)
     freeze.add_argument("id", metavar="SESSION", help=RECORDING_HELP)
-    freeze.add_argument("--to", metavar="DIR", type=Path, help="a new folder (default: frozen/SESSION)")
+    add_option(freeze, "--to DIR", "a new folder (default: frozen/SESSION)", type=Path)
 
 
-def freeze_case(arguments: argparse.Namespace) -> int:
-    """Write a case made from a session, and print how to run it. The session does not change."""
+def freeze_case(arguments: argparse.Namespace) -> None:
+    """Write a case made from a session, and print how to run it."""
     session = load_context(arguments).store.find(arguments.id)
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", session.name)
     dest = (arguments.to or Path("frozen") / name).expanduser()
@@ -47,4 +47,3 @@ def freeze_case(arguments: argparse.Namespace) -> int:
         f"{dest}  {counts}\nTo run the case: tui-agent eval run {shlex.quote(str(dest))} -m oracle",
         as_json=arguments.json,
     )
-    return 0

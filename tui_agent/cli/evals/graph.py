@@ -1,4 +1,5 @@
-"""`eval graph`: show a trajectory's progress, or write the files as they were after one of its parts."""
+"""`eval graph`: show a trajectory's progress, or write the files as they were after one of its parts (a message,
+answer, tool call or result)."""
 
 import argparse
 import dataclasses
@@ -9,12 +10,20 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from tui_agent.cli.checkout_part import report_checkout, resolve_folder
-from tui_agent.cli.options import RECORDING_HELP, Verbs, load_context
-from tui_agent.cli.output import escape_control, say, say_json, say_result, table, terminal_width, warn
+from tui_agent.cli.console.options import RECORDING_HELP, Verbs, add_option, load_context
+from tui_agent.cli.console.output import (
+    escape_control,
+    say,
+    say_json,
+    say_result,
+    table,
+    terminal_width,
+    warn,
+)
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import UsageError
-from tui_agent.export.bundle import checkout_from_bundle, checkout_part
-from tui_agent.export.object_storage import SCHEME, download_file
+from tui_agent.export.archive.bundle import checkout_from_bundle, checkout_part
+from tui_agent.export.archive.object_storage import SCHEME, download_file
 from tui_agent.export.output_file import write_new
 from tui_agent.export.trajectory.parquet import read_trace
 from tui_agent.export.trajectory.progress import (
@@ -49,16 +58,11 @@ def add_graph_verb(verbs: Verbs) -> None:
         "graph", show_graph, "show how many tests passed after each part of a session", examples=EXAMPLES
     )
     graph.add_argument("id", metavar="ID", help=f"{RECORDING_HELP}, or a trace.parquet (also s3://…)")
-    graph.add_argument("-o", "--output", metavar="FILE", type=Path, help="write an .svg or .html file")
-    graph.add_argument(
-        "--part",
-        metavar="N",
-        type=int,
-        help="write the files as they were after part N (-1: before the first part)",
+    add_option(graph, "-o --output FILE", "write an .svg or .html file", type=Path)
+    add_option(
+        graph, "--part N", "write the files as they were after part N (-1: before the first part)", type=int
     )
-    graph.add_argument(
-        "--checkout-dest", metavar="DIR", type=Path, help="with --part: the new or empty folder for the files"
-    )
+    add_option(graph, "--checkout-dest DIR", "with --part: the new or empty folder for the files", type=Path)
 
 
 def show_graph(arguments: argparse.Namespace) -> int:
@@ -112,10 +116,8 @@ def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
 
 
 def _load_trace(base: StartupContext, place: Path) -> AgentTrace:
-    """Return the trajectory in `place`.
-
-    If the trajectory's session is in the session store, update the trajectory's file from the session's log first.
-    """
+    """Return the trajectory (the parts of a session) in `place`. If its session is in the session store, newer parts
+    are added from the session's log."""
     if place.is_dir():
         return read_session_trace(place, base.redactor)
     session = base.store.root / place.parent.name

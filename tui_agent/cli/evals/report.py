@@ -8,9 +8,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import Verbs
-from tui_agent.cli.output import say, say_json, say_text, table, warn
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.options import Verbs, add_option
+from tui_agent.cli.console.output import say, say_json, say_text, table, warn
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.evals.report.arm_comparison import Baseline, make_baseline
 from tui_agent.evals.report.report import Report, build_report
@@ -37,25 +37,21 @@ def add_report_verb(verbs: Verbs) -> None:
     """Add the subcommand `report` to `verbs`."""
     report = verbs.add("report", show_report, "report on runs and compare them", examples=EXAMPLES, groups=())
     report.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="the folder of a run")
-    report.add_argument(
+    add_option(
+        report,
         "--format",
+        "the format (default: from the ending of FILE, or text)",
         choices=tuple(FORMATS.values()),
-        help="the format (default: from the ending of FILE, or text)",
     )
-    report.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the report to FILE")
-    report.add_argument(
-        "--baseline",
-        metavar="FILE|RUN",
-        type=Path,
-        help="list the cases that passed in this baseline and fail now",
+    add_option(report, "-o --output FILE", "write the report to FILE", type=Path)
+    add_option(
+        report, "--baseline FILE|RUN", "list the cases that passed in this baseline and fail now", type=Path
     )
-    report.add_argument(
-        "--save-baseline", metavar="FILE", type=Path, help="save the run's results as a baseline in FILE"
-    )
+    add_option(report, "--save-baseline FILE", "save the run's results as a baseline in FILE", type=Path)
 
 
 def show_report(arguments: argparse.Namespace) -> int:
-    """Print or write a report. Return `Exit.FAILED` if a case that passed in the baseline fails now."""
+    """Print or write a report; return `Exit.FAILED` if a case that passed in the baseline fails now."""
     if len(arguments.runs) > 1 and (arguments.baseline or arguments.save_baseline):
         raise UsageError("A baseline can only be used with one run.", hint="Name one RUN.")
     baseline = None if arguments.baseline is None else _load_baseline(arguments.baseline)

@@ -13,13 +13,22 @@ from typing import get_args
 
 import anyio
 
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.options import (
+    EFFORTS,
+    POLICIES,
+    Verbs,
+    add_effort,
+    add_flag,
+    add_list_option,
+    add_option,
+    count,
+)
+from tui_agent.cli.console.output import escape_control, say, say_json, warn
 from tui_agent.cli.evals.detached_run import start_detached
 from tui_agent.cli.evals.report import print_sections
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import EFFORTS, POLICIES, Verbs, count
-from tui_agent.cli.output import escape_control, say, say_json, warn
 from tui_agent.cli.run.command import warn_of_cost
-from tui_agent.errors import ConfigError, SessionLocked, UsageError
+from tui_agent.errors import ConfigError, SessionLocked, UsageError, os_errors_as
 from tui_agent.evals.cases.case import Case, Suite
 from tui_agent.evals.cases.suites import bundled_suites, load_suite
 from tui_agent.evals.report.report import build_report
@@ -65,36 +74,16 @@ exit status: 0 every case passed, 1 not every case passed, 2 usage or configurat
 """
 
 MAX_DETAIL_CHARS = 200
-"""Maximum length of the reason in a line about a failed cell, in characters."""
-PLAN_OPTIONS = (
-    ("suite", "SUITE"),
-    ("task", "--task"),
-    ("example", "--example"),
-    ("model", "--model"),
-    ("effort", "--reasoning-effort"),
-    ("model_profiles", "--model-profiles"),
-    ("agent", "--agent"),
-    ("agents", "--agents"),
-    ("reasoning_efforts", "--reasoning-efforts"),
-    ("without", "--without"),
-    ("case", "--case"),
-    ("category", "--category"),
-    ("split", "--split"),
-    ("test", "--test"),
-    ("repetitions", "--repetitions"),
-    ("evaluate", "--evaluate"),
-    ("checks", "--checks"),
-    ("preemptible", "--preemptible"),
-    ("out", "--out"),
-    ("policy", "--policy"),
-    ("environment", "--environment"),
-    ("test_timeout_seconds", "--test-timeout-seconds"),
-    ("plugin_dirs", "--plugin-dir"),
-)
-"""Pairs of an attribute of `arguments` and an option's name, for options stored in a run's plan.
-
-Options for limits are not included.
-"""
+"""Maximum length of the reason that is printed for a failed cell (one run of a case), in characters."""
+RESUME_OPTIONS = frozenset(("resume", "detach", "jobs", "engine", "address", "json", "debug", "call"))
+"""Attributes of `arguments` that are not part of a run's plan, and can differ when the run is resumed."""
+OPTION_NAMES = {
+    "suite": "SUITE",
+    "effort": "--reasoning-effort",
+    "plugin_dirs": "--plugin-dir",
+    "max_cost_usd": "--max-cost",
+}
+"""Maps an attribute of `arguments` to the option that sets it, if the two names differ."""
 
 
 def add_suite_verbs(verbs: Verbs) -> None:
@@ -105,32 +94,18 @@ def add_suite_verbs(verbs: Verbs) -> None:
     for verb in (run, matrix, ablate):
         _add_common(verb)
     for verb in (run, ablate):
-        verb.add_argument("-m", "--model", metavar="NAME", default="", help="the model, or oracle")
-        verb.add_argument(
-            "--reasoning-effort", dest="effort", choices=EFFORTS, help="how hard a reasoning model thinks"
-        )
-    matrix.add_argument(
-        "--model-profiles", metavar="A,B", type=_names, default=(), help="the models, separated by commas"
+        add_option(verb, "-m --model NAME", "the model, or oracle", default="")
+        add_effort(verb, "how hard a reasoning model thinks", dest="effort")
+    add_option(matrix, "--model-profiles A,B", "the models, separated by commas", type=_names, default=())
+    add_option(run, "--agent NAME", "the agent to run (see: tui-agent agents list)", default="")
+    add_option(matrix, "--agents A,B", "run each model with each of these agents", type=_names, default=())
+    add_option(
+        matrix, "--reasoning-efforts A,B", "run each model with each effort", type=_efforts, default=()
     )
-    run.add_argument(
-        "--agent", metavar="NAME", default="", help="the agent to run (see: tui-agent agents list)"
-    )
-    matrix.add_argument(
-        "--agents", metavar="A,B", type=_names, default=(), help="run each model with each of these agents"
-    )
-    matrix.add_argument(
-        "--reasoning-efforts",
-        metavar="A,B",
-        type=_efforts,
-        default=(),
-        help="run each model with each effort",
-    )
-    ablate.add_argument(
-        "--without",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="turn off section:NAME, tool:NAME, skill:NAME, prompt:NAME, context:compaction or policy:retry (default: "
+    add_list_option(
+        ablate,
+        "--without NAME",
+        "turn off section:NAME, tool:NAME, skill:NAME, prompt:NAME, context:compaction or policy:retry (default: "
         f"{', '.join(name for name in ABLATIONS if name != 'full')})",
     )
 
@@ -139,74 +114,54 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "suite", metavar="SUITE", nargs="?", default="", help="a suite's name, file or folder"
     )
-    parser.add_argument("--task", metavar="DIR", help="a task folder instead of a suite")
-    parser.add_argument("--example", metavar="NAME", help="one case of the bundled suites instead of a suite")
-    parser.add_argument("--case", metavar="NAME", action="append", default=[], help="only this case")
-    parser.add_argument("--category", metavar="NAME", help="only cases of this category")
-    parser.add_argument("--split", metavar="NAME", help="only cases of this split")
-    parser.add_argument("--repetitions", metavar="N", type=count, help="run each case N times")
-    parser.add_argument(
-        "--out", metavar="DIR", type=Path, help="the run's folder (default: eval-runs/SUITE-TIME)"
-    )
-    parser.add_argument("--resume", metavar="DIR", type=Path, help="finish an earlier run")
-    parser.add_argument("--detach", action="store_true", help="run in the background, and return at once")
-    parser.add_argument(
-        "-j",
-        "--jobs",
-        metavar="N",
+    add_option(parser, "--task DIR", "a task folder instead of a suite")
+    add_option(parser, "--example NAME", "one case of the bundled suites instead of a suite")
+    add_list_option(parser, "--case NAME", "only this case")
+    add_option(parser, "--category NAME", "only cases of this category")
+    add_option(parser, "--split NAME", "only cases of this split")
+    add_option(parser, "--repetitions N", "run each case N times", type=count)
+    add_option(parser, "--out DIR", "the run's folder (default: eval-runs/SUITE-TIME)", type=Path)
+    add_option(parser, "--resume DIR", "finish an earlier run", type=Path)
+    add_flag(parser, "--detach", "run in the background, and return at once")
+    add_option(
+        parser,
+        "-j --jobs N",
+        "number of cases that run at the same time (default: the number of processors)",
         type=count,
-        help="number of cases that run at the same time (default: the number of processors)",
     )
-    parser.add_argument("--engine", choices=("local", "ray"), default="local", help="where the cases run")
-    parser.add_argument(
-        "--address", metavar="HOST:PORT", help="the Ray cluster (default: RAY_ADDRESS, or this machine)"
-    )
-    parser.add_argument(
+    add_option(parser, "--engine", "where the cases run", choices=("local", "ray"), default="local")
+    add_option(parser, "--address HOST:PORT", "the Ray cluster (default: RAY_ADDRESS, or this machine)")
+    add_flag(
+        parser,
         "--preemptible",
-        action="store_true",
-        help="if a machine is lost, run its case again, up to 10 times (for preemptible machines)",
+        "if a machine is lost, run its case again, up to 10 times (for preemptible machines)",
     )
-    parser.add_argument("--policy", choices=POLICIES, help="the policy (default: the case's)")
-    parser.add_argument(
-        "--environment", metavar="NAME", help="where the agent's commands run (default: as configured)"
-    )
-    parser.add_argument(
-        "--plugin-dir",
-        dest="plugin_dirs",
-        metavar="DIR",
-        type=Path,
-        action="append",
-        default=[],
-        help="also load plugins from DIR",
-    )
+    add_option(parser, "--policy", "the policy (default: the case's)", choices=POLICIES)
+    add_option(parser, "--environment NAME", "where the agent's commands run (default: as configured)")
+    add_list_option(parser, "--plugin-dir DIR", "also load plugins from DIR", dest="plugin_dirs", type=Path)
     _add_check_options(parser)
 
 
 def _add_check_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--test",
-        metavar="PATH",
-        action="append",
-        default=[],
-        help="run only this path of the cases' test_paths",
-    )
-    parser.add_argument(
-        "--test-timeout-seconds",
-        metavar="N",
+    add_list_option(parser, "--test PATH", "run only this path of the cases' test_paths")
+    add_option(
+        parser,
+        "--test-timeout-seconds N",
+        "the time limit of the tests and the verifier (default: the case's)",
         type=float,
-        help="the time limit of the tests and the verifier (default: the case's)",
     )
-    parser.add_argument(
+    add_option(
+        parser,
         "--evaluate",
+        "commits: also check the files after each change, and send the agent the results after each turn",
         choices=("end", "commits"),
-        help="commits: also check the files after each change, and send the agent the results after each turn",
     )
-    parser.add_argument(
-        "--checks",
-        metavar="A,B",
+    add_option(
+        parser,
+        "--checks A,B",
+        "count the findings of pytest, ruff, mypy or bandit before and after the agent runs",
         type=_check_programs,
         default=(),
-        help="count the findings of pytest, ruff, mypy or bandit before and after the agent runs",
     )
 
 
@@ -273,45 +228,46 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
 
 
 def _warn_of_changed_cases(folder: RunFolder, plan: Plan) -> None:
-    """Print a warning if cases changed after some of their cells had run."""
+    """Print a warning if cases were changed after some of their cells (single runs of a case) had run."""
     changed = find_changed_cases(plan, folder)
     if changed:
         warn(
-            f"Changed since some of their cells ran: {list_first(changed, MAX_NAMED_CASES)}. The finished cells keep the "
+            f"These cases changed after some of their cells ran: {list_first(changed, MAX_NAMED_CASES)}. The finished cells keep the "
             f"results of the old cases. To run them again, delete their folders in {folder.path / 'cells'} and resume."
         )
 
 
 def _report_interrupt(folder: RunFolder, arguments: argparse.Namespace) -> int:
     """Print the command that continues the run, and return the exit status."""
+    warn(f"Interrupted. Continue with: {_resume_command(folder, arguments)}")
+    return Exit.INTERRUPTED
+
+
+def _resume_command(folder: RunFolder, arguments: argparse.Namespace) -> str:
+    """Return the command line that resumes the evaluation, to run the cases that have no result yet."""
     engine = " --engine ray" if arguments.engine == "ray" else ""
     engine += f" --address {shlex.quote(arguments.address)}" if arguments.address else ""
-    command = f"tui-agent eval run --resume {shlex.quote(str(folder.path))}{engine}"
-    warn(f"Interrupted. Continue with: {command}")
-    return Exit.INTERRUPTED
+    return f"tui-agent eval run --resume {shlex.quote(str(folder.path))}{engine}"
 
 
 def _refuse_plan_options(arguments: argparse.Namespace) -> None:
     """Raise `UsageError` if an option would change the plan of a resumed run."""
-    values = vars(arguments)
-    names = (*PLAN_OPTIONS, *((name, f"--{name.replace('_', '-')}") for name in Budgets.model_fields))
-    given = next((option for name, option in names if values.get(name)), None)
-    if given is not None:
+    given = next(
+        (name for name, value in vars(arguments).items() if value and name not in RESUME_OPTIONS), ""
+    )
+    if given:
+        option = OPTION_NAMES.get(given, f"--{given.replace('_', '-')}")
         raise UsageError(
-            f"--resume continues a run with its own options and does not accept {given}.",
+            f"--resume continues a run with its own options and does not accept {option}.",
             hint="Remove the option, or start another run.",
         )
 
 
 @contextmanager
 def _open_folder(folder: RunFolder, plan: Plan) -> Iterator[None]:
-    """Store the plan, and lock the folder against other runs while the block runs."""
-    try:
+    """Store the plan of the evaluation in `folder`, and lock the folder against other processes inside a `with` block."""
+    with os_errors_as(ConfigError, f"{folder.path} cannot be created", hint="Choose another --out."):
         folder.path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"{folder.path} cannot be created: {error.strerror}.", hint="Choose another --out."
-        ) from error
     try:
         lock = WriterLock(folder.path / LOCK_FILE, wait_s=0.0)
     except SessionLocked:
@@ -339,7 +295,7 @@ def _make_plan(arguments: argparse.Namespace, arms: Sequence[Arm]) -> Plan:
     unknown = sorted(set(arguments.test).difference(*(case.test_paths for case in suite.cases)))
     if unknown:
         raise UsageError(
-            f"No case has the test path {unknown[0]!r}.", hint="The paths of a case are in its test_paths."
+            f"No case has the test path {unknown[0]!r}.", hint="Each case lists its paths in test_paths."
         )
     if not cases:
         raise UsageError(
@@ -421,13 +377,17 @@ def _run_cells(folder: RunFolder, plan: Plan, arguments: argparse.Namespace, run
         say("")
         print_sections(summary_sections(build_report([load_run(folder)])))
         say(f"\nFull report: tui-agent eval report {shlex.quote(str(folder.path))}")
+    if missing := len(cells) - len(results):
+        warn(
+            f"Without a result: {format_count(missing, 'cell')}. Run again: {_resume_command(folder, arguments)}"
+        )
     return (
         Exit.DONE if len(results) == len(cells) and all(result.passed for result in results) else Exit.FAILED
     )
 
 
 class _Progress:
-    """Prints a line for each cell that ends or is tried again."""
+    """Prints a line for each cell (one run of a case) that ends or is tried again."""
 
     def __init__(self, total: int, done: int, *, as_json: bool) -> None:
         self.done = done

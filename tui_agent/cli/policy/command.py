@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import POLICIES, Parser, Verbs, load_context
-from tui_agent.cli.output import dim, escape_control, say, say_json, say_json_lines, say_result
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.options import POLICIES, Parser, Verbs, add_flag, add_option, load_context
+from tui_agent.cli.console.output import dim, escape_control, say, say_json, say_json_lines, say_result
 from tui_agent.cli.policy import rule_trial
 from tui_agent.cli.policy.rule_trial import OPTION_GROUPS, load_program_tables
 from tui_agent.engine.tools.restorable_files import find_named_deletions
@@ -23,8 +23,8 @@ from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Effect, RunEffect
 from tui_agent.wiring.policy import RULES_FILE, load_rules, make_policy
-from tui_agent.wiring.sandbox import build_confinement, find_sandbox
 from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.wiring.workspace.sandbox import build_confinement, find_sandbox
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.local.secret_files import find_public_certificates
 
@@ -60,15 +60,13 @@ def configure(parser: Parser) -> None:
         "show what a command line does and what the policy decides about it",
         groups=OPTION_GROUPS,
     )
-    check.add_argument(
-        "--policy", choices=POLICIES, default="ask", help="the policy profile to use (default: ask)"
-    )
-    check.add_argument(
+    add_option(check, "--policy", "the policy profile to use (default: ask)", choices=POLICIES, default="ask")
+    add_flag(
+        check,
         "--stdin",
-        action="store_true",
-        help='read {"command": "…"} lines and print a decision for each as JSON; exit status 1 if a line is invalid',
+        'read {"command": "…"} lines and print a decision for each as JSON; exit status 1 if a line is invalid',
     )
-    check.add_argument("--explain", action="store_true", help="also print the chain of reasons, one per line")
+    add_flag(check, "--explain", "also print the chain of reasons, one per line")
     check.add_argument("command", nargs="*", metavar="COMMAND", help="the command line, after --")
     table = verbs.add(
         "check-table",
@@ -85,7 +83,7 @@ def configure(parser: Parser) -> None:
         examples=RULES_EXAMPLES,
         groups=OPTION_GROUPS,
     )
-    rules.add_argument("--all", action="store_true", help="also list your rules for other projects")
+    add_flag(rules, "--all", "also list your rules for other projects")
     remove = verbs.add(
         "remove",
         remove_saved_rule,
@@ -93,11 +91,7 @@ def configure(parser: Parser) -> None:
         examples=REMOVE_EXAMPLES,
         groups=OPTION_GROUPS,
     )
-    remove.add_argument(
-        "--everywhere",
-        action="store_true",
-        help="remove a rule for every project instead of a rule for this project",
-    )
+    add_flag(remove, "--everywhere", "remove a rule for every project instead of a rule for this project")
     remove.add_argument(
         "rule", metavar="RULE", help="the rule as `policy rules` prints it: 'allow run pytest *'"
     )
@@ -151,10 +145,7 @@ def check_table_file(arguments: argparse.Namespace) -> int:
 
 
 def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
-    """Read commands from standard input and print a JSON line for each.
-
-    A printed line has the decision, or the number of an invalid input line and the error.
-    """
+    """Read commands from standard input, and print the decision or the error for each as a JSON line."""
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     status = Exit.DONE
     for number, line in enumerate(sys.stdin, 1):
@@ -191,8 +182,8 @@ def read_line(line: str) -> str:
 class JudgedCommand:
     """The policy's decision about a command line, and the reasons that led to it, in order.
 
-    `allowed_if_restorable` lists the files that the command deletes, if a session allows this when `/undo` can restore
-    them.
+    `allowed_if_restorable`: files that the command deletes. In a session, the command is allowed if `/undo` can restore
+    all of them.
     """
 
     decision: Decision
@@ -230,7 +221,7 @@ class PolicyBench:
     def judge(self, command: str) -> JudgedCommand:
         """Judge a bash script.
 
-        A script with a path that cannot be resolved is denied, as in a session.
+        If a path in the script cannot be resolved, the script is denied, as in a session.
         """
         effects = (RunEffect(script=command),)
         policy, env = self.policy, self.env
@@ -248,6 +239,7 @@ class PolicyBench:
             private_temp_paths=env.find_private_temp_paths(resolved.values()),
             public_files=find_public_certificates(resolved.values()),
             workspace_programs=env.find_workspace_programs(programs),
+            local_programs=env.find_files(policy.local_programs(effects)),
             git_is_steered=GIT in programs and env.git_is_steered(policy.git_folders(effects)),
         )
         decision, reasons = policy.decide(TOOL, effects, facts), policy.explain(TOOL, effects, facts)
@@ -256,7 +248,8 @@ class PolicyBench:
     def _find_deletions_to_allow(
         self, effects: Sequence[Effect], facts: PolicyFacts, decision: Decision
     ) -> list[str]:
-        """Return the files that the commands delete; empty unless the policy allows deleting restorable files."""
+        """Return the files that the commands delete, if a session would allow this because `/undo` can restore all of
+        them; otherwise an empty list."""
         deleted = find_named_deletions(self.policy, self.env, effects) if decision.verdict == "ask" else []
         facts = replace(facts, restorable_files=frozenset(deleted))
         is_allowed = bool(deleted) and self.policy.decide(TOOL, effects, facts).verdict == "allow"
@@ -278,7 +271,7 @@ def as_json(command: str, judged: JudgedCommand, *, explain: bool = False) -> di
     }
 
 
-def list_rules(arguments: argparse.Namespace) -> int:
+def list_rules(arguments: argparse.Namespace) -> None:
     """Print the rules of the user and of a trusted project, one per line."""
     base = load_context(arguments)
     here = ("", os.path.realpath(base.options.cwd))
@@ -286,31 +279,29 @@ def list_rules(arguments: argparse.Namespace) -> int:
     load_program_tables(base)
     if arguments.json:
         say_json_lines(rule_to_json(rule) for rule in rules)
-        return 0
+        return
     for rule in rules:
         scope = rule.scope if rule.workspace in here else f"in {rule.workspace}"
         say(f"{escape_control(rule.text)}  {dim(escape_control(f'{scope}, {rule.source}'))}")
     if not rules:
         say(f"No rules. Add some in {base.config.paths.config_dir / RULES_FILE}.")
-    return 0
 
 
-def remove_saved_rule(arguments: argparse.Namespace) -> int:
-    """Remove one of the user's rules from policy.toml. Rules of a project are not changed."""
+def remove_saved_rule(arguments: argparse.Namespace) -> None:
+    """Remove one of the user's rules, not a project's, from policy.toml."""
     base = load_context(arguments)
     path, rule = base.config.paths.config_dir / RULES_FILE, arguments.rule
     remove_rule(path, rule, "" if arguments.everywhere else os.path.realpath(base.options.cwd))
     scope = "in every project" if arguments.everywhere else "in this project"
     say(f"Removed `{escape_control(rule)}` ({scope}) from {escape_control(str(path))}.")
-    return 0
 
 
 def rule_to_json(rule: Rule) -> dict[str, object]:
     """Return a policy rule as a JSON object.
 
-    `bounded` is True for a project's rule, which can allow work only in the project. `workspace` is the only workspace
-    that the user's rule applies to; empty if the rule applies to all workspaces. `scope` says in words where the rule
-    applies.
+    `bounded`: True for a project's rule, which can allow work only in the project.
+    `workspace`: the only workspace that a user's rule applies to; empty for all workspaces.
+    `scope`: where the rule applies, in words.
     """
     return {
         "rule": rule.text,

@@ -1,7 +1,7 @@
 """The subcommand `policy try`: shows which decisions of past sessions would differ with other rules.
 
 Invariant: logs are only read. Each call is judged with the workspace, profile, session rules and sandbox recorded for
-it. Links are not followed, because their targets are not recorded.
+it.
 """
 
 import argparse
@@ -12,8 +12,8 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
-from tui_agent.cli.options import POLICIES, Verbs, load_context
-from tui_agent.cli.output import dim, escape_control, say, say_json, shorten, terminal_width, warn
+from tui_agent.cli.console.options import POLICIES, Verbs, add_flag, add_option, load_context
+from tui_agent.cli.console.output import dim, escape_control, say, say_json, shorten, terminal_width, warn
 from tui_agent.errors import SessionVersionError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import Catalog
@@ -33,7 +33,7 @@ from tui_agent.protocol.settings import PolicyName
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.decision_scan import DecisionRecord, find_decisions
 from tui_agent.wiring import policy as policy_wiring
-from tui_agent.wiring.plugins import load_external_plugins
+from tui_agent.wiring.plugins.plugins import load_external_plugins
 from tui_agent.wiring.startup_context import StartupContext
 
 Change: TypeAlias = Literal["saved", "passes", "opened", "stopped", "asked", "same"]
@@ -54,7 +54,8 @@ CHANGES: tuple[Change, ...] = get_args(Change)
 HOOK: Final = "hook"
 """The rule id of a decision that a hook made."""
 SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
-"""The rule ids of the questions about the sandbox: to leave it, and to show secret files to a command in it."""
+"""The rule ids of two questions to the user: may a command leave the sandbox, and may a command in the sandbox see
+secret files?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class JudgedDecision:
 
     @property
     def description(self) -> str:
-        """A short description of the call's effects, e.g. "edit src/app.py"."""
+        """A short description of the call's effects, such as "edit src/app.py"."""
         return "; ".join(map(_describe_effect, self.record.event.effects)) or "unknown effects"
 
 
@@ -76,8 +77,9 @@ class JudgedDecision:
 class Tally:
     """Counts over many judged decisions.
 
-    `changed` lists the decisions that would differ. `by_rule` counts these decisions by the id of the rule that would
-    decide.
+    `changed`: the decisions that would differ.
+    `by_rule`: maps the id of a rule to counts of the decisions that the rule would change, one count for each kind of
+    change.
     """
 
     decisions: int = 0
@@ -98,7 +100,10 @@ class Tally:
 
 
 class DecisionJudge:
-    """Judges recorded calls by `policy`. `profile`, if given, replaces the recorded policy profile."""
+    """Judges recorded calls by `policy`.
+
+    `profile`: replaces the recorded policy profile, if given.
+    """
 
     def __init__(self, policy: Policy, profile: PolicyName | None = None) -> None:
         self._policy = policy
@@ -133,10 +138,10 @@ def was_unanswered(recorded: PermissionDecided) -> bool:
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Return the new decision after applying the requirements of hooks and the sandbox.
+    """Return `now`, or a different decision if a hook or the sandbox decides about the call, not a rule.
 
-    A hook is expected to decide as it did before. If the hook allowed the call, the profile does not ask about the
-    call. Leaving the sandbox and showing secret files to a command always need the user's answer.
+    A hook is expected to decide as it did when the call was recorded. The user is always asked before a command leaves
+    the sandbox or sees secret files, unless `now` denies the call.
     """
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")
@@ -210,23 +215,15 @@ def add_verbs(verbs: Verbs) -> None:
         groups=OPTION_GROUPS,
     )
     parser.add_argument("file", metavar="FILE", type=Path, help="rules in the format of policy.toml")
-    parser.add_argument(
-        "--instead",
-        action="store_true",
-        help="use FILE instead of your rules (default: in addition to your rules)",
-    )
-    parser.add_argument(
-        "--policy", choices=POLICIES, help="use this policy profile instead of the recorded one"
-    )
+    add_flag(parser, "--instead", "use FILE instead of your rules (default: in addition to your rules)")
+    add_option(parser, "--policy", "use this policy profile instead of the recorded one", choices=POLICIES)
     scope = parser.add_mutually_exclusive_group()
-    scope.add_argument("--session", metavar="ID", help="only this session")
-    scope.add_argument(
-        "--workspace", metavar="DIR", type=Path, help="sessions of DIR (default: the current folder)"
-    )
-    scope.add_argument("--all", action="store_true", help="sessions of every workspace")
+    add_option(scope, "--session ID", "only this session")
+    add_option(scope, "--workspace DIR", "sessions of DIR (default: the current folder)", type=Path)
+    add_flag(scope, "--all", "sessions of every workspace")
 
 
-def try_rules(arguments: argparse.Namespace) -> int:
+def try_rules(arguments: argparse.Namespace) -> None:
     """Judge recorded calls with other rules and print which decisions would change."""
     base = load_context(arguments)
     if not arguments.file.is_file():
@@ -253,11 +250,10 @@ def try_rules(arguments: argparse.Namespace) -> int:
         say_json(as_json(tally, instead=arguments.instead))
     else:
         _print_tally(tally, len(new), instead=arguments.instead)
-    return 0
 
 
 def load_program_tables(base: StartupContext) -> Catalog:
-    """Load all program tables. If a plugin's table is invalid, leave it out and print a warning."""
+    """Load all program tables, and print a warning for each invalid table of a plugin."""
     catalog, refused = policy_wiring.load_catalog(base, load_external_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The program table of plugin {fault.plugin} is not used: {fault.message}")
@@ -274,7 +270,7 @@ def _session_folders(arguments: argparse.Namespace, base: StartupContext) -> Seq
 
 
 def as_json(tally: Tally, *, instead: bool) -> dict[str, object]:
-    """Return the counts as a JSON object. `cases` lists the decisions that would change."""
+    """Return the counts as a JSON object, with the decisions that would change as `cases`."""
     return {
         "decisions": tally.decisions,
         "sessions": len(tally.sessions),

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from pydantic_core import to_jsonable_python
 
 from tui_agent.cli.app import require_terminal
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import GROUPS, RECORDING_HELP, amount, load_context
-from tui_agent.cli.output import escape_control, say, say_json, shorten
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.options import GROUPS, RECORDING_HELP, add_flag, add_option, amount, load_context
+from tui_agent.cli.console.output import escape_control, say, say_json, shorten
 from tui_agent.errors import UsageError
 from tui_agent.folds.comparison.files import LineCounter
 from tui_agent.folds.replay_cursor import views_at
@@ -55,17 +55,15 @@ the object that --headless prints:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the session, the event and the output to the parser."""
     parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
-    parser.add_argument("--to", metavar="SEQ", type=int, help="the event to show (default: the last one)")
-    parser.add_argument(
-        "--speed", metavar="X", type=amount, default=1.0, help="playback speed (default: 1, as recorded)"
-    )
-    parser.add_argument("--headless", action="store_true", help="print the panes' content as one JSON object")
-    parser.add_argument(
+    add_option(parser, "--to SEQ", "the event to show (default: the last one)", type=int)
+    add_option(parser, "--speed X", "playback speed (default: 1, as recorded)", type=amount, default=1.0)
+    add_flag(parser, "--headless", "print the panes' content as one JSON object")
+    add_flag(
+        parser,
         "--rerun",
-        action="store_true",
-        help="run the turns again with the recorded answers and results; report the first event that differs",
+        "run the turns again with the recorded answers and results; report the first event that differs",
     )
-    parser.add_argument("--json", action="store_true", help="with --rerun: print one JSON object")
+    add_flag(parser, "--json", "with --rerun: print one JSON object")
     GROUPS["folders"](parser)
 
 
@@ -103,7 +101,7 @@ def print_views(folder: Path, records: Sequence[Record], seq: int) -> int:
 def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
     """Return `wanted`, or the number of the last event if it is None.
 
-    Raises `UsageError` if the log has no such event.
+    Raises `UsageError` if the log has no event with the number `wanted`.
     """
     last = records[-1].seq if records else -1
     if wanted is None:
@@ -116,9 +114,9 @@ def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
 def views_to_json(views: Views, lines: LineCounter) -> JsonMap:
     """Return the content of all the app's panes as JSON data, by the pane's name.
 
-    `lines` counts the lines of the changed files.
-
-    `seq`, `time` and `kind` describe the newest event. `transcript` is a list of entries, each with its `type`.
+    `lines`: counts the lines of the changed files.
+    `seq`, `time`, `kind` in the result: the newest event.
+    `transcript` in the result: a list of entries, each with its `type`.
     """
     transcript = [
         {"type": type(entry).__name__.removesuffix("Entry").lower(), **to_jsonable_python(entry)}

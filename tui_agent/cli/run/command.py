@@ -5,9 +5,12 @@ failed, is printed only once.
 """
 
 import argparse
+import asyncio
+import faulthandler
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
@@ -17,11 +20,12 @@ from typing import TextIO, TypeVar
 
 import anyio
 
-from tui_agent.cli.exit_codes import of_turn_end
-from tui_agent.cli.options import EVERYTHING, add_groups, count, session_options
-from tui_agent.cli.output import plain_json, say, warn
+from tui_agent.cli.console.exit_codes import of_turn_end
+from tui_agent.cli.console.options import EVERYTHING, add_flag, add_groups, add_option, count, session_options
+from tui_agent.cli.console.output import plain_json, say, warn
 from tui_agent.cli.run.headless import failure_line, interrupt_on_signal, result_lines
 from tui_agent.cli.run.parts import PartStream, Progress
+from tui_agent.cli.run.prompt_input import read_prompt
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.text.labels import (
@@ -37,7 +41,7 @@ from tui_agent.folds.text.labels import (
 from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.session import Session
 from tui_agent.protocol.base import MAIN_AGENT
-from tui_agent.protocol.commands import ContinueTurn, RecordResult, RunCommand
+from tui_agent.protocol.commands import ContinueTurn, RecordResult
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -56,7 +60,6 @@ from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.headless_turn import AfterTurn, Outcome, Show, TurnStart, run_turn
 from tui_agent.session.local import LocalSession
 from tui_agent.store.log_repair import EVENTS_FILE
-from tui_agent.tui.actions import TYPED, command_word
 from tui_agent.units import format_bytes, format_elapsed
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.settings import lacks_model
@@ -64,18 +67,24 @@ from tui_agent.wiring.startup_context import StartupContext, load_startup_contex
 
 ResultT = TypeVar("ResultT")
 _WARNED_PLACES = ("agents", "commands", "hooks", "tool ")
-"""An error is printed as a warning if its place begins with one of these texts."""
+"""An `ErrorRaised` event is printed as a warning if its `where` starts with one of these words."""
 EXAMPLES = """\
 examples:
   tui-agent run "add a --json flag to the list command" --policy accept-edits
-  git diff | tui-agent run - --policy plan
+  git diff | tui-agent run "review this change" --policy plan
+  tui-agent run - < task.md
   tui-agent run "fix the failing test" -m openai/MODEL --json | jq -r .payload.kind
   tui-agent run "fix the failing test" --stream
   tui-agent run "port the parser" --policy accept-edits --retry-crashed 3
   tui-agent run --go-on --session ses_01 --max-iterations 40
   tui-agent run -- "--version prints nothing, why?"
 
-On a terminal, standard error shows what the agent does; standard output has only the answer and its status.
+With PROMPT, text from a pipe or file on standard input is added below the heading "Text from standard input:". If a
+pipe has no text and no end after 3 s, the prompt is used alone, with a warning. Where standard input belongs to
+something else, such as a loop that reads a file, add </dev/null.
+
+Standard output has only the answer. Standard error has the status and the ids of the run and the session, and on a
+terminal what the agent does.
 
 exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached, 4 a permission was denied,
 5 the model or its provider failed, 130 interrupted
@@ -88,34 +97,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "prompt",
         metavar="PROMPT",
         nargs="?",
-        help="the task; without PROMPT or with -, it is read from standard input",
+        help="the task; without PROMPT or with -, it is read from standard input; with PROMPT, piped text is added to it",
     )
-    parser.add_argument(
-        "--go-on",
-        action="store_true",
-        help="continue the session without a new prompt (with --session or --continue)",
-    )
-    parser.add_argument("--json", action="store_true", help="print every event as a JSON line as it happens")
-    parser.add_argument(
+    add_flag(parser, "--go-on", "continue the session without a new prompt (with --session or --continue)")
+    add_flag(parser, "--json", "print every event as a JSON line as it happens")
+    add_flag(
+        parser,
         "--stream",
-        action="store_true",
-        help="print a line for each part as it happens (with --json: an object for each part instead of events)",
+        "print a line for each part as it happens (with --json: an object for each part instead of events)",
     )
-    parser.add_argument(
-        "--retry-crashed",
-        metavar="N",
+    add_option(
+        parser,
+        "--retry-crashed N",
+        "if the process is killed, restart it and continue, at most N times",
         type=count,
-        help="if the process is killed, restart it and continue, at most N times",
     )
     add_groups(parser, EVERYTHING)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run one turn in this process, or in child processes with --retry-crashed; return the exit status."""
-    begin = _go_on_command(arguments) if arguments.go_on else _read_prompt(arguments.prompt)
+    begin = _go_on_command(arguments) if arguments.go_on else read_prompt(arguments.prompt)
     options = session_options(arguments, client="headless", interactive=False)
-    first = f"/{begin.name} {begin.arguments}" if isinstance(begin, RunCommand) else begin
-    options = replace(options, prompt=first if isinstance(first, str) else None)
+    options = replace(options, prompt=begin if isinstance(begin, str) else None)
+    if not faulthandler.is_enabled():
+        faulthandler.enable(all_threads=False)  # a crash in C code then names the file and function
     run_once = partial(one_turn, as_json=arguments.json, stream=arguments.stream)
     if arguments.retry_crashed is None:
         return run_once(options, begin)
@@ -126,26 +132,6 @@ def run(arguments: argparse.Namespace) -> int:
         options, begin, arguments.retry_crashed, run_once, print_end, by_line=arguments.json
     )
     return status
-
-
-def _read_prompt(argument: str | None) -> TurnStart:
-    """Return the message or slash command that starts the turn.
-
-    Raises `UsageError` for an empty prompt, or for a command that works only in the app.
-    """
-    if argument is None and (sys.stdin is None or sys.stdin.isatty()):
-        raise UsageError("No prompt given.", hint='Describe the task: tui-agent run "…"')
-    prompt = sys.stdin.read() if argument in (None, "-") else argument
-    if not prompt.strip():
-        raise UsageError("The prompt is empty.", hint='Describe the task: tui-agent run "…"')
-    word = command_word(prompt)
-    if not word:
-        return prompt
-    if word in TYPED:
-        raise UsageError(
-            f"{word} works only in the app.", hint="Start tui-agent, and type the command there."
-        )
-    return RunCommand(name=word[1:], arguments=prompt.strip()[len(word) :].strip())
 
 
 def _go_on_command(arguments: argparse.Namespace) -> ContinueTurn:
@@ -181,7 +167,7 @@ def one_turn(
 
 
 def continue_session(options: SessionOptions) -> int:
-    """Continue a session without a prompt, and return the exit status. If the turn fails, print only the reason."""
+    """Continue a session without a prompt, and return the exit status; print only the reason of a failure."""
     with redirect_stdout(sys.stderr):
         outcome = anyio.run(run_one_turn, options, ContinueTurn(), ignore_record)
     return warn_of_outcome(outcome)
@@ -217,7 +203,7 @@ async def run_one_turn(
             printer = WarningPrinter(show, session.log.folder)
             outcome = await run_turn(session, begin, printer, after, coda or end)
             group.cancel_scope.cancel()
-        return with_advice(outcome, session.settings)
+        return with_advice(outcome, session)
 
     return await use_session(options, base, run_in)
 
@@ -227,11 +213,17 @@ async def record_end(session: Session, outcome: Outcome) -> None:
     session.submit(RecordResult(result=SessionEnded(reason=outcome.trajectory_end)))
 
 
-def with_advice(outcome: Outcome, settings: SessionSettings | None) -> Outcome:
-    """Return the outcome with advice on how to allow the calls that were denied."""
+def with_advice(outcome: Outcome, session: LocalSession) -> Outcome:
+    """Return the outcome with advice on how to allow the newest denied call.
+
+    A call that a rule or guard denied gets no advice, because the user could not have allowed it either.
+    """
+    denial = outcome.denial
+    if denial is None or denial.decided_by != "engine":
+        return outcome
     advice = f"To decide about calls yourself: tui-agent --session {outcome.session}"
-    if settings is not None and settings.policy == "ask":
-        advice = f"To allow edits and commands: --policy accept-edits. {advice}"
+    if session.would_allow(denial, "accept-edits"):
+        advice = f"To allow this call: --policy accept-edits. {advice}"
     if outcome.warning:
         return replace(outcome, warning=f"{outcome.warning.rstrip('.')}. {advice}")
     return (
@@ -255,14 +247,18 @@ async def use_session(
         errors.append(error)
         scope.cancel()
 
-    async with open_session(options, base, give_up) as session:
-        with scope:
-            return await act(session)
+    try:
+        async with open_session(options, base, give_up) as session:
+            with scope:
+                return await act(session)
+    finally:
+        # A plugin's function can still run in the loop's executor; the end of the loop would wait for it.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
     raise errors[0]
 
 
 def print_record(file: TextIO, record: Record) -> None:
-    """Print an event as one JSON line and flush it, so that another program can follow the run."""
+    """Print an event as one JSON line, and flush the output, so that another program can follow the run."""
     print(record_json(record), file=file, flush=True)
 
 
@@ -292,11 +288,14 @@ def ignore_record(record: Record) -> None:
 
 
 def finish(outcome: Outcome, *, as_json: bool) -> int:
-    """Print the answer and the result lines; if `as_json` is True, print only a failure. Return the exit status."""
+    """Print the answer, and the result lines to standard error; return the exit status.
+
+    With `as_json`, print only a failure.
+    """
     if not as_json:
         if outcome.answer:
             say(outcome.answer)
-        say(result_lines(outcome))
+        say(result_lines(outcome), file=sys.stderr)
     return warn_of_outcome(outcome)
 
 
@@ -320,6 +319,8 @@ def _plugin_warning(failed: PluginFailed) -> str:
         return f"The {failed.title} needs login: {failed.login_command}."
     if failed.is_late:
         return f"The {failed.title} is still starting. {failed.message}"
+    if failed.is_restarting:
+        return f"The {failed.title} is restarting. {failed.reason}"
     where = f" ({failed.where})" if failed.where else ""
     return " ".join(f"The {failed.title} is off. {failed.message}{where}".split())
 
@@ -341,7 +342,7 @@ def _repair_warning(repaired: LogRepaired, folder: Path, *, is_new: bool) -> str
 class WarningPrinter:
     """Calls `show` with each event record, and prints a warning if the record reports a problem.
 
-    `folder` is the session's folder.
+    `folder`: the session's folder.
     """
 
     def __init__(self, show: Show, folder: Path = Path()) -> None:

@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 
 from tui_agent.cli.app import open_app, require_terminal
-from tui_agent.cli.options import add_groups, session_options
-from tui_agent.cli.output import say, say_json_lines, table
+from tui_agent.cli.console.options import add_flag, add_groups, session_options
+from tui_agent.cli.console.output import say, say_json_lines, table
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.fast_dataclass import dataclass
@@ -31,7 +31,7 @@ UNATTENDED = "bypass"
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A bundled demo scenario. Its folder has `script.yaml` (the model's answers), `workspace/` and `demo.toml`."""
+    """A bundled demo scenario: a folder with `script.yaml` (the model's answers), `workspace/` and `demo.toml`."""
 
     name: str
     folder: Path
@@ -46,11 +46,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name", nargs="?", metavar="NAME", default=DEFAULT, help=f"the scenario (default: {DEFAULT})"
     )
-    parser.add_argument("--headless", action="store_true", help="run without the app, for scripts")
-    parser.add_argument(
-        "--json", action="store_true", help="with --headless: print every event as a JSON line"
-    )
-    parser.add_argument("--list", action="store_true", dest="listing", help="list the scenarios")
+    add_flag(parser, "--headless", "run without the app, for scripts")
+    add_flag(parser, "--json", "with --headless: print every event as a JSON line")
+    add_flag(parser, "--list", "list the scenarios", dest="listing")
     add_groups(parser, ("folders", "extensions"))
 
 
@@ -131,7 +129,7 @@ def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
 
 
 def make_workspace(demo: Demo, folder: Path | None) -> Path:
-    """Copy the scenario's files to `folder` and return it. If `folder` is None, use a new temporary folder.
+    """Copy the scenario's files to `folder`, or to a new temporary folder. Return the folder with the copies.
 
     Raises `UsageError` if `folder` is not empty.
     """

@@ -1,4 +1,4 @@
-"""End of a demo without the app: undoes the turn and its file changes, and redoes both.
+"""The end of a demo without the app: undoes the turn and its file changes, and redoes both.
 
 Invariant: afterwards, conversation and files are the same as after the turn.
 """
@@ -9,7 +9,7 @@ from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Redo, Revert
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import known_events
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.session.headless_turn import Outcome, submit_and_wait
 
@@ -32,18 +32,15 @@ async def undo_and_redo(session: Session, outcome: Outcome) -> None:
 
 
 async def _seq_before_turn(follower: Follower) -> int | None:
-    """Wait for the turn's end.
-
-    Return the number of the last event before the turn, or None if the turn changed no file.
-    """
+    """Wait until the turn has ended; return the number of the last event before the turn, or None if the turn changed
+    no file."""
     branches, files, ended = Branches(), FilesChanged(), False
     while not ended:
         batch = await follower.next_batch()
         if not batch:
             raise TuiAgentError("The session ended before the demo finished.")
-        for record in batch:
-            if isinstance(record, Envelope):
-                branches.apply(record)
-                files.apply(record)
-                ended = ended or isinstance(record.payload, TurnFinished)
+        for record in known_events(batch):
+            branches.apply(record)
+            files.apply(record)
+            ended = ended or isinstance(record.payload, TurnFinished)
     return branches.view().undo_to if files.view().turn_files else None

@@ -3,14 +3,20 @@
 import asyncio
 import os
 import signal
+import sys
+from collections.abc import Callable
 from types import FrameType
-from typing import Final
+from typing import Final, NoReturn
 
 import anyio
 
-from tui_agent.ports.session import STOP_SIGNAL, Session
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.output import warn
+from tui_agent.errors import PluginError
+from tui_agent.ports.session import STOP_SIGNAL
 from tui_agent.protocol.commands import Interrupt
 from tui_agent.session.headless_turn import Outcome
+from tui_agent.session.local import LocalSession
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 MAX_BLOCKED_S: Final = 5.0
@@ -19,13 +25,13 @@ _HEARTBEAT_S: Final = 0.5
 _BLOCKED: Final = b"tui-agent: Stopped in the middle of a long computation. The session is saved.\n"
 
 
-async def interrupt_on_signal(session: Session) -> None:
+async def interrupt_on_signal(session: LocalSession) -> None:
     """Interrupt the session's turn at the first Ctrl+C or SIGTERM. Wait for signals until cancelled.
 
     Raises `KeyboardInterrupt` at the second signal.
     """
     with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
-        end_if_blocked(asyncio.get_running_loop())
+        session.end_process = end_if_blocked(asyncio.get_running_loop())
         interrupted = False
         async for _ in signals:
             if interrupted:
@@ -34,11 +40,11 @@ async def interrupt_on_signal(session: Session) -> None:
             session.submit(Interrupt())
 
 
-def end_if_blocked(loop: asyncio.AbstractEventLoop) -> None:
-    """After the first Ctrl+C or SIGTERM, end the process if its event loop is blocked for `MAX_BLOCKED_S`.
+def end_if_blocked(loop: asyncio.AbstractEventLoop) -> Callable[[PluginError], NoReturn]:
+    """Install signal handlers that end the process if `loop` is blocked for `MAX_BLOCKED_S` after Ctrl+C or SIGTERM.
 
-    The handlers run even while Python code is in an endless loop. The event loop's own handlers still receive the
-    signals.
+    The handlers also work while Python code is in an endless loop. Return a function that ends the process at once:
+    call it if a plugin blocks the process for good.
     """
     exit_status = 0
 
@@ -59,12 +65,18 @@ def end_if_blocked(loop: asyncio.AbstractEventLoop) -> None:
         os.write(2, _BLOCKED)
         os._exit(exit_status)
 
+    def end_with_error(error: PluginError) -> NoReturn:
+        sys.stdout.flush()
+        warn(" ".join(filter(None, (error.message, "The session is saved.", error.hint))))
+        os._exit(exit_status or Exit.FAILED)
+
     for signal_number in STOP_SIGNALS:
         signal.signal(signal_number, start)
+    return end_with_error
 
 
 def result_lines(outcome: Outcome) -> str:
-    """Return the lines with the status, the run's id and the session's id that follow the answer."""
+    """Return the lines that follow the answer: the status, the run's id and the session's id."""
     return f"status: {outcome.status}\nrun_id: {outcome.run_id}\nsession: {outcome.session}"
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import TextIO
 
-from tui_agent.cli.output import dim, escape_control, say_json, shorten, terminal_width
+from tui_agent.cli.console.output import dim, escape_control, say_json, shorten, terminal_width
 from tui_agent.folds.trace.parts import PartRow, Parts
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.units import format_time
@@ -28,7 +28,7 @@ class PartStream:
 
 
 class Progress:
-    """Prints to `out` what the agent does, for a person who waits at a terminal. The final answer is not printed.
+    """Prints to `out` what the agent does, except the final answer, for a person who waits at a terminal.
 
     Call an instance with every record, in order.
     """

@@ -1,8 +1,7 @@
-"""Supervisor of a headless run: runs the turn in a child process, and starts another one if the child crashes.
+"""Supervisor of a headless run: runs the turn in a child process, and starts a new child process if this one crashes.
 
-Invariant: only the child opens the session. The child crashed if a signal killed it, except for the signals that ask it
-to stop (`STOPS`). An output line that the child did not finish is dropped. The supervisor continues as soon as the
-child ends, even if another process still holds the child's output open.
+Invariant: only the child opens the session. A child counts as crashed if a signal killed it, unless the signal was a
+request to stop (`STOPS`). An output line that the child did not finish is dropped.
 """
 
 import os
@@ -16,13 +15,13 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from tui_agent.cli.output import warn
+from tui_agent.cli.console.output import warn
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import MAIN_AGENT, LongText
 from tui_agent.protocol.commands import ContinueTurn
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Record, known_events
 from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
 from tui_agent.protocol.unicode_text import format_count
@@ -43,10 +42,8 @@ class LineRelay:
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
         self._life, self._alive = os.pipe()
-        """The two ends of a pipe that carries no data. The pipe closes when the child process ends.
-
-        Programs that the child starts do not inherit the pipe.
-        """
+        """The read end and the write end of a pipe that carries no data. The child keeps the write end open, so the
+        parent notices when the child has ended."""
 
     def in_child(self) -> None:
         """Redirect this process's standard output to the parent process."""
@@ -58,8 +55,7 @@ class LineRelay:
     def relay_lines(self) -> None:
         """Print every complete line of the child process until it ends.
 
-        If the reader of standard output is gone, stop reading. The child's next write then fails, as without a
-        supervisor.
+        If nobody reads standard output any more, stop reading, so that the child's next write fails.
         """
         os.close(self._sink)
         os.close(self._alive)
@@ -109,8 +105,11 @@ def run_with_restarts(
 ) -> int:
     """Run a turn in a child process, continue it after at most `retries` crashes, and return the exit status.
 
-    Must be called before any thread or event loop starts. If the child crashed after the end of the turn, `finish`
-    prints the result. With `by_line`, an unfinished output line of the crashed child is dropped.
+    Must be called before any thread or event loop starts.
+
+    `finish`: prints the result if the child crashed after the end of the turn.
+    `by_line`: if True, only complete lines of the child's output are printed; a line that was unfinished at a crash is
+    dropped.
     """
     base = load_startup_context(options)
     latest = base.store.latest_session_id(str(options.cwd)) if options.continue_latest else None
@@ -142,11 +141,11 @@ def _report_crash(killed_by: str, session: str, retries: int) -> None:
 
 
 class _Child(SystemExit):
-    """Raised in the child process, to exit with its status."""
+    """Raised in the child process, to end it with an exit status."""
 
 
 def _run_in_child(run: Callable[[], int], lines: LineRelay | None) -> int:
-    """Call `run` in a child process. Return its exit status, or the negative number of the signal that killed it."""
+    """Call `run` in a child process; return its exit status, or the negative number of the signal that killed it."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -179,18 +178,12 @@ def _last_seq(folder: Path) -> int:
 
 
 def _is_message(record: Record) -> bool:
-    return (
-        isinstance(record, Envelope)
-        and record.agent == MAIN_AGENT
-        and isinstance(record.payload, UserMessageReceived)
-    )
+    return record.agent == MAIN_AGENT and isinstance(record.payload, UserMessageReceived)
 
 
 def _turn_outcome(new: list[Record], folder: Path) -> Outcome | None:
     transcript, run_id, ended = Transcript(), "", None
-    for record in new:
-        if not isinstance(record, Envelope):
-            continue
+    for record in known_events(new):
         transcript.apply(record)
         match record.payload:
             case RunStarted():

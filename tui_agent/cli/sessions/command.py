@@ -3,8 +3,16 @@
 import argparse
 from collections.abc import Sequence
 
-from tui_agent.cli.options import RECORDING_HELP, SESSION_HELP, Parser, Verbs, load_context
-from tui_agent.cli.output import (
+from tui_agent.cli.console.options import (
+    RECORDING_HELP,
+    SESSION_HELP,
+    Parser,
+    Verbs,
+    add_flag,
+    add_option,
+    load_context,
+)
+from tui_agent.cli.console.output import (
     dim,
     escape_control,
     plain_json,
@@ -21,6 +29,7 @@ from tui_agent.cli.sessions import export, fork, maintenance, preview, revert, s
 from tui_agent.errors import UsageError
 from tui_agent.folds.actions import Error, HistoryEntry, list_history
 from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.session.branch_tree import fork_name
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.protocol.base import text_preview
@@ -53,26 +62,18 @@ def configure(parser: Parser) -> None:
     """Add the subcommands of `sessions`."""
     verbs = Verbs(parser, EXAMPLES)
     listing = verbs.add("list", list_sessions, "list this workspace's sessions, newest first")
-    listing.add_argument("--all", action="store_true", help="sessions of every workspace")
-    listing.add_argument(
-        "--id",
-        metavar="BEGINNING",
-        help="only sessions whose id starts with this text; `latest`: the last one used",
+    add_flag(listing, "--all", "sessions of every workspace")
+    add_option(
+        listing, "--id BEGINNING", "only sessions whose id starts with this text; `latest`: the last one used"
     )
     show = verbs.add("show", show_session, "show a session's events")
     show.add_argument("id", metavar="ID", help=RECORDING_HELP)
-    show.add_argument("--branch", action="store_true", help="only events of the current branch")
-    show.add_argument("--from", metavar="SEQ", type=int, default=0, dest="first", help="start at event SEQ")
-    show.add_argument("--to", metavar="SEQ", type=int, default=None, dest="last", help="end at event SEQ")
+    add_flag(show, "--branch", "only events of the current branch")
+    add_option(show, "--from SEQ", "start at event SEQ", type=int, default=0, dest="first")
+    add_option(show, "--to SEQ", "end at event SEQ", type=int, default=None, dest="last")
     forms = show.add_mutually_exclusive_group()
-    forms.add_argument(
-        "--actions", action="store_true", help="print actions and observations instead of events"
-    )
-    forms.add_argument(
-        "--state",
-        action="store_true",
-        help="print the session's state after the last of these events, as one JSON object",
-    )
+    add_flag(forms, "--actions", "print actions and observations instead of events")
+    add_flag(forms, "--state", "print the session's state after the last of these events, as one JSON object")
     for module in (preview, tree, search, fork, revert):
         module.add_verbs(verbs)
     rename = verbs.add("rename", rename_session, "give a session a name", examples=RENAME_EXAMPLES)
@@ -82,7 +83,7 @@ def configure(parser: Parser) -> None:
         module.add_verbs(verbs)
 
 
-def list_sessions(arguments: argparse.Namespace) -> int:
+def list_sessions(arguments: argparse.Namespace) -> None:
     """Print a line for each recorded session."""
     base = load_context(arguments)
     cwd = str(base.options.cwd)
@@ -94,18 +95,17 @@ def list_sessions(arguments: argparse.Namespace) -> int:
         summaries = exact or [summary for summary in summaries if summary.id.startswith(arguments.id)]
     if arguments.json:
         say_json_lines(as_json(summary) for summary in summaries)
-        return 0
+        return
     if not summaries:
         say("No sessions yet." if arguments.all else f"No sessions in {cwd} yet. For all folders: --all")
-        return 0
+        return
     table([row(summary, everywhere=arguments.all) for summary in summaries], heads(everywhere=arguments.all))
-    return 0
 
 
 def as_json(summary: SessionSummary) -> dict[str, object]:
-    """Return a session as a JSON object. Times are seconds since the epoch."""
+    """Return a session as a JSON object, with times in seconds since the epoch."""
     ids = {"id": summary.id, "path": str(summary.path)}
-    return ids | preview.summary_json(summary) | {"damaged": summary.is_damaged}
+    return ids | summary.to_json() | {"damaged": summary.is_damaged}
 
 
 def heads(*, everywhere: bool) -> Sequence[str]:
@@ -121,12 +121,14 @@ def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
         "damaged": summary.is_damaged,
         "another version": summary.is_other_version,
     }
-    title = " ".join([summary.title or "(untitled)", *(f"({note})" for note in notes if notes[note])])
+    fork_note = f", {fork_name(summary.forked_at)}" if summary.forked_at is not None else ""
+    name = (summary.title or "(untitled)") + fork_note
+    title = " ".join([name, *(f"({note})" for note in notes if notes[note])])
     size = format_bytes(summary.size_bytes)
     return [summary.id, format_time(summary.updated), str(summary.events), size, *place, title]
 
 
-def show_session(arguments: argparse.Namespace) -> int:
+def show_session(arguments: argparse.Namespace) -> None:
     """Print a session's events, its actions, or its state."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
@@ -140,28 +142,25 @@ def show_session(arguments: argparse.Namespace) -> int:
         records = current_branch(records)
     if arguments.state:
         say_json(state_to_json(fold(SessionState(), records)))
-        return 0
+        return
     if arguments.actions:
         for entry in list_history(records, first):
             show_entry(entry, as_object=arguments.json)
-        return 0
+        return
     if arguments.json:
         wanted = {record.seq for record in records if record.seq >= first}
         for seq, stored in read_stored_lines(folder, first - 1):
             if seq in wanted:
                 print(plain_json(stored))
-        return 0
+        return
     for record in records:
         if record.seq >= first:
             print(line(record))
-    return 0
 
 
 def show_entry(entry: HistoryEntry, *, as_object: bool) -> None:
-    """Print one action or observation of a session, and its event.
-
-    An observation answers an action; the event of that action is printed too.
-    """
+    """Print one action or observation of a session with the number of its event. An observation answers an action: the
+    number of that action's event is printed too."""
     plain = entry.item.to_dict()
     if as_object:
         say_json({"seq": entry.seq, "agent": entry.agent, "answers": entry.action_seq, **plain})
@@ -187,7 +186,7 @@ def line(record: Record) -> str:
     return f"{record.seq:>6}  {format_time(record.time)}  {escape_control(agent)}{kind:<24} {dim(text)}"
 
 
-def rename_session(arguments: argparse.Namespace) -> int:
+def rename_session(arguments: argparse.Namespace) -> None:
     """Give a session a new name. Raises `SessionLocked` if another process has the session open."""
     store = load_context(arguments).store
     name, title = store.resolve(arguments.id), " ".join(" ".join(arguments.title).split())[:MAX_NAME_CHARS]
@@ -199,4 +198,3 @@ def rename_session(arguments: argparse.Namespace) -> int:
     finally:
         log.close()
     say_result({"id": name, "title": title}, f"Renamed {name} to {title}.", as_json=arguments.json)
-    return 0

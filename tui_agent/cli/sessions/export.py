@@ -8,10 +8,11 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from tui_agent.cli.options import RECORDING_HELP, Verbs, load_context
-from tui_agent.cli.output import say, say_json, say_result, say_text, warn
+from tui_agent.cli.console.options import RECORDING_HELP, Verbs, add_flag, add_option, load_context
+from tui_agent.cli.console.output import say, say_json, say_result, say_text, warn
 from tui_agent.errors import UsageError
-from tui_agent.export.archive_import import import_archive
+from tui_agent.export.archive.archive_import import import_archive
+from tui_agent.export.archive.object_storage import SCHEME, download_file, parse_address, upload_files
 from tui_agent.export.files import (
     FORMATS,
     TEXT_FORMATS,
@@ -20,7 +21,6 @@ from tui_agent.export.files import (
     export_trajectory,
     trajectory_files,
 )
-from tui_agent.export.object_storage import SCHEME, download_file, parse_address, upload_files
 from tui_agent.export.output_file import output_path
 from tui_agent.store.log_reader import require_readable
 from tui_agent.units import format_bytes
@@ -50,28 +50,27 @@ def add_verbs(verbs: Verbs) -> None:
     """Add the subcommands `export` and `import` to `verbs`."""
     out = verbs.add("export", export_session, "write a session to a file", examples=EXAMPLES)
     out.add_argument("id", metavar="ID", help=RECORDING_HELP)
-    out.add_argument("--format", choices=tuple(FORMATS), default="html", help="file format (default: html)")
-    out.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="the file to write, or a folder for a new file; - for standard output "
+    add_option(
+        out,
+        "--format FORMAT",
+        f"file format: {', '.join(FORMATS)} (default: html)",
+        choices=tuple(FORMATS),
+        default="html",
+    )
+    add_option(
+        out,
+        "-o --output FILE",
+        "the file to write, or a folder for a new file; - for standard output "
         "(default: a new file in your documents or downloads folder)",
     )
-    out.add_argument(
-        "--to",
-        metavar="URL",
-        help="upload the file to URL instead of writing it here (s3://BUCKET/FOLDER; needs tui-agent[s3])",
+    add_option(
+        out,
+        "--to URL",
+        "upload the file to URL instead of writing it here (s3://BUCKET/FOLDER; needs tui-agent[s3])",
     )
-    out.add_argument("--all", action="store_true", help="for jsonl: also events of abandoned branches")
-    out.add_argument(
-        "--no-files", action="store_true", help="for archive and trajectory: leave out the checkpoints"
-    )
-    out.add_argument(
-        "--redact",
-        action="store_true",
-        help="for archive and bundle: also remove secrets from the workspace's files",
-    )
+    add_flag(out, "--all", "for jsonl: also events of abandoned branches")
+    add_flag(out, "--no-files", "for archive and trajectory: leave out the checkpoints")
+    add_flag(out, "--redact", "for archive and bundle: also remove secrets from the workspace's files")
     importer = verbs.add(
         "import", import_session, "create a session from an archive", examples=IMPORT_EXAMPLES
     )
@@ -80,7 +79,7 @@ def add_verbs(verbs: Verbs) -> None:
     )
 
 
-def export_session(arguments: argparse.Namespace) -> int:
+def export_session(arguments: argparse.Namespace) -> None:
     """Write one session to a new file, to standard output or to object storage."""
     base = load_context(arguments)
     folder = base.store.find(arguments.id)
@@ -92,7 +91,7 @@ def export_session(arguments: argparse.Namespace) -> int:
         if form not in TEXT_FORMATS:
             raise UsageError(f"{form} cannot be written to standard output.", hint="Name a file with -o.")
         say_text(export_text(folder, base.redactor, form, arguments.all))
-        return 0
+        return
     if arguments.to:
         parse_address(arguments.to)
     if form not in TEXT_FORMATS and not arguments.redact and not (form != "bundle" and arguments.no_files):
@@ -114,7 +113,6 @@ def export_session(arguments: argparse.Namespace) -> int:
     text = "\n".join(paths) if arguments.to else f"{dest}  {format_bytes(size)}"
     result = {"session": folder.name, "format": form, "path": paths[0]}
     say_result({**result, "paths": paths} if arguments.to else result, text, as_json=arguments.json)
-    return 0
 
 
 def _write_export(
@@ -149,7 +147,7 @@ def _exported_files(dest: Path) -> list[Path]:
     return trajectory_files(dest) if dest.is_dir() else [dest]
 
 
-def import_session(arguments: argparse.Namespace) -> int:
+def import_session(arguments: argparse.Namespace) -> None:
     """Create a session from an archive, and print how to open it."""
     base = load_context(arguments)
     with TemporaryDirectory(prefix="tui-agent-import-") as temporary_folder:
@@ -174,7 +172,7 @@ def import_session(arguments: argparse.Namespace) -> int:
                 "workspace_there": has_workspace,
             }
         )
-        return 0
+        return
     other = "" if imported.session == manifest.session else f" (exported as {manifest.session})"
     say(f"{imported.session}{other}: {manifest.events} events, {manifest.title or 'untitled'}")
     if has_workspace:
@@ -186,4 +184,3 @@ def import_session(arguments: argparse.Namespace) -> int:
         say(f"  tui-agent --session {imported.session} -C DIR")
     if imported.trouble:
         warn(f"The session's checkpoints were not imported: {imported.trouble}")
-    return 0

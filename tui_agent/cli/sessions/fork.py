@@ -2,8 +2,8 @@
 
 `what-if` makes a fork, runs it with one change, and compares it with the original.
 
-Invariant: the parent's log and files do not change. If the fork's workspace cannot be created, there is no fork. A
-what-if never works in the original's folder, and actions that the policy would ask about are denied.
+Invariant: the parent's log and files do not change. A what-if never works in the original's folder, and actions that
+need approval are denied.
 """
 
 import argparse
@@ -17,10 +17,19 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.cli.compare import compare_named, show
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, SESSION_HELP, Verbs, load_context, session_options
-from tui_agent.cli.output import say, say_json
-from tui_agent.engine.command_checks import check_can_continue
+from tui_agent.cli.console.options import (
+    CONTEXT_MODES,
+    SESSION_HELP,
+    Verbs,
+    add_effort,
+    add_flag,
+    add_option,
+    load_context,
+    session_options,
+)
+from tui_agent.cli.console.output import say, say_json
+from tui_agent.config.project.repository import find_repository
+from tui_agent.engine.input.command_checks import check_can_continue
 from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold
@@ -30,10 +39,11 @@ from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.events.session import ForkChange
-from tui_agent.session.fork_files import describe_left_out, find_files_at, read_records_until, write_files
+from tui_agent.session.fork_files import describe_left_out, find_files_at, write_files
 from tui_agent.session.fork_start import ForkStart, find_fork_start
 from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, load_state
 from tui_agent.store.forks import find_fork_point
+from tui_agent.store.log_reader import read_records
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
 
@@ -45,7 +55,8 @@ examples:
   tui-agent sessions fork ses_01 --at 57 --result "2 passed, 1 failed"
 
 Without --worktree, --folder or --here, the fork works in a new folder of its own below the data folder, with the files
-as they were at that event.
+as they were at that event. Files are known between tool calls: inside a call that can change files, the fork starts
+after the call, or before it if it never ended.
 To continue a fork without a new message: tui-agent run --go-on --session FORK
 """
 
@@ -65,14 +76,18 @@ the fork's run. To print the comparison again: tui-agent compare FORK
 _NO_CHECKPOINT = (
     "There was no checkpoint at that event: the files are those of the repository's newest commit."
 )
+_INSIDE_CALL = (
+    "Event {chosen} is inside a tool call. The fork starts {side} that call, where the files are known."
+)
+_NO_GIT = "The fork's folder has no .git, so git does not work there. To use git, fork into a git work tree."
 
 
 @dataclass(frozen=True, slots=True)
 class CreatedFork:
     """A fork that was created.
 
-    `note` lists files that were left out. If the files are not from a checkpoint at event `at_seq`, `note` also
-    says where they come from.
+    `note`: sentences for the user about what differs from the request or from the original session: a different start
+    event, files that were left out, or a missing `.git`.
     """
 
     id: SessionId
@@ -106,50 +121,54 @@ def add_verbs(verbs: Verbs) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that select the session and the event, and the options for the fork's workspace and changes."""
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
-    parser.add_argument(
-        "--at", metavar="SEQ", type=int, required=True, help="the event after which the fork continues"
-    )
+    add_option(parser, "--at SEQ", "the event after which the fork continues", type=int, required=True)
     location = parser.add_mutually_exclusive_group()
-    location.add_argument(
-        "--worktree",
-        metavar="DIR",
+    add_option(
+        location,
+        "--worktree DIR",
+        "work in a new git worktree at DIR, with the files as they were at that event",
         type=Path,
-        help="work in a new git worktree at DIR, with the files as they were at that event",
     )
-    location.add_argument(
-        "--folder",
-        metavar="DIR",
+    add_option(
+        location,
+        "--folder DIR",
+        "work in the new folder DIR, with the files as they were at that event (no git repository needed)",
         type=Path,
-        help="work in the new folder DIR, with the files as they were at that event (no git repository needed)",
     )
-    location.add_argument(
+    add_flag(
+        location,
         "--here",
-        action="store_true",
-        help="work in the parent's folder, with the files as they are now; both sessions change them",
+        "work in the parent's folder, with the files as they are now; both sessions change them",
     )
     group = parser.add_argument_group("changes")
-    group.add_argument("-m", "--model", metavar="NAME", help="use another model")
-    group.add_argument("--reasoning-effort", choices=EFFORTS, help="use another reasoning effort")
-    group.add_argument("--context-mode", choices=CONTEXT_MODES, help="use another context mode")
-    group.add_argument(
-        "--result",
-        metavar="TEXT",
-        help="replace the result of a tool call; SEQ is an event of the call, or an event while only that call runs",
+    add_option(group, "-m --model NAME", "use another model")
+    add_effort(group, "use another reasoning effort")
+    add_option(group, "--context-mode", "use another context mode", choices=CONTEXT_MODES)
+    add_option(
+        group,
+        "--result TEXT",
+        "replace the result of a tool call (- for standard input); SEQ is an event of the call, or an event while only that call runs",
+        type=_read_text,
     )
-    group.add_argument(
-        "--message",
-        metavar="TEXT",
-        help="replace your message; SEQ is that message or the event before it",
+    add_option(
+        group,
+        "--message TEXT",
+        "replace your message (- for standard input); SEQ is that message or the event before it",
+        type=_read_text,
     )
 
 
-def fork_session(arguments: argparse.Namespace) -> int:
+def _read_text(argument: str) -> str:
+    return sys.stdin.read() if argument == "-" else argument
+
+
+def fork_session(arguments: argparse.Namespace) -> None:
     """Create a fork and print how to open it."""
     base = load_context(arguments)
     fork = make_fork(base, arguments)
     if arguments.json:
         say_json(as_json(fork))
-        return Exit.DONE
+        return
     say(f"{fork.id}  a fork of {fork.parent} after event {fork.at_seq}, in {fork.workspace or '(unknown)'}")
     changes = fork_changes(fork.changed.model_copy(update={"workspace": ""}))
     if changes:
@@ -158,11 +177,10 @@ def fork_session(arguments: argparse.Namespace) -> int:
         say(fork.note)
     say(f"To open the fork: tui-agent --session {fork.id}")
     say(f"To continue the fork: tui-agent run --go-on --session {fork.id}")
-    return Exit.DONE
 
 
 def as_json(fork: CreatedFork) -> dict[str, object]:
-    """Return a fork as a JSON object. `changed` contains only the settings that differ from the parent session."""
+    """Return a fork as a JSON object, with only the settings that differ from the parent session."""
     return {
         "id": fork.id,
         "path": str(fork.path),
@@ -188,17 +206,15 @@ def requested_change(arguments: argparse.Namespace) -> ForkChange:
 def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFork:
     """Create the fork that the arguments describe.
 
-    With `--worktree` or `--folder`, the fork works in the given folder. With `--here`, it works in the parent's
-    workspace. Otherwise it works in a new folder inside the fork's session folder. If `SessionNotFound`, `UsageError`,
-    `ConfigError`, `CheckpointError` or `StoreError` is raised, no fork exists.
+    With none of `--worktree`, `--folder` and `--here` (the parent's workspace), the fork gets a new workspace inside
+    its session folder. If a `SessionNotFound`, `UsageError`, `ConfigError`, `CheckpointError` or `StoreError` is
+    raised, no fork was created.
     """
     store, child = base.store, base.ids.session()
     parent = store.resolve(arguments.id)
     home = store.folder(parent)
     find_fork_point(home, arguments.at)
-    request = find_fork_start(
-        read_records_until(home, arguments.at), arguments.at, requested_change(arguments)
-    )
+    request = find_fork_start(read_records(home, skip_deltas=True), arguments.at, requested_change(arguments))
     if request.change.model or request.change.reasoning_effort:
         _check_model(base, home, request)
     worktree, folder = _resolve_path(arguments.worktree), _resolve_path(arguments.folder)
@@ -218,15 +234,24 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
     owner = find_fork_point(home, request.at_seq).parent_session
     fork_checkpoints(store.folder(owner), store.folder(child))
     workspace = load_state(store.folder(child)).workspace
+    note = " ".join(filter(None, (_start_note(arguments, request), note)))
     return CreatedFork(child, store.folder(child), parent, request.at_seq, workspace, changed, note)
+
+
+def _start_note(arguments: argparse.Namespace, request: ForkStart) -> str:
+    """Return a sentence if the fork does not start at the event that the user named; otherwise `""`."""
+    replaces = request.change.message is not None or request.change.result is not None
+    if replaces or request.at_seq == arguments.at:
+        return ""
+    return _INSIDE_CALL.format(
+        chosen=arguments.at, side="after" if request.at_seq > arguments.at else "before"
+    )
 
 
 def _check_model(base: StartupContext, parent: Path, request: ForkStart) -> None:
     settings, change = load_state(parent, request.at_seq).settings, request.change
     if settings is None:
-        raise UsageError(
-            f"The log of {parent.name} does not contain the session's model at event {request.at_seq}."
-        )
+        raise UsageError(f"Up to event {request.at_seq}, the log of {parent.name} does not name a model.")
     base_url = "" if change.model else settings.model.base_url
     effort = change.reasoning_effort or settings.model.effort
     # Imported only here: it loads plugins, and only a change of the model needs it.
@@ -241,10 +266,10 @@ def _resolve_path(path: Path | None) -> Path | None:
 async def _make_folder(
     home: Path, at_seq: int, worktree: Path | None, folder: Path | None, file_bytes: int
 ) -> tuple[Path | None, str]:
-    """Create the workspace of a fork. Return its path and a note for the user. Larger files than `file_bytes` are left
-    out.
+    """Create the workspace of a fork, and return its path and a note for the user.
 
-    If the fork works in the parent's workspace, return None and an empty note.
+    Files larger than `file_bytes` are left out. If neither `worktree` nor `folder` is given, the fork uses the parent's
+    workspace: return None and an empty note.
     """
     if worktree is None and folder is None:
         return None, ""
@@ -255,9 +280,16 @@ async def _make_folder(
     else:
         assert folder is not None
         await write_files(files, folder)
-        workdir, note = folder, files.note
+        current = Path((await to_thread.run_sync(load_state, home)).workspace)
+        workdir, note = folder, " ".join(filter(None, (files.note, _git_note(current, folder))))
     left_out = await to_thread.run_sync(describe_left_out, files.workspace, workdir, file_bytes)
     return workdir, " ".join(filter(None, (note, left_out)))
+
+
+def _git_note(workspace: Path, folder: Path) -> str:
+    """Return a sentence if the parent's workspace is in a git repository and the fork's `folder` is not; otherwise
+    return an empty string."""
+    return _NO_GIT if find_repository(workspace) and not find_repository(folder) else ""
 
 
 def what_if(arguments: argparse.Namespace) -> int:
@@ -294,25 +326,24 @@ def _print_fork(fork: CreatedFork) -> None:
 
 
 def _workspace(home: Path) -> Path | None:
-    """Return the original session's workspace; None if it is missing.
-
-    The workspace's configuration applies to the fork.
-    """
+    """Return the workspace of the original session, because its configuration applies to the fork; None if the
+    workspace is missing."""
     known = Path(load_state(home).workspace)
     return known if known.is_dir() else None
 
 
 def _require_open_end(home: Path, at_seq: int, change: ForkChange) -> None:
     """Raise `UsageError` if the fork's conversation would end with nothing for the agent to respond to."""
-    request = find_fork_start(read_records_until(home, at_seq), at_seq, change)
+    history = read_records(home, skip_deltas=True)
+    request = find_fork_start(history, at_seq, change)
     if change.message is not None:
         return
-    records = current_branch(read_records_until(home, request.at_seq))
+    records = current_branch([record for record in history if record.seq <= request.at_seq])
     if fold(SessionState(), records).open_calls:
         return
     rejection = check_can_continue(fold(ModelMessages(), records))
     if rejection is not None:
         raise UsageError(
             f"The session cannot continue from event {request.at_seq}: {rejection.reason}",
-            hint="Choose an event after a message or tool result, or replace the message with --message.",
+            hint="Choose the event of a message or of a tool result, or give a new message with --message.",
         )

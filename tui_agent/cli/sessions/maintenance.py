@@ -10,9 +10,9 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import SESSION_HELP, Verbs, amount, load_context
-from tui_agent.cli.output import say, say_json, say_json_lines, say_result, table, warn
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.options import SESSION_HELP, Verbs, add_flag, add_option, amount, load_context
+from tui_agent.cli.console.output import say, say_json, say_json_lines, say_result, table, warn
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.fork_workspace import (
@@ -49,24 +49,22 @@ def add_verbs(verbs: Verbs) -> None:
     """Add the subcommands `rm`, `verify` and `prune` to `verbs`."""
     remove = verbs.add("rm", remove_sessions, "delete a session permanently", examples=EXAMPLES)
     remove.add_argument("id", metavar="ID", nargs="+", help=SESSION_HELP)
-    remove.add_argument("--yes", action="store_true", help="delete without asking")
+    add_flag(remove, "--yes", "delete without asking")
     check = verbs.add(
         "verify", verify_sessions, "check that sessions are complete and undamaged", examples=EXAMPLES
     )
     scope = check.add_mutually_exclusive_group(required=True)
     scope.add_argument("id", metavar="ID", nargs="?", help=f"{SESSION_HELP}, or the path of a log")
-    scope.add_argument("--all", action="store_true", help="every session")
+    add_flag(scope, "--all", "every session")
     prune = verbs.add(
         "prune", prune_sessions, "list data that can be removed; --yes removes it", examples=EXAMPLES
     )
-    prune.add_argument(
-        "--older-than", metavar="DAYS", type=amount, help="also sessions that were not used for DAYS days"
-    )
-    prune.add_argument("--yes", action="store_true", help="remove the listed data")
+    add_option(prune, "--older-than DAYS", "also sessions that were not used for DAYS days", type=amount)
+    add_flag(prune, "--yes", "remove the listed data")
 
 
-def remove_sessions(arguments: argparse.Namespace, ask: AskUser = input) -> int:
-    """Delete sessions. Without --yes, ask before each deletion."""
+def remove_sessions(arguments: argparse.Namespace, ask: AskUser = input) -> None:
+    """Delete sessions; without --yes, ask before each deletion."""
     store = load_context(arguments).store
     for name in dict.fromkeys(store.resolve(name) for name in arguments.id):
         folder = store.folder(name)
@@ -90,7 +88,6 @@ def remove_sessions(arguments: argparse.Namespace, ask: AskUser = input) -> int:
             f"Deleted {name} ({format_bytes(total)}).",
             as_json=arguments.json,
         )
-    return Exit.DONE
 
 
 def _require_terminal() -> None:

@@ -8,22 +8,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tui_agent.cli.options import SESSION_HELP, Verbs, load_context
-from tui_agent.cli.output import say, say_json
+from tui_agent.cli.console.options import SESSION_HELP, Verbs, load_context
+from tui_agent.cli.console.output import say, say_json
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.comparison.files import LineCounter
 from tui_agent.folds.context.meter import ContextMeter
+from tui_agent.folds.session.branch_tree import MAIN_BRANCH, branch_tree, fork_name
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.todo import Todo
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.trace.metrics import Metrics
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 from tui_agent.store.damage_report import describe_damage
 from tui_agent.store.lineage import open_blobs, read_origin
 from tui_agent.store.log_reader import read_records, read_tail_bytes, require_readable
@@ -51,8 +52,8 @@ _HEAD_BYTES = 64 * 1024
 class LogPart:
     """The records of a log that are read for a preview.
 
-    `first_message` is the session's first message. It is None if `records` are the whole log, or if the message was not
-    found at the log's beginning.
+    `first_message`: the session's first message, if it was read separately because only the end of the log was read;
+    None if it was not found or not needed.
     """
 
     records: Sequence[Record]
@@ -66,7 +67,7 @@ def add_verbs(verbs: Verbs) -> None:
     preview.add_argument("id", metavar="ID", help=SESSION_HELP)
 
 
-def preview_session(arguments: argparse.Namespace) -> int:
+def preview_session(arguments: argparse.Namespace) -> None:
     """Print the preview of a session."""
     base: StartupContext = load_context(arguments)
     data = preview(base.store, base.store.resolve(arguments.id))
@@ -74,11 +75,10 @@ def preview_session(arguments: argparse.Namespace) -> int:
         say_json(data)
     else:
         _print_preview(data)
-    return 0
 
 
 def preview(store: SessionStore, name: str) -> dict[str, object]:
-    """Return the preview of a session as a JSON object. Times are seconds since the epoch; unknown values are null.
+    """Return the preview of a session as a JSON object, with times in seconds since the epoch.
 
     `whole` is False if only the end of the log was read. Raises `SessionNotFound` if the session does not exist.
     """
@@ -87,37 +87,17 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
     log_part = read_log_part(summary.path, summary.size_bytes)
     records = current_branch(log_part.records)
     state = fold(SessionState(), records)
+    branches = [*_branches(log_part, summary), *_forks(store, summary)]
     return {
         "session": summary.id,
-        **summary_json(summary),
+        **summary.to_json(),
         "whole": log_part.is_complete,
         "first_seq": log_part.records[0].seq if log_part.records else None,
         "flaws": describe_damage(summary.path, log_part.records) if log_part.is_complete else None,
         **_conversation(records, log_part),
         **_work(records, open_blobs(summary.path).find),
         "waiting": _pending_input(state, summary.path),
-        "branches": [*_abandoned_branches(log_part, records), *_forks(store, summary)],
-    }
-
-
-def summary_json(summary: SessionSummary) -> dict[str, object]:
-    """Return the JSON fields that `sessions list` and `sessions preview` have in common."""
-    return {
-        "title": summary.title,
-        "workspace": summary.workspace,
-        "model": summary.model,
-        "started": summary.started,
-        "updated": summary.updated,
-        "events": summary.events,
-        "last_seq": summary.last_seq,
-        "size_bytes": summary.size_bytes,
-        "turns": summary.stats.turns if summary.stats else None,
-        "cost_usd": summary.stats.cost_usd if summary.stats else None,
-        "outcome": summary.state,
-        "open": summary.is_locked,
-        "other_version": summary.is_other_version,
-        "parent": summary.parent or None,
-        "forked_at": summary.forked_at,
+        "branches": branches if len(branches) > 1 else [],
     }
 
 
@@ -137,17 +117,16 @@ def _conversation(records: list[Record], log_part: LogPart) -> dict[str, object]
 
 
 def _message_entry(record: Record) -> dict[str, object] | None:
-    match record:
-        case Envelope(agent="main", payload=UserMessageReceived(text=text, own_words=words)):
-            text = words or text
-            return {"seq": record.seq, "time": record.time, "text": text_preview(text)[:MAX_TEXT_CHARS]}
-        case _:
-            return None
+    payload = record.payload
+    if record.agent != MAIN_AGENT or not isinstance(payload, UserMessageReceived | UserSteered):
+        return None
+    text = text_preview(payload.own_words or payload.text)
+    return {"seq": record.seq, "time": record.time, "text": text[:MAX_TEXT_CHARS]}
 
 
 def _newest_tests(records: Sequence[Record]) -> dict[str, int] | None:
     for record in reversed(records):
-        payload = record.payload if isinstance(record, Envelope) else None
+        payload = record.payload
         if isinstance(payload, TestFinished) and (payload.passed >= 0 or payload.failed >= 0):
             return {"passed": max(0, payload.passed), "failed": max(0, payload.failed)}
     return None
@@ -184,17 +163,39 @@ def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
     }
 
 
-def _abandoned_branches(log_part: LogPart, here: Sequence[Record]) -> list[dict[str, object]]:
-    """Return the newest `MAX_FORKS` of the branches that the user left. `here` is the current branch."""
-    on_branch = {record.seq for record in here}
-    branches: list[dict[str, object]] = [
-        {"kind": "branch", "at_seq": record.payload.to_seq, "started": record.time, "outcome": "left"}
-        for record in log_part.records
-        if isinstance(record, Envelope)
-        and isinstance(record.payload, SessionHeadMoved)
-        and record.payload.from_seq not in on_branch
+def _branches(log_part: LogPart, summary: SessionSummary) -> list[dict[str, object]]:
+    """Return the session's first branch and the newest of its other branches, in the form that `sessions tree` prints."""
+    if not any(isinstance(record.payload, SessionHeadMoved) for record in log_part.records):
+        return [
+            _branch_data(summary, MAIN_BRANCH, summary.started, summary.state, summary.state, current=True)
+        ]
+    after = -1 if summary.forked_at is None else summary.forked_at
+    first, *others = branch_tree(log_part.records, after).shown_branches()
+    return [
+        _branch_data(
+            summary,
+            branch.name,
+            summary.started if branch is first else branch.started,
+            branch.outcome.label,
+            branch.outcome.state,
+            current=branch.current,
+        )
+        for branch in (first, *others[-MAX_FORKS:])
     ]
-    return branches[-MAX_FORKS:]
+
+
+def _branch_data(
+    summary: SessionSummary, name: str, started: float, outcome: str, state: str, *, current: bool
+) -> dict[str, object]:
+    is_fork = name == MAIN_BRANCH and summary.forked_at is not None
+    return {
+        "kind": "branch",
+        "name": fork_name(summary.forked_at) if is_fork else name,
+        "started": started,
+        "outcome": outcome,
+        "state": state,
+        "current": current,
+    }
 
 
 def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, object]]:
@@ -208,11 +209,14 @@ def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, objec
         forks.append(
             {
                 "kind": "fork",
+                "name": fork_name(fork.forked_at),
                 "session": fork.id,
                 "title": fork.title,
                 "at_seq": fork.forked_at,
                 "started": fork.started,
                 "outcome": fork.state,
+                "state": fork.state,
+                "current": False,
                 "tests": _newest_tests(end.records),
             }
         )
@@ -252,18 +256,17 @@ def _print_preview(shown: dict[str, Any]) -> None:
 
 
 def _branch_row(branch: dict[str, Any]) -> str:
-    row = (
-        f"{branch['kind']} at event {branch['at_seq']}, {branch['outcome']}, {format_time(branch['started'])}"
-    )
+    row = f"{branch['name']}, {branch['outcome']}, {format_time(branch['started'])}"
     return f"{row}  {branch['session']}  {branch['title']}" if branch["kind"] == "fork" else row
 
 
 def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
     """Read a session's log of `size` bytes.
 
-    A short log is read completely. For a long log, only the end and the first message are read, at most about
-    `max_bytes` bytes. `own_only` leaves out the events of the parent sessions. Raises `OSError` if the log cannot be
-    read.
+    A short log is read completely. Of a long log, only about `max_bytes` bytes are read: the first message and the end.
+
+    `own_only`: leaves out the events of the parent sessions.
+    Raises `OSError` if the log cannot be read.
     """
     blobs = open_blobs(folder)
     if size <= max_bytes and not own_only and _parents_size(folder, max_bytes) + size <= max_bytes:
@@ -277,7 +280,7 @@ def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_on
 
 
 def _parents_size(folder: Path, max_bytes: int) -> int:
-    """Return the total size in bytes of the logs of the parent sessions; stop counting above `max_bytes`."""
+    """Return the total size in bytes of the parent sessions' logs. Counting stops above `max_bytes`."""
     total, visited = 0, {folder}
     while total <= max_bytes and (origin := read_origin(folder)) is not None and origin.folder not in visited:
         folder = origin.folder
@@ -293,6 +296,6 @@ def _first_message(folder: Path) -> Envelope | None:
     with (folder / EVENTS_FILE).open("rb") as log:
         head = log.read(_HEAD_BYTES)
     for record in read_records_from(head, open_blobs(folder)):
-        if isinstance(record, Envelope) and isinstance(record.payload, UserMessageReceived):
+        if isinstance(record.payload, UserMessageReceived):
             return record
     return None

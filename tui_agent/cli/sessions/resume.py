@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tui_agent.cli.output import say, table
+from tui_agent.cli.console.output import say, table
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionNotFound, UsageError
 from tui_agent.store.session_store import SessionStore
@@ -13,7 +13,8 @@ MAX_LISTED = 20
 
 
 def choose_session(options: SessionOptions, wanted: str) -> str:
-    """Return the id of the session `wanted` (an id, its beginning or `latest`). If `wanted` is empty, ask the user."""
+    """Return the id of the session `wanted` (an id, the beginning of an id, or `latest`). If `wanted` is empty, ask the
+    user."""
     store = load_startup_context(options).store
     if wanted:
         return store.resolve(wanted)

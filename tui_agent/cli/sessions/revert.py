@@ -1,7 +1,7 @@
 """The subcommands `sessions revert` and `sessions checkpoints`: go back to an event, and list the checkpoints.
 
-Invariant: the session's engine does the revert and records it. So `/redo` can undo the revert. Files that someone else
-also changed are kept, except files given by `--overwrite`.
+Invariant: the session's engine records the revert, so `/redo` can undo the revert. A file that was also changed by
+someone other than the agent is kept, unless `--overwrite` names the file.
 """
 
 import argparse
@@ -13,9 +13,17 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import SESSION_HELP, Verbs, load_context, session_options
-from tui_agent.cli.output import say, say_json, say_json_lines, table, warn
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.options import (
+    SESSION_HELP,
+    Verbs,
+    add_flag,
+    add_list_option,
+    add_option,
+    load_context,
+    session_options,
+)
+from tui_agent.cli.console.output import say, say_json, say_json_lines, table, warn
 from tui_agent.cli.sessions.revert_output import RevertResult, as_json, print_plan, print_result
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import fold
@@ -53,17 +61,15 @@ def add_verbs(verbs: Verbs) -> None:
     """Add the subcommands `revert` and `checkpoints` to `verbs`."""
     parser = verbs.add("revert", revert_session, "revert a session to one of its events", examples=EXAMPLES)
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
-    parser.add_argument("--to", metavar="SEQ", type=int, required=True, help="the event to revert to")
-    parser.add_argument("--preview", action="store_true", help="only show what would happen to each file")
+    add_option(parser, "--to SEQ", "the event to revert to", type=int, required=True)
+    add_flag(parser, "--preview", "only show what would happen to each file")
     scope = parser.add_mutually_exclusive_group()
-    scope.add_argument("--conversation", action="store_true", help="only the conversation, not the files")
-    scope.add_argument("--files", action="store_true", help="only the files, not the conversation")
-    parser.add_argument(
-        "--overwrite",
-        metavar="PATH",
-        action="append",
-        default=[],
-        help="restore this file although someone else also changed it (can be repeated)",
+    add_flag(scope, "--conversation", "only the conversation, not the files")
+    add_flag(scope, "--files", "only the files, not the conversation")
+    add_list_option(
+        parser,
+        "--overwrite PATH",
+        "restore this file although someone else also changed it (can be repeated)",
     )
     states = verbs.add(
         "checkpoints",
@@ -139,7 +145,7 @@ def _preview(arguments: argparse.Namespace, session: str, base: StartupContext) 
         print_plan(plan)
 
 
-def show_checkpoints(arguments: argparse.Namespace) -> int:
+def show_checkpoints(arguments: argparse.Namespace) -> None:
     """Print a line for each checkpoint of a session, oldest first."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
@@ -154,7 +160,6 @@ def show_checkpoints(arguments: argparse.Namespace) -> int:
         table([_row(checkpoint) for checkpoint in taken], CHECKPOINT_HEADS)
     else:
         say("No checkpoints: no file was changed.")
-    return Exit.DONE
 
 
 def _row(checkpoint: Checkpoint) -> list[str]:

@@ -1,6 +1,6 @@
 """Output of `sessions revert`: the plan of a revert, or what a revert did, as text or JSON."""
 
-from tui_agent.cli.output import say, table, warn
+from tui_agent.cli.console.output import say, table, warn
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.generated_files import describe_restored
 from tui_agent.folds.text.kept_commits import describe_kept_commits
@@ -16,14 +16,15 @@ _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode"
 class RevertResult:
     """The plan of a revert and the events that the revert led to.
 
-    `moved` is None if the conversation was not moved. `restored` is None if no file was restored.
+    `moved`: None if the conversation was not moved.
+    `restored`: None if no file was restored.
     """
 
     plan: CheckpointPlanned
     moved: SessionHeadMoved | None = None
     restored: CheckpointRestored | None = None
     needs_answer: bool = False
-    """True if nothing was done, because someone else also changed every file."""
+    """True if nothing was done, because every file was also changed by someone other than the agent."""
     blocked: tuple[str, ...] = ()
     """Sentences with the reasons why some files could not be restored."""
 
@@ -97,11 +98,11 @@ def print_result(result: RevertResult, request: Revert) -> None:
     )
     unknown = [path for path in request.overwrite if path not in known]
     if unknown and request.files and not result.plan.unlisted_count:
-        warn(f"No change to restore in {', '.join(unknown)}.")
+        warn(f"There is no change to restore in {', '.join(unknown)}.")
     if request.files and result.plan.unavailable:
         say(f"The files were not changed: {result.plan.unavailable}")
     elif request.files and restored is None:
-        say("No file had to change.")
+        say("No files needed to be restored.")
     if restored is None:
         return
     say(describe_restored(restored))
@@ -111,7 +112,8 @@ def print_result(result: RevertResult, request: Revert) -> None:
     if kept:
         say("Kept, because someone else also changed them (to restore one: --files --overwrite PATH):")
         for path in kept:
-            say(f"  {path}")
+            reason = restored.skipped_reasons.get(path, "")
+            say(f"  {path}" + (f"  {reason}" if reason else ""))
 
 
 def _describe_conflicts(folder: FolderChange) -> str:

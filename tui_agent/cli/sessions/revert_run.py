@@ -1,8 +1,8 @@
 """Revert without the app: opens the session, asks the engine for a plan, and carries the plan out.
 
-This is a separate module because it loads the engine.
+A separate module, because it loads the engine.
 
-Invariant: if only files are reverted, and someone else also changed all of them, nothing happens without `--overwrite`.
+Invariant: if every file was also changed by someone other than the agent, nothing happens without `--overwrite`.
 """
 
 import sys

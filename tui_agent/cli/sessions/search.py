@@ -1,6 +1,6 @@
 """The subcommands `sessions search` and `sessions reindex`.
 
-Invariant: the logs are only read. The index can be rebuilt.
+Invariant: the logs are only read.
 """
 
 import argparse
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import Verbs, count, load_context
-from tui_agent.cli.output import (
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.options import Verbs, add_flag, add_option, count, load_context
+from tui_agent.cli.console.output import (
     dim,
     escape_control,
     say,
@@ -34,6 +34,7 @@ examples:
 """
 KINDS = {
     "user.message": "you",
+    "user.steered": "you",
     "model.responded": "answer",
     "tool.called": "call",
     "tool.finished": "result",
@@ -57,21 +58,17 @@ def add_verbs(verbs: Verbs) -> None:
         help="words, or beginnings of words; a match contains all of them",
     )
     scope = search.add_mutually_exclusive_group()
-    scope.add_argument(
-        "--workspace", action="store_true", help="only this workspace's sessions (the default)"
+    add_flag(scope, "--workspace", "only this workspace's sessions (the default)")
+    add_flag(scope, "--all", "sessions of every workspace")
+    add_flag(
+        search, "--sessions", "print one line per session, with its newest match and the number of matches"
     )
-    scope.add_argument("--all", action="store_true", help="sessions of every workspace")
-    search.add_argument(
-        "--sessions",
-        action="store_true",
-        help="print one line per session, with its newest match and the number of matches",
-    )
-    search.add_argument(
-        "--limit",
-        metavar="N",
+    add_option(
+        search,
+        "--limit N",
+        f"print at most N matches (default: {MAX_MATCHES})",
         type=count,
         default=MAX_MATCHES,
-        help=f"print at most N matches (default: {MAX_MATCHES})",
     )
     verbs.add("reindex", reindex, "rebuild the search index of all sessions", examples=EXAMPLES)
 
@@ -100,7 +97,7 @@ def search_sessions(arguments: argparse.Namespace) -> int:
 
 
 def as_json(hit: SearchHit) -> dict[str, object]:
-    """Return a match of a search as a JSON object. `time` is in seconds since the epoch."""
+    """Return a match of a search as a JSON object, with the time in seconds since the epoch."""
     return {
         "session": hit.session,
         "seq": hit.seq,
@@ -121,13 +118,13 @@ def line(hit: SearchHit, *, everywhere: bool) -> str:
     return f"{dim(head)}  {shorten(escape_control(' '.join(hit.snippet.split())), room)}"
 
 
-def reindex(arguments: argparse.Namespace) -> int:
+def reindex(arguments: argparse.Namespace) -> None:
     """Rebuild the search index of all sessions and print its size."""
     store = load_context(arguments).store
     session_files = store.log_states()
     if not session_files:
         say("No sessions yet.")
-        return Exit.DONE
+        return
     try:
         store.index.rebuild(session_files)
     except (sqlite3.Error, OSError) as fault:
@@ -141,4 +138,3 @@ def reindex(arguments: argparse.Namespace) -> int:
         f"Indexed {format_count(len(session_files), 'session')} in {store.index.path} ({format_bytes(size_bytes)}).",
         as_json=arguments.json,
     )
-    return Exit.DONE

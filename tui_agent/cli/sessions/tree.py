@@ -5,23 +5,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import SESSION_HELP, Verbs, load_context
-from tui_agent.cli.output import dim, escape_control, say, say_json, shorten, terminal_width
+from tui_agent.cli.console.options import SESSION_HELP, Verbs, load_context
+from tui_agent.cli.console.output import dim, escape_control, say, say_json, shorten, terminal_width
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.branch_tree import Branch, Outcome, TreeView, TurnResult, branch_tree
+from tui_agent.folds.session.branch_tree import (
+    MAIN_BRANCH,
+    Branch,
+    Outcome,
+    TreeView,
+    TurnResult,
+    branch_tree,
+    fork_name,
+)
 from tui_agent.folds.session.branches import is_on_branch
 from tui_agent.folds.text.labels import fork_changes
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.folds.text.line_diff import FileCounts
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.forks import FamilyMember, find_family
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_chunks import read_first_line
-from tui_agent.store.log_line import decode_line
+from tui_agent.store.log_line import decode_payload
 from tui_agent.store.log_reader import iterate_records, require_readable
 from tui_agent.store.session_summary import SessionSummary, summarise_session
-from tui_agent.units import format_time
+from tui_agent.units import combine_precision, format_time
 
 EXAMPLES = """\
 examples:
@@ -39,7 +46,7 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
 
 
-def show_tree(arguments: argparse.Namespace) -> int:
+def show_tree(arguments: argparse.Namespace) -> None:
     """Print a line for each branch of all related sessions, followed by the branch's messages."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
@@ -49,7 +56,6 @@ def show_tree(arguments: argparse.Namespace) -> int:
             say_json(node.as_json())
         else:
             _print_node(node)
-    return Exit.DONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ class Member:
 class Node:
     """One branch in the tree of sessions: branch number `index` of `member`, drawn at `depth`.
 
-    `current` is True for the current branch of the requested session.
+    `current`: True for the current branch of the requested session.
     """
 
     member: Member
@@ -86,17 +92,17 @@ class Node:
     @property
     def kind(self) -> str:
         """`main` or `fork` for a session's first branch, `branch` for its other branches."""
-        return "branch" if self.index else "main" if self.member.forked_at is None else "fork"
+        return "branch" if self.index else MAIN_BRANCH if self.member.forked_at is None else "fork"
 
     @property
     def at_seq(self) -> int | None:
-        """The last event before this branch leaves its parent branch; None for `main`."""
+        """The number of the last event that this branch shares with its parent branch; None for `main`."""
         return self.branch.at_seq if self.index else self.member.forked_at
 
     @property
     def name(self) -> str:
-        """The name that the tree shows, e.g. `main`, `branch at 50` or `fork at 88`."""
-        return self.kind if self.at_seq is None else f"{self.kind} at {self.at_seq}"
+        """The name that the tree shows, such as `main`, `branch at 50` or `fork at 88`."""
+        return fork_name(self.at_seq) if self.kind == "fork" else self.branch.name
 
     @property
     def outcome(self) -> Outcome:
@@ -106,7 +112,7 @@ class Node:
         return Outcome("open", "running") if running else recorded
 
     def as_json(self) -> dict[str, object]:
-        """Return the branch as a JSON object. Times are seconds since the epoch."""
+        """Return the branch as a JSON object, with times in seconds since the epoch."""
         summary, branch = self.member.summary, self.branch
         costs = [message.cost_usd for message in branch.turns if message.cost_usd is not None]
         return {
@@ -128,6 +134,7 @@ class Node:
             "turns": len(branch.turns),
             "files": _file_rows(branch.files),
             "cost_usd": round(sum(costs), 9) if costs else None,
+            "cost_precision": combine_precision(*(message.cost_precision for message in branch.turns)),
             "prompts": [_prompt(message) for message in branch.turns],
         }
 
@@ -139,8 +146,8 @@ def _prompt(message: TurnResult) -> dict[str, object]:
     return data
 
 
-def _file_rows(files: Iterable[tuple[str, int, int]]) -> list[dict[str, object]]:
-    return [{"path": path, "added": added, "removed": removed} for path, added, removed in files]
+def _file_rows(files: Iterable[FileCounts]) -> list[dict[str, object]]:
+    return [file._asdict() for file in files]
 
 
 def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
@@ -188,8 +195,7 @@ def _load_member(relative: FamilyMember) -> Member | None:
 
 
 def _fork_changes(folder: Path) -> tuple[str, ...]:
-    record = decode_line(read_first_line(folder))
-    payload = record.payload if isinstance(record, Envelope) else None
+    payload = decode_payload(read_first_line(folder))
     return fork_changes(payload.changes) if isinstance(payload, SessionForked) else ()
 
 

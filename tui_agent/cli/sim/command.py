@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import POLICIES, Parser, Verbs, session_options
-from tui_agent.cli.output import escape_control, say, say_json, shorten, table, warn
+from tui_agent.cli.console.exit_codes import Exit
+from tui_agent.cli.console.options import POLICIES, Parser, Verbs, add_option, session_options
+from tui_agent.cli.console.output import escape_control, say, say_json, shorten, table, warn
 from tui_agent.cli.run.command import warn_of_cost
 from tui_agent.config.paths import find_paths
 from tui_agent.errors import UsageError
@@ -59,44 +59,40 @@ def configure(parser: Parser) -> None:
     run = verbs.add(
         "run", run_simulation, "run one simulation", groups=("folders", "model", "limits", "extensions")
     )
-    run.add_argument(
-        "--mode", choices=MODES, default="user-agent", help="who takes part (default: user-agent)"
+    add_option(
+        run,
+        "--mode",
+        "the kind of simulation (default: user-agent, a simulated user and the agent)",
+        choices=MODES,
+        default="user-agent",
     )
-    run.add_argument(
-        "--task", metavar="PATH", type=Path, help="a task folder, a case's file, or a prompt (.md)"
-    )
-    run.add_argument(
-        "--env", metavar="DIR", type=Path, help="the folder with the task's files, copied for the run"
-    )
-    run.add_argument("--example", metavar="NAME", help="a bundled example instead of --task and --env")
-    run.add_argument("--test", metavar="COMMAND", default="", help="the command that tests the result")
-    run.add_argument("--test-timeout-seconds", metavar="N", type=float, help="the time limit of the tests")
-    run.add_argument("--agent", metavar="NAME", help="the agent that answers")
-    run.add_argument("--environment", metavar="NAME", help="where commands run (see docs/environments.md)")
-    run.add_argument(
+    add_option(run, "--task PATH", "a task folder, a case's file, or a prompt (.md)", type=Path)
+    add_option(run, "--env DIR", "the folder with the task's files, copied for the run", type=Path)
+    add_option(run, "--example NAME", "a bundled example instead of --task and --env")
+    add_option(run, "--test COMMAND", "the command that tests the result", default="")
+    add_option(run, "--test-timeout-seconds N", "the time limit of the tests", type=float)
+    add_option(run, "--agent NAME", "the agent that answers")
+    add_option(run, "--environment NAME", "where commands run (see docs/environments.md)")
+    add_option(
+        run,
         "--policy",
+        "what the agent may do without asking the user (default: the mode's)",
         choices=POLICIES,
-        help="what the agent may do without asking the user (default: the mode's)",
     )
-    run.add_argument("--profile", metavar="NAME", default="default", help="the profile of the simulated user")
-    run.add_argument("--profiles", metavar="FILE", type=Path, help="a YAML file with more profiles")
-    run.add_argument("--user-model", metavar="NAME", default="", help="the model that plays the user")
-    run.add_argument(
+    add_option(run, "--profile NAME", "the profile of the simulated user", default="default")
+    add_option(run, "--profiles FILE", "a YAML file with more profiles", type=Path)
+    add_option(run, "--user-model NAME", "the model that plays the user", default="")
+    add_option(
+        run,
         "--orchestrator",
+        "the orchestrator for --mode orchestrated (default: simple)",
         choices=("simple", "default"),
-        help="the orchestrator for --mode orchestrated (default: simple)",
     )
-    run.add_argument(
-        "--tree", metavar="FILE", type=Path, help="the task tree to use (default: a model makes one)"
-    )
-    run.add_argument(
-        "--config", metavar="FILE", type=Path, help="settings to use instead of the mode's bundled file"
-    )
-    run.add_argument(
-        "--jobs", metavar="DIR", type=Path, default=Path("jobs"), help="the folder of the outputs"
-    )
+    add_option(run, "--tree FILE", "the task tree to use (default: a model makes one)", type=Path)
+    add_option(run, "--config FILE", "settings to use instead of the mode's bundled file", type=Path)
+    add_option(run, "--jobs DIR", "the folder of the outputs", type=Path, default=Path("jobs"))
     profiles = verbs.add("profiles", list_profiles, "list the profiles of simulated users", groups=())
-    profiles.add_argument("--profiles", metavar="FILE", type=Path, help="a YAML file with more profiles")
+    add_option(profiles, "--profiles FILE", "a YAML file with more profiles", type=Path)
     report = verbs.add("report", report_runs, "compare the modes and profiles of past runs", groups=())
     report.add_argument(
         "jobs", metavar="DIR", type=Path, nargs="?", default=Path("jobs"), help="the folder of the outputs"
@@ -182,21 +178,20 @@ def _print_result(finished: "FinishedRun", *, as_json: bool) -> None:
         say(f"open: {command}")
 
 
-def list_profiles(arguments: argparse.Namespace) -> int:
+def list_profiles(arguments: argparse.Namespace) -> None:
     """Print the profiles of simulated users."""
     profiles = load_profiles(arguments.profiles, _config_dir())
     if arguments.json:
         for name, text in sorted(profiles.items()):
             say_json({"name": name, "profile": text.strip()})
-        return Exit.DONE
+        return
     table(
         [(name, shorten(" ".join(text.split()), 80)) for name, text in sorted(profiles.items())],
         ("profile", ""),
     )
-    return Exit.DONE
 
 
-def report_runs(arguments: argparse.Namespace) -> int:
+def report_runs(arguments: argparse.Namespace) -> None:
     """Print success rate, turns and tokens of all runs by mode and profile.
 
     Runs that do not measure the agent are counted separately.
@@ -212,9 +207,8 @@ def report_runs(arguments: argparse.Namespace) -> int:
     if arguments.json:
         for row in rows:
             say_json(row)
-        return Exit.DONE
+        return
     table([["–" if cell is None else str(cell) for cell in row.values()] for row in rows], tuple(rows[0]))
-    return Exit.DONE
 
 
 def _figures(key: tuple[str, str, str], results: list[SimulationResult]) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Named agents: Markdown files that describe an agent for delegated tasks, with a few fields at the start.
 
-Invariant: a faulty file is reported and affects nothing else. If several files define the same name, the first one in
-this order is used: project (if trusted), user, plugin, built-in.
+Invariant: a faulty file is reported and affects nothing else. If files from several sources define an agent of the same
+name, one source wins over the next in this order: trusted project, user, plugins, built-in agents.
 """
 
 import re
@@ -32,7 +32,7 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 @dataclass(frozen=True, slots=True)
 class AgentFault:
-    """An error in an agent file, or a warning about the file. A file with an error defines no agent."""
+    """An error or a warning about an agent file. A file with an error defines no agent."""
 
     source: str
     message: str
@@ -42,7 +42,7 @@ class AgentFault:
 class NamedAgents:
     """The agents for delegated tasks, sorted by name, and the errors of agent files that cannot be used.
 
-    `hidden` are user files that are not used, because another file with the same agent name takes precedence.
+    `hidden`: user files that are not used, because another file has the same agent name.
     """
 
     roles: tuple[Role, ...] = ()
@@ -59,7 +59,7 @@ def load_named_agents(
 ) -> NamedAgents:
     """Read the named agents from the built-in files, the user's files, a trusted project and plugins.
 
-    `neighbours` are other programs' folders in the user's home folder (`neighbour_layouts`).
+    `neighbours`: other programs' folders in the user's home folder (`neighbour_layouts`).
     """
     roles: dict[str, Role] = {}
     faults: list[AgentFault] = []
@@ -86,9 +86,10 @@ def load_named_agents(
 def _read_roles(
     files: Iterator[tuple[str, str]], faults: list[AgentFault], *, is_neighbour: bool
 ) -> dict[str, Role]:
-    """Return a mapping from name to agent for one source, such as the user's folder.
+    """Read the agent `files` of one source and return the agents by name; append an error to `faults` for each invalid
+    file.
 
-    If two files have the same name, the first file is used.
+    If several files define an agent of the same name, the first file is used.
     """
     roles: dict[str, Role] = {}
     for source, text in files:
@@ -108,7 +109,7 @@ def _read_roles(
 
 
 def parse_agent(source: str, text: str) -> Role:
-    """Parse one agent file. Raises `ConfigError` for an invalid file; the message does not contain the file's name."""
+    """Parse one agent file. Raises `ConfigError`, without the file's name, for an invalid file."""
     fields, body, fault = split_front_matter(text)
     if fault:
         raise ConfigError(fault)

@@ -1,7 +1,6 @@
 """Hooks in Claude Code's settings files: how they are found, and the JSON that their commands read and print.
 
-Invariant: an entry that cannot be used is reported and left out. It never keeps a session from opening. A project's
-settings need trust.
+Invariant: an entry that cannot be used is reported and left out. A project's settings need trust.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +31,7 @@ EVENTS: Final[Mapping[str, HookEvent]] = {
     "SessionStart": "session_start",
     "SessionEnd": "session_end",
 }
-"""Maps Claude Code's events to ours. Other events of Claude Code do not occur here."""
+"""Maps each Claude Code event that tui-agent supports to the name of the hook event in tui-agent."""
 BLOCK_EXIT_CODE: Final = 2
 _EVENT_NAMES: Final = {ours: theirs for theirs, ours in EVENTS.items()}
 _TOOL_NAMES: Final = {ours: theirs for theirs, ours in reversed(tuple(CLAUDE_TOOLS.items()))} | {
@@ -47,14 +46,15 @@ _ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "edit_file": {"path": "file_path", "old_text": "old_string", "new_text": "new_string"},
     "delegate_readonly": {"task": "prompt"},
 }
-"""Maps a tool to the names of its arguments, if they differ: from our name to Claude Code's name."""
+"""For each tool, maps the names of its arguments in tui-agent to Claude Code's names. Arguments with equal names are
+left out."""
 _VALUES: Final = {"new": "startup", "user": "manual", "limit": "auto", "overflow": "auto"}
-"""Maps our values to Claude Code's values. They are the `source` of a session start and the `trigger` of a compaction.
-"""
+"""Maps tui-agent's values of two fields to Claude Code's values: the `source` of a session's start, and the `trigger`
+of a compaction."""
 _MODES: Final = {"plan": "plan", "accept-edits": "acceptEdits", "bypass": "bypassPermissions"}
 _DECISIONS: Final = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask"}
 _CONTEXT_EVENTS: Final = ("UserPromptSubmit", "SessionStart")
-"""Events that add the printed text of a command to the model's context."""
+"""Claude Code events that add to the model's context: plain text that a hook's command prints is added to it."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,7 @@ def load_claude_hooks(paths: Paths, project: ProjectFiles | None) -> ClaudeHooks
 def _read_settings(
     paths: Paths, project: ProjectFiles | None, faults: list[str]
 ) -> Iterator[tuple[Path, str, HookSource]]:
-    """Yield path, text and source of each settings file. If a file cannot be read, add a sentence to `faults`.
-
-    Each file is read once, even if the project is the home folder.
-    """
+    """Yield path, text and source of each settings file once; add a sentence to `faults` for an unreadable file."""
     user = paths.home / USER_SETTINGS
     sources: list[tuple[Path, HookSource, Callable[[], str | None]]] = [
         (user, "user", partial(read_small, user))
@@ -112,7 +109,7 @@ def _read_settings(
 
 
 def _list_entries(settings: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield (event, matcher, command) for each command of an event that occurs here."""
+    """Yield (event, matcher, command) for each hook command in `settings` that belongs to an event in `EVENTS`."""
     for name, groups in settings.get("hooks", {}).items():
         if name in EVENTS:
             for group in groups:
@@ -121,7 +118,8 @@ def _list_entries(settings: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]
 
 
 def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSettings:
-    """Return a hook. Raises `ValueError` if the hook is not a command, or if a value is invalid."""
+    """Return the hook for one entry of Claude Code's settings. Raises `ValueError` if the entry is not a command or has
+    an invalid value."""
     if command.get("type", "command") != "command":
         raise ValueError(f"its type is {command['type']!r}, and only commands can run")
     event = EVENTS[name]
@@ -134,14 +132,16 @@ def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSett
 
 
 def matcher_subject(subject: str) -> str:
-    """Return Claude Code's name for a tool, for a session start's source, or for a compaction's trigger."""
+    """Return Claude Code's name for `subject`. The subject is a tool, the source of a session's start, or the trigger
+    of a compaction."""
     if subject.startswith("mcp_"):
         return "__".join(subject.split("_", 2))
     return _TOOL_NAMES.get(subject) or _VALUES.get(subject, subject)
 
 
 def describe_event(facts: JsonMap) -> JsonMap:
-    """Convert the facts about one of our events to the JSON object that a Claude Code command reads."""
+    """Convert the facts about an event of tui-agent to the JSON object that a hook command written for Claude Code
+    reads."""
     event = _EVENT_NAMES[facts["hook_event"]]  # type: ignore[index]
     described: JsonMap = {
         "session_id": facts["session_id"],
@@ -179,7 +179,10 @@ def _rename_arguments(tool: str, arguments: Any, folder: str) -> JsonMap:
 
 
 def read_answer(facts: JsonMap, exit_code: int, printed: bytes, error_text: str) -> HookAnswer | str:
-    """Return the answer of a command with exit status 0 or 2, or an error text if its output is invalid."""
+    """Return the answer that a hook's command gave with its exit status (0 or 2) and its output.
+
+    If the printed JSON is invalid, return an error text.
+    """
     event = _EVENT_NAMES[facts["hook_event"]]  # type: ignore[index]
     if exit_code == BLOCK_EXIT_CODE:
         return _fit_event(event, "deny", error_text, "", None)
@@ -195,7 +198,7 @@ def read_answer(facts: JsonMap, exit_code: int, printed: bytes, error_text: str)
 
 
 def _read_output(event: str, output: Any, facts: JsonMap) -> HookAnswer:
-    """Return the answer in a JSON object. Raises `KeyError` for an unknown decision."""
+    """Return the answer in a JSON object; raises `KeyError` for an unknown decision."""
     details = output.get("hookSpecificOutput") or {}
     named = details.get("permissionDecision", output.get("decision"))
     decision = "" if named is None else _DECISIONS[named]
@@ -216,9 +219,10 @@ def _read_output(event: str, output: Any, facts: JsonMap) -> HookAnswer:
 def _fit_event(
     event: str, decision: Any, reason: str, context: str, arguments: dict[str, Any] | None
 ) -> HookAnswer:
-    """Return the answer for an event.
+    """Return a hook's answer, limited to the parts that have an effect for `event`.
 
-    If a hook wants the agent to continue after a turn, its reason is added to the next turn.
+    When a session starts or ends, or a turn ends, a hook cannot refuse anything: its answer is only a text for the
+    model.
     """
     if event in ("Stop", "SessionStart", "SessionEnd"):
         lines = [context, reason if decision == "deny" else ""]

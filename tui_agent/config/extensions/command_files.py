@@ -1,12 +1,11 @@
 """Slash commands from Markdown files: `commands/NAME.md` of the user or a trusted project, or files of other programs.
 
-Invariant: reading a file runs nothing. The agent runs the file's `!`-commands. The policy judges them like any other
-call.
+Invariant: reading a file runs nothing. The policy judges the file's `!`-commands like any other call.
 """
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -29,38 +28,50 @@ MAX_HELP_CHARS = 200
 MAX_COMMANDS = 200
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}(:[a-z0-9][a-z0-9_-]{0,40})?", re.IGNORECASE)
 _SHELL = re.compile(r"!`([^`\n]+)`")
+_TEXT_PLACE = re.compile(rf"\$\$|{PLACE.pattern}|\$(?P<name>[A-Z][A-Z0-9_]*)")
+"""Pattern of a placeholder in the text, or of `$$`, which stays as it is: `$$1` is not a placeholder."""
+_NAMED_ARGUMENT = re.compile(r"(?s)([A-Z][A-Z0-9_]*)=(.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class CommandFile:
     """A slash command that a Markdown file describes: its text is the message to the agent.
 
-    In the text, `$ARGUMENTS` and `$1` to `$9` are replaced by what the user typed after the command. `@path` mentions a
-    file. A command in `` !`…` `` is run first.
+    In the text:
+    - `$ARGUMENTS` and `$1` to `$9` are replaced by what the user typed after the command
+    - `$NAME` is replaced by the value of an argument `NAME=value`
+    - `@path` mentions a file
+    - a command in `` !`…` `` is run first
     """
 
     offer: OfferedCommand
     text: str
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
-        """Fill in the arguments. Return the text, and the shell commands to run first."""
+        """Return the text with the arguments filled in, and the shell commands to run first."""
         words = _split(arguments)
         # Only commands of the file itself are run, with quoted arguments: an argument cannot add a command.
         pieces = _SHELL.split(self.text)
         commands = tuple(fill_template(command, words) for command in pieces[1::2])
-        pieces[::2] = [_fill(piece, arguments, words) for piece in pieces[::2]]
+        values = {match[1]: match[2] for word in words if (match := _NAMED_ARGUMENT.fullmatch(word))}
+        places = [place for piece in pieces[::2] for place in _TEXT_PLACE.finditer(piece)]
+        named = {place["name"] for place in places} & values.keys()
+        has_place = any(place[1] for place in places) or any(map(PLACE.search, pieces[1::2]))
+        pieces[::2] = [_fill(piece, arguments, words, values) for piece in pieces[::2]]
         pieces[1::2] = [f"`{command}` (its output follows)" for command in commands]
         text = "".join(pieces)
-        if arguments and not PLACE.search(self.text):
+        if named:
+            arguments = " ".join(word for word in words if word.partition("=")[0] not in named)
+        if arguments and not has_place:
             text = f"{text}\n\n{arguments}"
         return CommandAnswer(text, shell=commands)
 
 
 @dataclass(frozen=True, slots=True)
 class CommandFiles:
-    """The commands of the user or of the project, and the faults of unusable files.
+    """The slash commands in the files of the user or of the project.
 
-    `faults` are pairs of a command's name and a sentence.
+    `faults`: (name of the command, reason) for each file that cannot be used.
     """
 
     owner: str
@@ -155,11 +166,13 @@ def _command_name(path: str) -> str:
     return path.removesuffix(".md").replace("/", ":")
 
 
-def _fill(text: str, arguments: str, words: Sequence[str]) -> str:
+def _fill(text: str, arguments: str, words: Sequence[str], values: Mapping[str, str]) -> str:
     def value(place: re.Match[str]) -> str:
+        if place[1] is None:
+            return values.get(place["name"], place[0])
         return arguments if place[1] == "ARGUMENTS" else "".join(words_for(place, words))
 
-    return PLACE.sub(value, text)
+    return _TEXT_PLACE.sub(value, text)
 
 
 def _split(arguments: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The MCP servers of the user's configuration and of a trusted project's `.mcp.json`.
 
-Invariant: a project's server is used only while the project is trusted, and never replaces a server of the user.
+Invariant: a project's server is used only while the project is trusted, and never replaces a user's server.
 """
 
 import json
@@ -19,7 +19,7 @@ MAX_SERVERS = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})(?::-([^{}]{0,999}))?\}")
 _OF_OTHERS = frozenset({"type", "transport", "description", "disabled", "alwaysAllow", "autoApprove"})
-"""Fields that other programs write into `.mcp.json`. `disabled` turns a server off; the other fields have no effect."""
+"""Fields that other programs write into `.mcp.json`. All are ignored, except `disabled`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ def load_mcp_servers(
 ) -> tuple[McpServer, ...]:
     """Return all servers, including disabled ones, with `${VARIABLE}` replaced.
 
-    If several servers have the same name, the first in this order is used: the user's, the client's
-    (`SessionOptions.mcp_servers`), the project's.
+    If several servers have the same name, the user's server wins over the client's (`SessionOptions.mcp_servers`), and
+    the client's wins over the project's.
     """
     mine = [McpServer(name, config.origin(f"mcp.{name}"), table) for name, table in config.mcp.items()]
     known = {server.name: server for server in mine}
@@ -86,7 +86,7 @@ def _read_entry(name: str, source: str, fields: object) -> McpServer:
 
 
 def _check_server(server: McpServer, variables: Mapping[str, str]) -> McpServer:
-    """Return the server with its variables replaced. If it cannot be used, set its `fault`."""
+    """Return the server with its variables replaced, or with a `fault` if it cannot be used."""
     table = server.table
     if not _NAME.fullmatch(server.name) and not server.fault:
         return replace(server, fault="its name must consist of at most 40 letters, digits, - and _")

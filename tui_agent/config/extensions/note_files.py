@@ -1,7 +1,7 @@
 """Location and listing of the notes that the agent keeps about a project.
 
-Invariant: listing creates nothing. A project is identified by its real path, so a copy of it has its own notes. Only
-regular files directly in the folder or one level below are listed. Links are not followed.
+Invariant: listing creates nothing, and links are not followed. A project is identified by its real path, so a copy has
+its own notes.
 """
 
 import hashlib

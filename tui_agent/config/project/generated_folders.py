@@ -1,7 +1,7 @@
 """Folders of generated or installed files, such as `.venv`: their names, and the rule for ambiguous names.
 
-Invariant: only this module has a list of these names. A folder with an ambiguous name counts as generated if another
-file proves that, and if no file of the folder is in the user's git repository.
+Invariant: only this module has a list of these names. A folder with an ambiguous name, such as `build`, counts as
+generated only if a file such as `pyproject.toml` shows that (`PROOFS`) and no file in the folder is committed.
 """
 
 from collections import Counter
@@ -30,15 +30,15 @@ PROOFS: Final = {
 }
 """Maps an ambiguous folder name to files that prove that the folder is generated.
 
-The files are in the folder, or beside it (`../`).
+The files are in the folder, or beside the folder (`../`).
 """
 
 
 class GeneratedFolders:
     """Finds the generated folder of a path.
 
-    `has_file` returns True if there is a file at a path. `is_committed` returns True if the user's repository contains
-    files of a folder. The folder's path ends with `/`.
+    `has_file`: returns True if there is a file at a path.
+    `is_committed`: returns True if the user's repository contains files of a folder, given with `/` at the end.
     """
 
     def __init__(
@@ -69,5 +69,5 @@ class GeneratedFolders:
         return self._proved[folder]
 
     def count(self, paths: Iterable[str]) -> Counter[str]:
-        """Return the number of paths in each generated folder. Paths outside generated folders are not counted."""
+        """Return the number of paths in each generated folder."""
         return Counter(folder for path in paths if (folder := self.folder_of(path)))

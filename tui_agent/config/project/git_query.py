@@ -1,8 +1,8 @@
 """Runs read-only git queries on the user's repository without its configuration.
 
-Invariant: git runs in a temporary repository that has our own configuration and borrows only the user's objects and
-index. No monitor, filter, hook, pager, diff program or alias of the repository runs. Nothing is fetched, and nothing is
-written into the repository. Blocking: call it in a thread or in its own process.
+Invariant: no monitor, filter, hook, pager, diff program or alias of the repository runs, and nothing is written into
+it. Git runs in a temporary repository that uses nothing of the user's repository except the objects and the index.
+Blocking: call it in a thread or in its own process.
 """
 
 import os
@@ -52,8 +52,7 @@ def locate_repository(root: Path) -> Repository | None:
 def list_own_files(root: Path, *, timeout_s: float = TIMEOUT_S) -> list[str] | None:
     """Return the tracked files, and the untracked files that are neither ignored nor generated.
 
-    A folder that git lists as one item, such as a nested repository, has no `/` at the end of its name. Returns None if
-    there is no repository or git fails.
+    A nested repository is one item, without `/` at its end. Returns None if there is no repository or git fails.
     """
     output = query_git(root, "ls-files", "-z", "-t", "-co", "--exclude-standard", timeout_s=timeout_s)
     if output is None:

@@ -1,7 +1,7 @@
 """The files of Claude Code, Codex and opencode that tui-agent uses too: commands, agents, skills and hooks.
 
 Invariant: a file in tui-agent's own folders wins over a file of the same name in another program's folder. In a
-project, these folders need trust, as `.tui_agent/` does. An agent never gets more tools than its file gives it.
+project, these folders need trust.
 """
 
 import re
@@ -39,7 +39,7 @@ USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
 USER_SETTINGS: Final = ".claude/settings.json"
 """The file with the user's hooks, below the home folder."""
 PROJECT_SETTINGS: Final = (".claude/settings.json", ".claude/settings.local.json")
-"""The files with a project's hooks. Their other settings are not used."""
+"""The files that contain a project's hooks. Other settings in these files are not used."""
 PROJECT_HOOKS: Final = ".claude/hooks"
 """The folder of the programs that a project's hooks run."""
 CLAUDE_TOOLS: Final[Mapping[str, str]] = {
@@ -54,20 +54,21 @@ CLAUDE_TOOLS: Final[Mapping[str, str]] = {
     "TodoWrite": "write_todos",
     "Skill": "read_skill",
 }
-"""Maps Claude Code's tools to ours."""
+"""Maps the names of Claude Code's tools to the names of the same tools in tui-agent."""
 _TOOLS: Final = {name.lower(): ours for name, ours in CLAUDE_TOOLS.items()} | {"list": "list_directory"}
 _WITHOUT_EDITS: Final = re.compile(r"""["']?\b(write|edit|patch)["']?\s*:\s*["']?(false|deny)\b""")
 
 
 def user_folders(paths: Paths, kind: Kind) -> tuple[Path, ...]:
-    """Return the other programs' folders in the user's home folder, including folders that do not exist."""
+    """Return the folders in the user's home folder where other programs keep files of this `kind`. The folders need not
+    exist."""
     return tuple(paths.home / folder for folder in USER_LAYOUTS[kind])
 
 
 def adapt_agent_fields(fields: Mapping[str, str]) -> dict[str, str] | None:
-    """Translate the fields of another program's agent file; return None if no task can be delegated to the agent.
+    """Translate the fields of another program's agent file. Return None if the agent cannot get delegated tasks.
 
-    The model, and tools that have no counterpart here, are left out.
+    The model is left out, and so are tools that tui-agent does not have.
     """
     if fields.get("mode") == "primary":
         return None
@@ -87,7 +88,7 @@ def adapt_agent_fields(fields: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _known_tools(value: str) -> Iterator[str]:
-    """Yield our names for another program's tools, such as `Read` and `Bash(git log:*)`."""
+    """Yield tui-agent's names for the tools of another program that `value` lists, as in `Read, Bash(git log:*)`."""
     for piece in re.sub(r"\([^()]*\)", "", value).strip("[]").split(","):
         known = _TOOLS.get(piece.strip(" \t\"'").lower())
         if known is not None:

@@ -1,6 +1,6 @@
 """Plain-English summary of what a project's file could do once it is trusted.
 
-Invariant: only the given bytes are read. A file that cannot be parsed is described by its location.
+Invariant: only the given bytes are read.
 """
 
 import json
@@ -81,15 +81,12 @@ def describe_effect(file: ProjectFile) -> str:
 
 
 def refusal_of_settings(settings: Mapping[str, object]) -> str:
-    """Return the reason why a project's configuration must not have these settings. Empty if they are allowed."""
+    """Return the reason why a project's configuration must not have these settings, or an empty text."""
     return next((reason for key, reason in _REFUSED.items() if key in settings), "")
 
 
 def refusal_of_files(files: ProjectFiles) -> str:
-    """Return the reason why a project's configuration file is refused.
-
-    Empty if the file is allowed or cannot be read.
-    """
+    """Return the reason why a project's configuration file is refused, or an empty text."""
     texts = (file.content for file in files.files if file.name == f"{PROJECT_FOLDER}/config.toml")
     return refusal_of_settings(_parse_toml(next(texts, b"")) or {})
 

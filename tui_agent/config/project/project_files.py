@@ -1,7 +1,8 @@
-"""The project files that can configure the program. They are read once: the hashed content is the content that is used.
+"""The project files that can configure the program. Each file is read only once, so that the content that is used is
+the content that was hashed.
 
-Invariant: reading never writes, follows no link below the folder, and opens only regular files. Reading always ends,
-because the numbers of files, bytes and levels are limited.
+Invariant: reading never writes, follows no link below the folder, and opens only regular files. The numbers of files,
+bytes and levels are limited.
 """
 
 import hashlib
@@ -29,18 +30,15 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """A project's file as it was read.
+    """A project's file as it was read; a file with a `fault` has no content.
 
-    `name` is its path in the folder, with `/`. A file with a `fault` has no content.
+    `name`: path relative to the project files' folder, with `/` as separator.
     """
 
     name: str
     content: bytes = field(default=b"", repr=False)
     fault: str = ""
-    """The reason why the content cannot be trusted, e.g. that the file is a link.
-
-    Empty if the content can be trusted.
-    """
+    """The reason why the content cannot be trusted, or empty. Example: the file is a link."""
 
     @cached_property
     def digest(self) -> str:
@@ -49,12 +47,12 @@ class ProjectFile:
 
 @dataclass(frozen=True)
 class ProjectFiles:
-    """The files of a folder that can configure the program, sorted by name. `folder` is its real path."""
+    """The files of a folder that can configure the program, sorted by name. `folder` is the folder's real path."""
 
     folder: Path
     files: tuple[ProjectFile, ...] = ()
     left_out: tuple[ProjectFile, ...] = ()
-    """Files of other programs that cannot be trusted, with the reasons. They are never used."""
+    """Files of other programs that cannot be trusted and so are never used, with the reasons."""
 
     @property
     def fault(self) -> str:
@@ -67,7 +65,8 @@ class ProjectFiles:
 
     @cached_property
     def key(self) -> str:
-        """A hash of the folder's path and the content of all files. The user's trust decision applies to this hash."""
+        """A hash of the folder's path and of the contents of all project files in the folder. The user's trust decision
+        is valid only for this hash."""
         return content_key(self.folder, self.digests)
 
     def read_text(self, name: str) -> str | None:
@@ -102,7 +101,7 @@ def read_project_files(folder: Path) -> ProjectFiles:
 
 
 class _ProjectReader:
-    """Reads the project files in a folder once. Keeps count of the files and bytes that can still be read."""
+    """Reads the project files in a folder once, up to a number of files and bytes."""
 
     def __init__(self) -> None:
         self._files, self._bytes = MAX_FILES, MAX_BYTES
@@ -179,7 +178,7 @@ class _ProjectReader:
 
 
 def _is_bytecode(name: str) -> bool:
-    """Return True for files of Python's caches. They are never loaded, because only the source is hashed."""
+    """Return True for files of Python's caches, which are never loaded."""
     return name == "__pycache__" or name.endswith((".pyc", ".pyo"))
 
 

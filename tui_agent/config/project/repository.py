@@ -28,7 +28,7 @@ class Repository:
 
     @property
     def head_label(self) -> str:
-        """The name of the branch, or `detached`. Empty if this is unknown, for example with reftable storage."""
+        """The name of the branch, or `detached`; empty if unknown, for example with reftable storage."""
         return self.branch.removeprefix(".invalid") or (
             "detached" if _is_commit_id(self._read_head()) else ""
         )

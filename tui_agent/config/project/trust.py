@@ -1,8 +1,7 @@
 """Trust in a project's own files: the user's decision about one folder and its exact content at that time.
 
-Invariant: reading decisions writes nothing. A damaged or missing list trusts nothing. Trust covers the content that was
-shown, never later changes. It applies to the folder's real path, not to a parent, child, sibling or copy. Only the real
-environment decides which list is used, never a project's file.
+Invariant: trust covers only the content that was shown, in the folder's real path. If the list of decisions is damaged
+or missing, nothing is trusted.
 """
 
 import json
@@ -30,7 +29,7 @@ FileChange: TypeAlias = Literal["", "new", "changed", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class TrustDecision:
-    """The user's trust decision about a folder. `files` maps the name of each covered file to its digest."""
+    """The user's trust decision about a folder; `files` maps each covered file to its digest."""
 
     decision: Decision
     files: Mapping[str, str]
@@ -39,7 +38,7 @@ class TrustDecision:
 def trust_state(files: ProjectFiles, paths: Paths, trusted_once: Collection[str] = ()) -> TrustState:
     """Return the trust state of a folder's files.
 
-    `trusted_once` are keys (`ProjectFiles.key`) of files that are trusted for this run only.
+    `trusted_once`: keys (`ProjectFiles.key`) of files that are trusted for this run only.
     """
     if not files.files:
         return "nothing"
@@ -120,7 +119,7 @@ def _parse_decision(entry: Mapping[str, object]) -> TrustDecision:
 
 
 def _digests(files: ProjectFiles) -> dict[str, str]:
-    """Return a mapping from file name to hash. A file without content has the reason in place of the hash."""
+    """Return a mapping from file name to hash, or to the reason why the file has no content."""
     return {file.name: file.fault or file.digest for file in files.files}
 
 
@@ -154,9 +153,10 @@ class Project:
 def load_projects(
     options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
 ) -> tuple[Project, ...]:
-    """Read the files of the starting folder (`here`), the project and the working folder, each only once.
+    """Read the project files of up to three folders: the project's folder, and the working folder and the starting
+    folder (`here`) if they have a `.env`.
 
-    Return the folders in this order, so that the nearest is last.
+    Each folder is read once.
     """
     paths = find_paths(options.cwd, environ)
     loaded: list[Project] = []
@@ -172,9 +172,9 @@ def load_projects(
 
 
 def current_trust_keys(cwd: Path) -> tuple[str, ...]:
-    """Return the keys (`ProjectFiles.key`) that trust the current project files, for a start in `cwd`.
+    """Return the keys (`ProjectFiles.key`) of the project files that a start in `cwd` would read.
 
-    Raises `ConfigError` if a file's content cannot be hashed.
+    A run with these keys trusts the files. Raises `ConfigError` if a file's content cannot be hashed.
     """
     projects = load_projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
     for project in projects:

@@ -1,6 +1,6 @@
 """API keys from the environment, a trusted `.env`, the system's key ring, or a private file (mode 0600).
 
-Invariant: a key is never in the configuration, a log or an error text. A key is stored only if the user asked for that.
+Invariant: a key is never in the configuration, a log or an error text.
 """
 
 import importlib.util
@@ -17,11 +17,11 @@ from tui_agent.protocol.secret_names import is_secret_variable
 SERVICE = "tui-agent"
 
 MIN_SECRET_CHARS = 8
-"""Minimum length of a secret, in characters. A shorter value, as in `KEY=1`, is not treated as a secret."""
+"""Minimum length of a secret, in characters; a shorter value, as in `KEY=1`, is not a secret."""
 
 
 class KeyringClient:
-    """The system's key ring. It can be used if the `keyring` package is installed and finds a key ring."""
+    """The system's key ring, which needs the package `keyring`."""
 
     def get(self, name: str) -> str | None:
         """Return the secret of this name from the key ring, or None if it is missing or locked."""
@@ -47,10 +47,10 @@ class KeyringClient:
 
 
 class Keys(Mapping[str, str]):
-    """API keys and other variables. Variables of the environment (with `.env`) take precedence over saved keys.
+    """API keys and other variables. The environment (with `.env`) wins over saved keys.
 
-    The file `stored` holds keys. If a key is in the key ring, the file holds an empty text for the key. Only these keys
-    are looked up in the key ring, because a lookup can ask the user for a password.
+    `stored`: the file of saved keys. For a key that is in the key ring, the file has an empty text.
+    A key is looked up in the key ring only if the file has its name, because a lookup can ask the user for a password.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Keys(Mapping[str, str]):
     def collect_secrets(self, more: Iterable[str] = ()) -> dict[str, str]:
         """Return a mapping from name to value for all values that must never be written anywhere.
 
-        `more` are variables that hold a key although their names do not suggest it (a profile's `api_key_env`).
+        `more`: variables that hold a key although their names do not suggest it (a profile's `api_key_env`).
         """
         names = set(more) | load_keys(self._stored).keys()
         names |= {name for name, value in self._environ.items() if is_secret_variable(name, value)}
@@ -91,15 +91,14 @@ class Keys(Mapping[str, str]):
         return {name: value for name, value in values.items() if len(value) >= MIN_SECRET_CHARS}
 
     def collect_redacted(self, more: Iterable[str] = ()) -> dict[str, str]:
-        """Return the secrets of `collect_secrets`, and the tokens of MCP servers' logins. These tokens are not
-        variables.
-        """
+        """Return the secrets of `collect_secrets`, and the tokens of MCP servers' logins."""
         logins = collect_login_secrets(self._stored.with_name("mcp_logins"))
         return {**self.collect_secrets(more), **logins}
 
     def save_key(self, provider: str, value: str) -> str:
-        """Save a provider's key (`anthropic`, or a variable's name) at the user's request, and return its location.
+        """Save a provider's key at the user's request, and return where it was saved.
 
+        `provider`: a provider's name (`anthropic`) or the name of a variable.
         Raises `ConfigError` if `value` is not a key or cannot be saved.
         """
         from tui_agent.config.settings.providers import key_variable  # noqa: PLC0415 - loads all settings: only this needs it

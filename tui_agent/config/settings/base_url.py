@@ -12,8 +12,14 @@ from tui_agent.errors import ConfigError
 _ROUTES: Final = ("/chat/completions", "/responses", "/messages", "/models")
 
 
+def is_web_address(text: str) -> bool:
+    """Return True if a text begins like a URL of a web server."""
+    return text.startswith(("http://", "https://"))
+
+
 def normalise_url(url: str) -> str:
-    """Normalise a base URL: remove a trailing slash and a route, and add `/v1` if the URL contains no version.
+    """Normalise a base URL: remove a trailing slash and the path of an API call, such as `/chat/completions`, and add
+    `/v1` if the URL contains no version.
 
     Raises `ConfigError` if the URL is not a valid http or https address.
     """

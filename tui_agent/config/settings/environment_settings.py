@@ -13,7 +13,7 @@ class DockerSettings(Table):
 
     command: ProgramWords = Field(
         "docker",
-        description='The program, with its global options: `"podman"`, `"podman --remote"`.',
+        description='The program and its global options, such as `"podman"` or `"podman --remote"`.',
     )
     image: str = Field("", description="The image; it must be on this machine and have `sh` and `grep`.")
     network: str = Field(
@@ -28,7 +28,7 @@ class ApptainerSettings(Table):
     """The `[environments.apptainer]` table: the instance for commands of the environment `apptainer`."""
 
     command: ProgramWords = Field(
-        "apptainer", description='The program, with its global options: `"singularity"`.'
+        "apptainer", description='The program, such as `"singularity"`, and its global options.'
     )
     image: str = Field("", description="The image: a file (`.sif`) or folder; it must have `sh` and `grep`.")
     network: str = Field(

@@ -23,6 +23,7 @@ EXTRAS: Final = {
 """Maps a package to the extra of tui-agent that installs the package."""
 _RECEIPTS: Final = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
 """Maps a file that an installer leaves in the environment to the command of this installer."""
+_PIP_INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 
 
 def load_package(name: str) -> ModuleType:
@@ -37,21 +38,33 @@ def load_package(name: str) -> ModuleType:
 
 
 def install_hint(extra: str) -> str:
-    """Return a hint with the command that installs an extra. The command depends on how the program was installed."""
-    prefix = Path(sys.prefix)
-    install = next((command for file, command in _RECEIPTS.items() if (prefix / file).is_file()), "")
-    install = install or f"{shlex.quote(sys.executable)} -m pip install"
-    return f"Install it: {install} {shlex.quote(_requirement_with_extra(extra))}"
+    """Return a hint with the command that installs an extra in this installation."""
+    install = _RECEIPTS.get(_receipt(), _PIP_INSTALL)
+    return f"Install it: {install} {shlex.quote(f'{_requirement()}[{extra}]')}"
 
 
-def _requirement_with_extra(extra: str) -> str:
-    """Return the requirement that adds an extra, such as `tui-agent[web]`.
+def package_install_command(package: str) -> str:
+    """Return the command that adds `package` to this installation of tui-agent. For packages without an extra (see
+    `EXTRAS`)."""
+    match _receipt():
+        case "uv-receipt.toml":
+            return f"uv tool install --with {package} {shlex.quote(_requirement())}"
+        case "pipx_metadata.json":
+            return f"pipx inject tui-agent {package}"
+        case _:
+            return f"{_PIP_INSTALL} {package}"
 
-    If tui-agent was installed from a source folder, the folder replaces the package's name.
-    """
+
+def _receipt() -> str:
+    """Return the name of the installer's file in this environment; empty if there is none."""
+    return next((file for file in _RECEIPTS if Path(sys.prefix, file).is_file()), "")
+
+
+def _requirement() -> str:
+    """Return `tui-agent`, or the source folder from which it was installed."""
     try:
         source = json.loads(distribution("tui-agent").read_text("direct_url.json") or "{}").get("url", "")
     except (PackageNotFoundError, ValueError):
         source = ""
     folder = source.removeprefix("file://")
-    return f"{folder}[{extra}]" if source != folder and Path(folder).is_dir() else f"tui-agent[{extra}]"
+    return folder if source != folder and Path(folder).is_dir() else "tui-agent"

@@ -1,9 +1,9 @@
 """The layers of configuration: defaults < choices < user file < trusted project file < environment < options.
 
-`choices` are the user's choices that the app remembers. A headless run uses only the remembered model.
+`choices` are what the app remembers; a headless run uses only the remembered model.
 
 Invariant: loading writes nothing, changes no environment variable and uses no file of an untrusted project. A project's
-files are read once. So the trust decision is about exactly the content that is used.
+files are read once, so trust is about the content that is used.
 """
 
 import re
@@ -25,7 +25,7 @@ from tui_agent.config.settings.validation_errors import describe_error
 from tui_agent.config.small_files import read_small
 from tui_agent.config.user_choices import FILE_NAME, load_choices
 from tui_agent.errors import ConfigError
-from tui_agent.protocol.settings import POLICIES
+from tui_agent.protocol.settings import POLICIES, Budgets
 
 Tree = dict[str, Any]
 
@@ -53,16 +53,21 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "TUI_AGENT_MAX_COST": ("budgets", "max_cost_usd"),
     "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
 }
-"""Maps an environment variable to the configuration keys that the variable sets.
-
-If two variables set the same key, the later variable wins.
-"""
+"""Maps an environment variable to the configuration keys that it sets. If two variables set the same key, the later one
+in this mapping wins."""
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {"OPENAI_MODEL": ("model",)}
-"""Maps another program's variable to configuration keys.
+"""Maps an environment variable of another program to the configuration keys that it sets.
 
-Such a variable is used only if nothing else sets the key.
+The variable has an effect only on keys that no layer sets.
 """
+
+
+SAME_NAMES = (
+    *("model", "base_url", "policy", "agent", "environment", "theme"),
+    *("context_mode", "repo_map", "investigator_profile"),
+)
+"""Names of settings for which `SessionOptions` has an attribute of the same name."""
 
 
 @dataclass
@@ -85,10 +90,10 @@ class _Layers:
 
 
 def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
-    """Return the effective configuration of one start. If several layers set a key, the last of these layers wins.
+    """Return the effective configuration of one start.
 
-    `here` is the folder in which the program was started, if it differs from `options.cwd`. The `.env` file in `here`
-    is used too. Raises `ConfigError` with file, line and key of the error.
+    `here`: the folder in which the program was started. The `.env` file in this folder is used too. Raises
+    `ConfigError` with file, line and key of the error.
     """
     projects = load_projects(options, environ, here=here)
     default = find_paths(options.cwd, environ)
@@ -143,10 +148,7 @@ def _apply_choices(
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:
-    """Set the hooks. The user's hooks come first, then the project's.
-
-    Unlike other settings, the project's hooks do not replace the user's.
-    """
+    """Set the hooks: first the user's, then the project's. A project's hook never replaces a hook of the user."""
     joined = [*_hook_tables(user_tree), *_hook_tables(project_tree)]
     if not joined:
         return
@@ -159,10 +161,8 @@ def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Pat
 
 
 def _hook_tables(tree: Tree) -> list[Any]:
-    """Return the hooks of one configuration file.
-
-    A value that is not a list is returned too, so that validation can reject it.
-    """
+    """Return the hooks of one configuration file. A value that is not a list is returned too, so that validation
+    rejects it."""
     value = tree.get("hook", [])
     return value if isinstance(value, list) else [value]
 
@@ -194,8 +194,7 @@ def merge_environment(
 ) -> dict[str, str]:
     """Return a new mapping with the environment and the variables in the `.env` files of trusted folders.
 
-    The folders are the project, `--cwd` and `here`. The real environment wins over the files. The file in `--cwd` wins
-    over the files in the project and in `here`.
+    The folders are the project, `--cwd` and `here`. On conflict, the real environment wins, then the file in `--cwd`.
     """
     return {**_flatten(_read_env_files(load_projects(options, environ, here=here))), **environ}
 
@@ -238,7 +237,11 @@ def parse_config(text: str, path: Path) -> Tree:
 
 
 def _fill_model_names(tree: Tree) -> Tree:
-    """Add a model name to profiles that only change another layer's profile, so that validation accepts them."""
+    """Add a placeholder for the model's name to each model profile without one.
+
+    A profile without a name is valid, because a lower layer can define the profile with its name, and this layer
+    changes other fields.
+    """
     models = tree.get("models")
     if not isinstance(models, dict):
         return tree
@@ -250,7 +253,8 @@ def _fill_model_names(tree: Tree) -> Tree:
 
 
 def find_line(text: str, loc: list[str]) -> int | None:
-    """Return the number of the line that sets a key, or of the header of a table. Return None if there is no such line."""
+    """Return the number of the line that sets the key `loc`, or that is the header of the table `loc`. Return None if
+    there is no such line."""
     if not loc:
         return None
     table = ""
@@ -282,32 +286,17 @@ def _validate(tree: Tree, origins: Mapping[str, str]) -> Config:
 
 
 def _options_layer(options: SessionOptions) -> Tree:
-    values: Tree = {
-        "model": options.model,
-        "base_url": options.base_url,
+    budgets = {name: getattr(options, name) for name in Budgets.model_fields}
+    values: Tree = {name: getattr(options, name) for name in SAME_NAMES} | {
         "reasoning_effort": options.effort,
-        "policy": options.policy,
-        "agent": options.agent,
-        "environment": options.environment,
-        "context_mode": options.context_mode,
-        "repo_map": options.repo_map,
-        "investigator_profile": options.investigator_profile,
-        "theme": options.theme,
         "plugin_dirs": options.plugin_dirs or None,
-        "budgets": {
-            "max_parts": options.max_parts,
-            "max_iterations": options.max_iterations,
-            "max_turns": options.max_turns,
-            "timeout_seconds": options.timeout_seconds,
-            "max_cost_usd": options.max_cost_usd,
-        },
+        "budgets": {name: value for name, value in budgets.items() if value is not None},
     }
-    values["budgets"] = {key: value for key, value in values["budgets"].items() if value is not None}
     return {key: value for key, value in values.items() if value not in (None, {})}
 
 
 def _drop_foreign_address(layers: _Layers) -> None:
-    """Remove the base URL if a later layer chose a model that has another address."""
+    """Remove the base URL if a later layer than the one that set it chose a model with an address of its own."""
     model, origins, order = str(layers.tree.get("model", "")), layers.origins, layers.order
     if "base_url" not in origins or "model" not in origins:
         return

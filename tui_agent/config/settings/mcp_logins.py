@@ -1,7 +1,6 @@
 """Saved logins of MCP servers: a private file (mode 0600) for each, beside the user's keys.
 
-Invariant: a login is used only for the address that it was made for. The names of servers in a project's file have no
-effect on this.
+Invariant: a login is used only for the address that it was made for.
 """
 
 import json
@@ -17,7 +16,7 @@ from tui_agent.fast_dataclass import dataclass
 Login: TypeAlias = dict[str, Any]
 """A login as JSON.
 
-The type `JsonMap` is not used, because its module loads pydantic, which some commands do not need.
+`JsonMap` is not used here, because its module loads pydantic.
 """
 
 _SUFFIX = "_credentials.json"
@@ -28,7 +27,10 @@ _SECRET_FIELDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class LoginFile:
-    """The file with one server's login. `learn` is called with the secrets of each login that is loaded or saved."""
+    """The file with one server's login.
+
+    `learn`: called with the secrets of each login that is loaded or saved.
+    """
 
     folder: Path
     server: str
@@ -77,10 +79,7 @@ class LoginFile:
 
 
 def collect_login_secrets(folder: Path) -> dict[str, str]:
-    """Return the tokens of all saved logins for redaction. Each token's key is a description of the token.
-
-    Faulty files are skipped.
-    """
+    """Return a map from descriptions to the tokens of all saved logins, for redaction; faulty files are skipped."""
     secrets: dict[str, str] = {}
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         try:

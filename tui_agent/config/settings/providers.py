@@ -22,9 +22,10 @@ CLIENTS: Mapping[str, ClientName] = {
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider of models, used as `name/model`. If `base_url` is empty, litellm knows the address.
+    """A provider of models, used as `name/model`.
 
-    `key_variables` are environment variables. The first one that is set is used. If there are none, no key is needed.
+    `base_url`: empty if litellm knows the address.
+    `key_variables`: environment variables; the first one that is set is used. Empty if no key is needed.
     """
 
     name: str
@@ -163,8 +164,8 @@ def find_by_map_name(name: str) -> Provider | None:
 def key_variable(provider: str) -> str:
     """Return the name of the variable that holds a provider's key.
 
-    For an unknown provider, the name is derived: `ACME_API_KEY` for `acme`. An argument in capital letters is already
-    the name of a variable, and is returned unchanged.
+    The name for an unknown provider is derived: `ACME_API_KEY` for `acme`. An argument in capital letters is returned
+    unchanged.
     """
     vendor = PROVIDERS.get(provider)
     if vendor is not None and vendor.key_variables:
@@ -173,7 +174,7 @@ def key_variable(provider: str) -> str:
 
 
 def profile_key(profile: ModelProfile) -> str:
-    """Return the name of the variable that holds a profile's key. Empty if the profile can work without a key."""
+    """Return the name of the variable that holds a profile's key, or an empty text if no key is needed."""
     if profile.api_key_env:
         return profile.api_key_env
     owner = profile.provider or ("openai-chat" if profile.base_url else profile.model.partition("/")[0])

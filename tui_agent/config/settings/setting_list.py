@@ -16,8 +16,8 @@ from tui_agent.protocol.events.plugin import PluginLoaded, SettingKind
 class ConfigEntry(NamedTuple):
     """One setting.
 
-    A setting of the kind `table` holds several values, and is edited in the file; a setting of the kind `key` is a
-    secret.
+    Kind `table`: several values, edited in the file.
+    Kind `key`: a secret.
     """
 
     key: tuple[str, ...]
@@ -29,12 +29,12 @@ class ConfigEntry(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The dotted name, e.g. `sandbox.mode`."""
+        """The dotted name, such as `sandbox.mode`."""
         return ".".join(self.key)
 
     @property
     def shown_value(self) -> str:
-        """The value in one line, e.g. `on`, `0.7` or `2 entries`."""
+        """The value in one line, such as `on`, `0.7` or `2 entries`."""
         if self.kind == "key":
             return "set" if self.value else "not set"
         if isinstance(self.value, bool):
@@ -44,10 +44,7 @@ class ConfigEntry(NamedTuple):
         return "" if self.value in (None, Path()) else str(self.value)
 
     def parse(self, text: str) -> Value | None:
-        """Return the value that the user typed; None if the text is empty.
-
-        Text that is not a valid number is returned unchanged.
-        """
+        """Return the value that the user typed; None if the text is empty. An invalid number is returned as text."""
         if self.kind == "switch":
             return text == "on"
         if self.kind == "number":

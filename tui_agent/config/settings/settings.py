@@ -1,6 +1,6 @@
 """All settings of a configuration file, typed.
 
-Invariant: unknown keys are refused. Every field has a description. No field holds a secret.
+Invariant: unknown keys are refused, every field has a description, and no field holds a secret.
 """
 
 import re
@@ -48,7 +48,7 @@ class HookSettings(Table):
     )
     matcher: str = Field(
         "",
-        description="Regular expression for a whole tool name (write_file|edit_file), the source of a session_start, or the trigger of a compaction; empty: all.",
+        description="The command runs only if this regular expression matches the whole tool name (write_file|edit_file), the source of a session_start, or the trigger of a compaction; empty: always.",
     )
     timeout: float = Field(
         DEFAULT_TIME_LIMIT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds before the command is stopped."
@@ -117,7 +117,7 @@ class ModelProfile(Table):
     )
     bridge_tool_results: bool | None = Field(
         None,
-        description="True if the chat template needs short call ids, and an assistant message between a tool result and a user message. If not set, the model's name decides.",
+        description="True if the chat template needs short call ids and, between a tool result and a user message, an assistant message. If not set, tui-agent decides by the model's name.",
     )
     headers: dict[str, HeaderText] = Field(
         default_factory=dict,
@@ -163,7 +163,7 @@ class CheckpointSettings(Table):
         1_000.0,
         ge=0,
         allow_inf_nan=False,
-        description="Maximum growth of a session's checkpoints, and maximum amount that the first checkpoint reads.",
+        description="Size limit: the first checkpoint reads at most this much, and a session's checkpoints grow by at most this much.",
     )
     borrowed_mb: float = Field(
         256.0,
@@ -207,7 +207,7 @@ class SandboxSettings(Table):
     )
     readable: tuple[str, ...] = Field(
         (),
-        description='Secret files of a workspace that commands may read, as patterns: `".env.test"`, `"certs/*.pem"`. Commands can also change them, except protected ones such as `.env` at the top.',
+        description='Secret files of a workspace that commands may read, as patterns: `".env.test"`, `"certs/*.pem"`. Commands can also change them, except protected ones such as `.env` in the top folder of the workspace.',
     )
     try_confined: bool = Field(
         False,
@@ -244,7 +244,7 @@ class StatusSettings(Table):
 
     command: str = Field(
         "",
-        description="Command line, run by bash with the session's facts as JSON on standard input. The status line shows the first line of the output.",
+        description="Command line for bash. The command gets facts about the session as JSON on standard input; the status line shows the first line of its output.",
     )
 
 
@@ -266,7 +266,10 @@ class McpServerTable(Table):
         True, description="Set to false to keep the server's entry without using the server."
     )
     timeout: float = Field(
-        60.0, gt=0, le=MAX_TIMEOUT_S, description="Time limit of the start and of each call, in seconds."
+        60.0,
+        gt=0,
+        le=MAX_TIMEOUT_S,
+        description="Time limit in seconds for the start of the server, and for each call.",
     )
 
     @model_validator(mode="after")
@@ -295,10 +298,10 @@ class Config(Table):
     policy: UserPolicy = Field(
         "ask", description="The policy to start with: plan, ask, accept-edits or bypass."
     )
-    agent: str = Field("default", description="The agent that receives tasks.")
+    agent: str = Field("default", description="The agent that works on your messages.")
     context_mode: ContextMode = Field(
         "pack",
-        description="Context besides the conversation: none, pack (instructions, map, carried context) or memory (pack and notes on the task).",
+        description="What the model gets besides the conversation: none, pack (instructions, map, carried-over context) or memory (pack, and notes on the task).",
     )
     repo_map: Literal["off", "auto"] = Field(
         "auto", description="Include the repository map in the context: auto or off."
@@ -378,7 +381,7 @@ class Config(Table):
     def paths(self) -> Paths:
         """The folders that this start uses. Raises `RuntimeError` if the configuration was not created by `layers`."""
         if self._paths is None:
-            raise RuntimeError("This configuration was built by hand and has no paths.")
+            raise RuntimeError("This configuration was not read from files, so it has no paths.")
         return self._paths
 
     @property
@@ -388,15 +391,20 @@ class Config(Table):
 
     @property
     def project(self) -> ProjectFiles | None:
-        """The project's files as they were when trust was checked; None if no file exists or is trusted.
+        """The project's files as they were when trust was checked; None if there are no files, or if they are not
+        trusted.
 
-        Always use these files instead of reading them from disk again, because the files on disk could have changed.
+        The files on disk could have changed since then.
         """
         return self._project.files if self._project is not None and self._project.is_trusted else None
 
     @property
     def undecided_projects(self) -> tuple[ProjectFiles, ...]:
-        """Files without a trust decision in the project, the working folder and the starting folder."""
+        """The project files about which the user has not decided yet, with one item for each folder that has such
+        files.
+
+        The folders are the project, the working folder and the starting folder.
+        """
         return tuple(project.files for project in self._projects if project.trust_state == "open")
 
     @property
@@ -417,7 +425,7 @@ class Config(Table):
     def origin(self, key: str) -> str:
         """Return the layer that set the value of `key`: a file, `environment NAME`, `options`, or `default`.
 
-        `key` is dotted, such as `models.fast.base_url` or `redaction.rules.0`.
+        `key`: dotted, such as `models.fast.base_url` or `redaction.rules.0`.
         """
         if key in self._origins:
             return self._origins[key]

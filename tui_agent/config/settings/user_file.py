@@ -1,6 +1,6 @@
 """Edits of the user's configuration file.
 
-Invariant: only the changed keys change. Comments and order stay. If the result would not be a valid configuration, the
+Invariant: only the changed keys change; comments and order stay. If the result would not be a valid configuration, the
 file is left unchanged.
 """
 
@@ -22,7 +22,7 @@ def save_value(
 ) -> None:
     """Set a key of the user's file, such as `("sandbox", "mode")`; with None, remove the key.
 
-    `check` is called with the new text and the path, and raises `ConfigError` if the text is not a valid configuration.
+    `check`: called with the new text and the path; raises `ConfigError` if the text is not valid.
     On failure raises `ConfigError` and leaves the file unchanged.
     """
     # Imported here, because it is slow and rarely needed.
@@ -32,16 +32,7 @@ def save_value(
     before = read_small(target) or ""
     try:
         document = tomlkit.parse(before)
-        table = document
-        for name in key[:-1]:
-            inner = table.setdefault(name, tomlkit.table()) if value is not None else table.get(name, {})
-            if not isinstance(inner, dict):
-                raise TypeError
-            table = inner
-        if value is None:
-            table.pop(key[-1], None)
-        else:
-            table[key[-1]] = value
+        _set(document, key, value)
         after = _move_above_next_comment(before, document.as_string())
         expected = tomllib.loads(before)
         _set(expected, key, value)
@@ -66,7 +57,7 @@ def save_plugin_names(
 
 
 def save_readable_files(path: Path, files: Sequence[str]) -> None:
-    """Let commands read the workspace files `files` in addition to the files that the user's file already lists.
+    """Add the workspace files `files` to the secret files that commands can read (`sandbox.readable`).
 
     On failure raises `ConfigError` and leaves the user's file unchanged.
     """
@@ -79,10 +70,7 @@ def save_readable_files(path: Path, files: Sequence[str]) -> None:
 
 
 def _move_above_next_comment(before: str, after: str) -> str:
-    """Return `after` with its new lines moved above a comment that belongs to the next table.
-
-    tomlkit counts such a comment as the end of the previous table, so it adds lines below the comment.
-    """
+    """Return `after` with its new lines moved above a comment that belongs to the next table."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     start = next((row for row, (mine, other) in enumerate(zip(old, new, strict=False)) if mine != other), 0)
     added, rest = new[start : len(new) - len(old) + start], old[start:]
@@ -105,6 +93,8 @@ def _move_above_next_comment(before: str, after: str) -> str:
 def _set(tree: dict[str, Any], key: tuple[str, ...], value: Value | None) -> None:
     for name in key[:-1]:
         tree = tree.setdefault(name, {}) if value is not None else tree.get(name, {})
+        if not isinstance(tree, dict):
+            raise TypeError
     if value is None:
         tree.pop(key[-1], None)
     else:

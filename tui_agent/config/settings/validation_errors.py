@@ -1,15 +1,19 @@
 """Descriptions of the errors in a validated file: the key as the file spells it, the problem, and what to do.
 
-Invariant: for an unknown key, a known key with a similar spelling is suggested. A long value is never repeated in full.
+Invariant: for an unknown key, a known key with a similar spelling is suggested.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
+
+from tui_agent.errors import ConfigError
+
+ValidT = TypeVar("ValidT")
 
 MAX_ERRORS = 5
 """Maximum number of errors that are described for one file."""
@@ -18,10 +22,28 @@ Place = Sequence[int | str]
 """The keys and indexes that lead to a value."""
 
 
-def describe_errors(error: ValidationError, tree: object, kind: Any, *, place: Place = ()) -> str:
-    """Return sentences about all errors of `tree`. Its expected type is `kind`.
+def validate(
+    tree: object, kind: type[ValidT], source: object, hint: str = "", *, place: Place = ()
+) -> ValidT:
+    """Return plain data as an object of the type `kind`.
 
-    `place` has the keys that lead to `tree` in the file.
+    Raises `ConfigError`, naming `source`, the field and the reason, if the data is not valid.
+
+    `place`: the keys that lead to `tree` in the file.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(tree)
+    except ValidationError as error:
+        raise ConfigError(
+            f"{source}: {describe_errors(error, tree, kind, place=place)}", hint=hint
+        ) from error
+
+
+def describe_errors(error: ValidationError, tree: object, kind: Any, *, place: Place = ()) -> str:
+    """Return sentences about all errors of `tree`.
+
+    `kind`: the expected type of `tree`.
+    `place`: the keys that lead to `tree` in the file.
     """
     errors = error.errors()
     problems = [
@@ -86,7 +108,7 @@ def _known_keys(kind: Any, location: Place) -> list[str]:
 
 
 def _types_at(kind: Any, part: int | str) -> Iterator[Any]:
-    """Yield the possible types of an item of `kind`. `part` is the item's key or index."""
+    """Yield the types that the item with the key or index `part` can have in a value of the type `kind`."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         if part in kind.model_fields:
             yield kind.model_fields[str(part)].annotation
@@ -108,7 +130,7 @@ def _models(kind: Any) -> Iterator[type[BaseModel]]:
 
 
 def _as_written(location: Place, tree: object) -> list[int | str]:
-    """Return the path of a key in the file. The names of types that pydantic tried are left out."""
+    """Return the path of a key in the file, without the names of types that pydantic tried."""
     parts: list[int | str] = []
     for part in location:
         if isinstance(tree, list):

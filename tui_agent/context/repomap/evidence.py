@@ -1,6 +1,6 @@
 """Scores of a file's lines and symbols, computed from the positions of a question's words in the file.
 
-Invariant: all functions are pure. They use at most `texts.MAX_HITS` positions of each word.
+Invariant: at most `texts.MAX_HITS` positions of each word are used.
 """
 
 from bisect import bisect_left, bisect_right
@@ -115,10 +115,7 @@ def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int
 
 
 def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return the scores. Symbols that contain `line` get higher scores than all other symbols.
-
-    The shortest of these symbols gets the highest score.
-    """
+    """Return the scores, but with the highest scores for the symbols that contain `line`, the shortest symbol first."""
     best = max(scores, default=0.0) + 1.0
     return [
         best + 1.0 / (symbol.end - symbol.line + 1) if symbol.line <= line <= symbol.end else value
@@ -127,10 +124,7 @@ def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -
 
 
 def default_scores(symbols: Sequence[Symbol]) -> list[float]:
-    """Return the scores of symbols for a map without a question.
-
-    Types and long symbols have high scores; nested symbols have low scores.
-    """
+    """Return the scores of symbols for a map without a question. Types and long symbols have high scores."""
     return [
         0.0
         if symbol.kind in ("variable", "constant", "define", "key", "prototype")

@@ -1,7 +1,8 @@
 """List of a repository's files, each with a key (size, time, inode) that changes when the file changes.
 
-Invariant: links are never followed, and nothing outside `root` is listed. No file is opened, except the ignore files in
-a folder without git. Names that are not UTF-8 are decoded by `os.fsdecode`.
+Invariant: links are never followed, and nothing outside `root` is listed. Only ignore files are opened.
+
+Names that are not UTF-8 are decoded by `os.fsdecode`.
 """
 
 import os
@@ -23,7 +24,7 @@ MAX_BYTES = 1_000_000
 SUBMODULE, CLONE = "submodule", "nested clone"
 """Reasons for leaving out a folder that git lists: the folder is in `.gitmodules`, or the folder has its own `.git`."""
 TICK_NS = 20_000_000
-"""Resolution of modification times, in nanoseconds. Two changes within this time can get the same modification time."""
+"""Resolution of modification times, in nanoseconds. Two changes within this time can get equal times."""
 GONE_TIME = -2
 """Value used as the modification time of a folder that git lists but that does not exist on the disk."""
 NEVER_LISTED = REPOSITORY_FOLDERS | CACHE_FOLDERS
@@ -41,16 +42,13 @@ BINARY_SUFFIXES = frozenset(
 )
 
 TRANSLATION_SUFFIXES = frozenset({"po", "pot", "xlf", "xliff"})
-"""Suffixes of translation files. These files are left out: nobody searches for their words."""
+"""Suffixes of translation files, which are left out: nobody searches for their words."""
 
 _OTHER_KINDS = {stat.S_IFLNK: "link", stat.S_IFDIR: SUBMODULE}
 
 
 class Entry(NamedTuple):
-    """A file with its size, modification time and inode.
-
-    As long as these stay the same, the file is treated as unchanged.
-    """
+    """A file with its size, modification time and inode. While these are equal, the file counts as unchanged."""
 
     path: str
     size: int
@@ -61,7 +59,7 @@ class Entry(NamedTuple):
 class FileList(NamedTuple):
     """The files of a repository in path order, with counts of the left-out files by reason.
 
-    `is_current` compares `folders` (modification times by path) and `index_key` to detect added and removed files.
+    `folders` maps the path of a folder to its modification time, to detect added and removed files.
     """
 
     entries: tuple[Entry, ...]
@@ -80,7 +78,7 @@ def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
 def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
     """Return the list of files, and all names that were found, including the names of files that are left out.
 
-    The list's `folders` are empty; `with_folders` computes them later from the names.
+    The list's `folders` are empty until `with_folders` computes them.
     """
     os.scandir(root).close()
     repository = locate_repository(root)
@@ -91,10 +89,9 @@ def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, li
 
 
 def with_folders(root: Path, listing: FileList, names: list[str], since: int) -> FileList:
-    """Return the list of files with `folders` set. These are the folders that contain `names`, with modification times.
+    """Return the list of files with `folders` set: the folders that contain `names`, with modification times.
 
-    `since` is the start time of the listing in nanoseconds. A folder that possibly changed later gets the time -1,
-    which never equals a real time.
+    `since` is the start time of the listing in nanoseconds. A folder that possibly changed later gets the time -1.
     """
     return listing._replace(folders=_folder_times(root, names, since))
 
@@ -144,10 +141,7 @@ def is_current(root: Path, known: FileList) -> bool:
 
 
 def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -> FileList:
-    """Return the files with current sizes and modification times.
-
-    Returns `known` itself if nothing changed. Lists the folder again if files were possibly added or removed.
-    """
+    """Return the files with current sizes and modification times. Returns `known` itself if nothing changed."""
     if not is_current(root, known):
         return list_files(root, may_show)
     prefix, lstat = f"{root}/", os.lstat
@@ -207,7 +201,7 @@ def _folder_time(root: Path, name: str, since: int) -> int:
 def bare_folders(root: Path, folders: Collection[str], since: int) -> dict[str, int]:
     """Return the modification times of folders without listed files. Such folders can get new files.
 
-    Folders inside a folder of ignored files are left out. `since` is the time of the listing in nanoseconds.
+    `since` is the time of the listing in nanoseconds.
     """
     times: dict[str, int] = {}
     stack = [(name, True) for name in folders]

@@ -1,7 +1,7 @@
 """A repository's current list of files, updated with as little disk access as possible.
 
 Invariant: the list includes every change that the watcher has reported. Changes that the watcher cannot report are
-found within `FULL_SCAN_S`. Without a watcher every file is checked at every call.
+found within `FULL_SCAN_S`.
 """
 
 import os
@@ -24,14 +24,14 @@ from tui_agent.context.repomap.file_list import (
 from tui_agent.context.repomap.inotify import InotifyWatch, WatchLost
 
 FULL_SCAN_S = 10.0
-"""Maximum seconds between two checks of all files. All files are checked even if the watcher reported nothing."""
+"""Maximum seconds between two checks of all files."""
 
 
 class FileScanner:
     """Lists the files of one folder repeatedly.
 
-    `full_scan_s` is the number of seconds between checks of all files. `start_watch` starts watching a folder; it
-    raises `OSError` if watching is impossible.
+    `full_scan_s`: number of seconds between checks of all files.
+    `start_watch`: function that starts watching a folder. It raises `OSError` if watching is impossible.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class FileScanner:
         self._watchable = True
 
     def list_files(self, *, rescan: bool = False) -> FileList:
-        """Return the files. If nothing changed, return the same object as the last call.
+        """Return the files. If nothing changed, return the list object of the last call.
 
         `rescan` checks all files, even if no change was reported. Raises `OSError` if the folder cannot be read.
         """
@@ -113,7 +113,7 @@ class FileScanner:
         return known if same else known._replace(entries=tuple(entries))
 
     def _rescan(self, known: FileList) -> FileList:
-        """Start watching, and then check every file. In this order no change is missed."""
+        """Start watching, and only then check every file, so that no change is missed."""
         if self._names is not None:
             known = with_folders(self._root, known, self._names, self._since)
             self._names = None

@@ -1,7 +1,6 @@
 """Reading of files that contain text written by a person.
 
 Invariant: at most `MAX_BYTES` are read, and a link is not followed. Text in another encoding is converted to UTF-8.
-Invalid bytes stay, and are replaced when the text is shown.
 """
 
 import os
@@ -22,7 +21,7 @@ _EXPORT = re.compile(
     rb"\A(?:\{\"v\":\d+,\"seq\":\d+,\"time\":[\d.e+]+,\"session\":\"ses_|# [^\n]*\n\n- session: ses\\?_"
     rb"|<!doctype html>[^\0]*?<meta name=\"generator\" content=\"tui-agent )"
 )
-"""Matches the start of a session exported by tui-agent. Such files are left out: they mention every file."""
+"""Matches the start of a session exported by tui-agent. Such files are left out, because they mention every file."""
 _BOMS = (
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),
@@ -83,7 +82,7 @@ def _is_generated(head: bytes) -> bool:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return True if the data has NUL bytes or many control characters. Parsing such data can take seconds."""
+    """Return True if the data has NUL bytes or many control characters."""
     if b"\0" in head:
         return True
     return len(head) - len(head.translate(None, _NO_TEXT)) > max(MOST_STRAY, len(head) * STRAY)

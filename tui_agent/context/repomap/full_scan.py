@@ -1,6 +1,6 @@
 """Search for a question's words without an index: in all files, and in the messages of past commits.
 
-Invariant: nothing is stored. The same files, commits and question give the same scores.
+Invariant: nothing is stored. Equal files, commits and questions give equal scores.
 """
 
 import re
@@ -29,7 +29,7 @@ def count_word(small: bytes, sought: bytes) -> int:
 
 
 class WordCounts:
-    """Counts of a question's words in several texts. They give the BM25 score of each text."""
+    """Counts of a question's words in several texts, to compute the BM25 score of each text."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -38,9 +38,11 @@ class WordCounts:
         self._times: dict[str, tuple[list[int], int]] = {}
 
     def add(self, name: str, lowered: bytes, path_words: Collection[str] = ()) -> None:
-        """Count the words of the text `name`. `lowered` is the text in lower case.
+        """Count the words of the text `name`.
 
-        `path_words` are the words of the text's path. Each of them counts `PATH_TIMES` times.
+        `lowered`: the text in lower case.
+        `path_words`: the words of the text's path. Each of them counts as if it occurred `PATH_TIMES` times in the
+        text.
         """
         counts = [count_word(lowered, sought) for sought in self._sought]
         for index in [self._indexes[word] for word in path_words if word in self._indexes]:
@@ -75,8 +77,11 @@ class WordCounts:
 class FullScan:
     """The result of reading all files of a repository.
 
-    `texts` and `no_text` are the paths of text files and of all other files; `skipped` counts the other files by
-    reason. `words` maps the path of a text file to its score. `values` maps a word of the question to its value.
+    `texts`: paths of text files.
+    `no_text`: paths of files that cannot be read as text.
+    `skipped`: maps a reason for leaving out files to the number of files in `no_text` with this reason.
+    `words`: maps the path of a text file to its score.
+    `values`: maps a word of the question to its value.
     """
 
     def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:
@@ -101,7 +106,7 @@ class FullScan:
 
 
 def search_commits(root: Path, query: Query) -> list[SimilarCommit]:
-    """Return recent commits with messages that match the question, best first. Without git, the list is empty."""
+    """Return recent commits with messages that match the question, best first."""
     messages = history.read_messages(root)
     counts = WordCounts(query)
     for sha, message in messages.items():

@@ -1,7 +1,7 @@
 """Graph of files that use names defined in other files, and the rank of each file in this graph.
 
-Invariant: a name defined in more than `MAX_DEFINERS` files makes no edge, and only the strongest `MAX_OUT` edges of a
-file are used. The order of indexing does not change the result.
+Invariant: a name defined in more than `MAX_DEFINERS` files makes no edge. The order of indexing does not change the
+result.
 """
 
 from array import array
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from struct import Struct
 
-from tui_agent.context.repomap.index_db import IndexFile
+from tui_agent.context.repomap.index_db import IndexedFile, IndexFile, Names
 
 MAX_DEFINERS = 5
 MAX_OUT = 40
@@ -19,7 +19,7 @@ _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
 """Edges of the graph, from a file to each file that defines names used by it.
 
-Item `n` belongs to the `n`-th file in path order. It maps the number of another file to the weight of the edge.
+Item `n` belongs to the `n`-th file in path order, and maps the number of another file to the weight of the edge.
 """
 
 
@@ -48,16 +48,12 @@ def edges_of(file: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> di
 
 
 def _sort_by_weight(weights: Mapping[int, float]) -> list[int]:
-    """Return the files, heaviest first. Files of equal weight stay in path order."""
+    """Return the files, heaviest first."""
     return sorted(sorted(weights), key=weights.__getitem__, reverse=True)
 
 
-def all_edges(rows: Sequence[tuple[int, bytes, bytes]]) -> Edges:
-    """Return the edges of the whole graph.
-
-    Each row has a file's id, the packed hashes of names that the file uses, and the packed hashes of names that it
-    defines.
-    """
+def all_edges(rows: Sequence[Names]) -> Edges:
+    """Return the edges of the whole graph."""
     known = definers(defs for _, _, defs in rows)
     return [edges_of(index, refs, known) for index, (_, refs, _) in enumerate(rows)]
 
@@ -86,8 +82,32 @@ def page_rank(edges: Edges) -> list[float]:
     return rank
 
 
+def may_change_graph(index_file: IndexFile, path: str, new: IndexedFile | None) -> bool:
+    """Return True if the graph could change when `new` replaces the file at `path`. `new` is None for a deleted file.
+
+    The graph stays the same if no other file defines a name that was added to the file or removed from it, and no
+    other file uses a name whose definition was added or removed.
+    """
+    old = index_file.names(path)
+    if old is None or new is None or new.reason:
+        return old is not None or (new is not None and not new.reason)
+    row_id, refs, defs = old
+    defined = {*_hashes(defs)} ^ {*_hashes(new.defs)}
+    changed = {*_hashes(refs)} ^ {*_hashes(new.refs)} | defined
+    return bool(changed) and any(
+        not changed.isdisjoint(_hashes(others_defs))
+        or (defined and not defined.isdisjoint(_hashes(others_refs)))
+        for other, others_refs, others_defs in index_file.all_names()
+        if other != row_id
+    )
+
+
 def write_graph(index_file: IndexFile) -> None:
-    """Compute and store every file's rank and its edges."""
+    """Compute and store every file's rank and its edges.
+
+    If another process changes the index meanwhile, nothing is stored, and the graph stays marked as outdated.
+    """
+    version = index_file.data_version
     rows = list(index_file.all_names())
     ids = [row for row, _, _ in rows]
     edges = all_edges(rows)
@@ -101,8 +121,9 @@ def write_graph(index_file: IndexFile) -> None:
         for row, out, into in zip(ids, edges, ins, strict=True)
     ]
     with index_file.transaction():
-        index_file.put_graph(ranks, packed)
-        index_file.set_meta("graph", "ready")
+        if index_file.data_version == version:
+            index_file.put_graph(ranks, packed)
+            index_file.set_meta("graph", "ready")
 
 
 def _pack_edges(weights: Mapping[int, float], order: Sequence[int], ids: Sequence[int]) -> bytes:

@@ -27,7 +27,7 @@ def head(root: Path) -> str:
 
 
 def refresh(index_file: IndexFile, root: Path) -> None:
-    """Store the messages of the newest commits in the index. If git fails, keep the stored messages."""
+    """Store the messages of the newest commits in the index."""
     current = head(root)
     if not current or index_file.meta("history") == current:
         return
@@ -48,7 +48,7 @@ def refresh(index_file: IndexFile, root: Path) -> None:
 
 
 def read_messages(root: Path) -> dict[str, bytes]:
-    """Return the messages of the newest commits by hash, in lower case. Without git, the result is empty."""
+    """Return the messages of the newest commits by hash, in lower case."""
     options = ("--no-merges", f"--max-count={SEARCHED_COMMITS}", f"--format={_MARK}%H{_FIELD}%B")
     output = query_git(root, "log", *options, timeout_s=SEARCH_S)
     records = (output or b"").lower().split(_MARK.encode())[1:]

@@ -1,7 +1,7 @@
 """Index of a repository: one SQLite file in the user's cache folder.
 
 Invariant: a deleted or damaged index is rebuilt, and nothing else is lost. Nothing is unpickled, and readers never wait
-for a writer. The same files give the same content, in any order of indexing.
+for a writer.
 """
 
 import hashlib
@@ -38,6 +38,9 @@ CREATE VIRTUAL TABLE messages USING fts5(text, tokenize='ascii');
 SimilarCommit = tuple[float, list[str]]
 """A past commit with a message similar to a question, as (BM25 score of the message, files that the commit changed)."""
 
+Names = tuple[int, bytes, bytes]
+"""A file's names, as (row id, packed hashes of names that the file uses, packed hashes of names that it defines)."""
+
 
 class Commits:
     """The commits stored in an open index."""
@@ -63,8 +66,8 @@ class Commits:
     def search(self, expression: str, most: int) -> list[SimilarCommit]:
         """Return the stored commits with messages that match the FTS5 `expression`, best first."""
         rows = self._db.execute(
-            "SELECT -score, files FROM (SELECT rowid AS at, bm25(messages) AS score FROM messages"
-            " WHERE messages MATCH ? ORDER BY score, rowid LIMIT ?) JOIN commits ON commits.id = at",
+            "SELECT -bm25(messages) AS score, files FROM messages JOIN commits ON commits.id = messages.rowid"
+            " WHERE messages MATCH ? ORDER BY score DESC, sha LIMIT ?",
             (expression, most),
         )
         return [(score, json.loads(files)) for score, files in rows]
@@ -73,8 +76,9 @@ class Commits:
 class IndexedFile(NamedTuple):
     """The indexed content of one file.
 
-    `reason` says why the file has no words. `refs` and `defs` are the packed hashes of names that the file uses and
-    defines.
+    `reason`: reason why the file has no words.
+    `refs`: packed hashes of names that the file uses.
+    `defs`: packed hashes of names that the file defines.
     """
 
     entry: Entry
@@ -223,13 +227,16 @@ class IndexFile:
         return files
 
     def add_files(self, files: Iterable[IndexedFile]) -> None:
-        """Store indexed files, replacing older rows for the same paths. The caller must have opened a `transaction`."""
+        """Store indexed files. A file that is stored again keeps its row id, its edges and its rank.
+
+        The caller must have opened a `transaction`.
+        """
         for item in files:
             path = os.fsencode(item.entry.path)
-            self._forget(path)
+            row_id, rank = self._forget(path) or (None, 0.0)
             cursor = self._db.execute(
-                "INSERT INTO files(path,size,mtime,inode,language,reason) VALUES(?,?,?,?,?,?)",
-                (path, item.entry.size, item.entry.mtime_ns, item.entry.inode, item.language, item.reason),
+                f"INSERT INTO files({_FIELDS}) VALUES(?,?,?,?,?,?,?,?)",
+                (row_id, path, *item.entry[1:], item.reason, item.language, rank),
             )
             if item.reason:
                 continue
@@ -252,10 +259,12 @@ class IndexFile:
         for path in paths:
             self._forget(os.fsencode(path))
 
-    def _forget(self, path: bytes) -> None:
-        row = self._db.execute("SELECT id FROM files WHERE path=?", (path,)).fetchone()
-        if row is None:
-            return
+    def _forget(self, path: bytes) -> tuple[int, float] | None:
+        """Remove the file at this path. Return its (row id, rank), or None if the path is unknown."""
+        known = self._db.execute("SELECT id, rank FROM files WHERE path=?", (path,)).fetchone()
+        if known is None:
+            return None
+        row = known[:1]
         details = self._db.execute("SELECT words FROM details WHERE id=?", row).fetchone()
         if details is not None:
             texts = zlib.decompress(details[0]).decode().split("\n")
@@ -264,23 +273,25 @@ class IndexFile:
             )
             self._db.execute("DELETE FROM details WHERE id=?", row)
         self._db.execute("DELETE FROM files WHERE id=?", row)
+        return known[0], known[1]
 
     def symbols(self, row_id: int) -> tuple[Symbol, ...]:
         """Return the symbols of the file with this row id, in file order."""
         row = self._db.execute("SELECT symbols FROM details WHERE id=?", (row_id,)).fetchone()
         return _unpack_symbols(row[0]) if row else ()
 
-    def all_names(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield (id, packed hashes of names used, packed hashes of names defined) of each file, in path order."""
-        yield from self._db.execute(
-            "SELECT details.id, refs, defs FROM files JOIN details ON details.id = files.id ORDER BY path"
-        )
+    def all_names(self) -> Iterator[Names]:
+        """Yield the names of each file that has words in the index, in path order."""
+        yield from self._db.execute("SELECT id, refs, defs FROM files JOIN details USING (id) ORDER BY path")
+
+    def names(self, path: str) -> Names | None:
+        """Return the names of the file at this path, or None if it has no words in the index."""
+        query = "SELECT id, refs, defs FROM files JOIN details USING (id) WHERE path=?"
+        row: Names | None = self._db.execute(query, (os.fsencode(path),)).fetchone()
+        return row
 
     def neighbours(self, row_id: int) -> tuple[bytes, bytes]:
-        """Return two lists of packed edges: to the files that a file uses, and from the files that use it.
-
-        Both are empty if the graph was not computed yet.
-        """
+        """Return two lists of packed edges: to the files that a file uses, and from the files that use it."""
         row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (row_id,)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
 
@@ -301,10 +312,7 @@ class IndexFile:
         return array("q", [row_id for row_id, _ in rows]), array("d", [score for _, score in rows])
 
     def files_naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-        """Yield (path, symbols) of files that define a name matching the FTS5 `expression`, highest rank first.
-
-        An empty `expression` matches every file.
-        """
+        """Yield (path, symbols) of files that define a name matching the FTS5 `expression`, highest rank first."""
         condition = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) " if expression else ""
         rows = self._db.execute(
             f"SELECT path, symbols FROM files JOIN details USING (id) {condition}ORDER BY rank DESC, path LIMIT ?",

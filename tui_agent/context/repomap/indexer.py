@@ -1,7 +1,7 @@
 """Indexing of files: extraction of the symbols and words that the index stores.
 
 Invariant: no content of a file stops the indexing. A file that cannot be indexed is stored with the reason and without
-words. The same bytes give the same text. The cache of words is limited and only saves time.
+words.
 """
 
 import re
@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.file_text import read
+from tui_agent.context.repomap.graph import may_change_graph
 from tui_agent.context.repomap.index_db import IndexedFile, IndexFile
 from tui_agent.context.repomap.languages import KNOWN, Languages
 from tui_agent.context.repomap.redacted_text import PLAIN, Cleaner
@@ -34,11 +35,11 @@ MAX_TIMES = 200
 """Maximum count of one word in a file. BM25 hardly distinguishes higher counts."""
 MAX_REFS = 500
 _DISTINCTIVE_WORD = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
-"""Matches a long word or a compound word. Such words are probably names."""
+"""Matches a word that is probably a name, because the word is long or compound."""
 _BLANK_TABLE = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes(
     range(128, 256)
 )
-"""Translation table that replaces ASCII characters with spaces. Letters, digits and underscores are kept."""
+"""Translation table that replaces ASCII characters other than letters, digits and underscores with spaces."""
 
 
 def index_entry(
@@ -80,16 +81,24 @@ def update(
     known: Languages = KNOWN,
     cleaner: Cleaner = PLAIN,
 ) -> None:
-    """Index these files and remove the paths in `gone` from the index, in one transaction."""
-    items = [index_entry(root, entry, known, cleaner=cleaner) for entry in entries]
+    """Index these files and remove the paths in `gone` from the index, in one transaction.
+
+    The graph is marked as outdated only if it could have changed.
+    """
+    new: dict[str, IndexedFile | None] = dict.fromkeys(gone)
+    new |= {entry.path: index_entry(root, entry, known, cleaner=cleaner) for entry in entries}
     with index_file.transaction():
-        index_file.forget(gone)
-        index_file.add_files(items)
-        index_file.set_meta("graph", "")
+        for path, item in new.items():
+            if index_file.meta("graph") and may_change_graph(index_file, path, item):
+                index_file.set_meta("graph", "")
+            if item is None:
+                index_file.forget([path])
+            else:
+                index_file.add_files([item])
 
 
 def _with_safe_key(entry: Entry) -> Entry:
-    """Return the entry. If the file was written very recently, the entry's time is `UNSETTLED`."""
+    """Return `entry`, with the time `UNSETTLED` if the file was written very recently."""
     tick = _COARSE_NS if entry.mtime_ns % 1_000_000_000 == 0 else _FINE_NS
     fresh = time.time_ns() - entry.mtime_ns < tick
     return entry._replace(mtime_ns=UNSETTLED) if fresh else entry
@@ -161,7 +170,7 @@ def _strip_underscores(words: Iterable[tuple[str, int]]) -> "Counter[str]":
 def hashes_and_parts(words: Mapping[str, int]) -> tuple[list[int], str]:
     """Return the sorted hashes of the first `MAX_REFS` names among the words, and the text to index.
 
-    The text contains the parts of all words in alphabetical order, each as often as it occurs.
+    The text contains the parts of all words, each as often as it occurs.
     """
     known = list(map(_words.__getitem__, words))
     names = set(islice(filter(None, map(_hash_of, known)), MAX_REFS))

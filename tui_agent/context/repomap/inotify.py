@@ -1,12 +1,13 @@
 """Watching of folders with inotify (Linux), so that files need not be checked one by one.
 
 Invariant: the watch can report too much, but it never hides that an event was lost. A queue overflow, a moved folder or
-a reached limit ends the watch. The kernel does not report writes through a memory map or another hard link, or by
-another computer on a network file system. Therefore the files must still be checked from time to time.
+a reached limit ends the watch.
 
-`watchfiles` is not used. It cannot report lost events, and folders cannot be added to its watch. Its thread took 3.9 ms
-per check instead of 0.05 ms (200 writes in 50 folders). This module reads the kernel's queue directly, so the next call
-always sees a finished write.
+The kernel does not report writes through a memory map, through another hard link, or by another computer on a network
+file system. Therefore the files must still be checked from time to time.
+
+`watchfiles` is not used, because it cannot report lost events, and folders cannot be added to its watch. Its thread
+took 3.9 ms per check instead of 0.05 ms (200 writes in 50 folders).
 """
 
 import ctypes
@@ -20,7 +21,7 @@ from struct import Struct
 
 MOST_FOLDERS = 20_000
 SHARE = 4
-"""Divisor of the user's limit of watches. Only a quarter is used: editors need watches too."""
+"""One in this many of the inotify watches that a user can have is used, because editors need watches too."""
 _LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 _EVENT = Struct("iIII")
 _ROOM = 65_536
@@ -81,7 +82,7 @@ class InotifyWatch:
             self._watched.add(folder)
 
     def read_changes(self) -> set[str] | None:
-        """Return the files written since the last call. Return None if files or folders were added or removed.
+        """Return the files written since the last call, or None if files or folders were added or removed.
 
         Raises `WatchLost` if events were possibly lost.
         """

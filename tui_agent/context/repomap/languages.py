@@ -1,8 +1,7 @@
 """Languages of files, with their parsers, queries and patterns. The built-in languages are in `languages.toml`.
 
-Invariant: the table is read when the first file is examined. A grammar is loaded when the first file of its language is
-parsed. If the grammar is not installed, regular expressions replace it. A process keeps one parser and one compiled
-query per language.
+Invariant: a grammar is loaded when the first file of its language is parsed. If the grammar is not installed, regular
+expressions replace it.
 """
 
 import hashlib
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 TABLE = Path(__file__).with_name("languages.toml")
 QUERIES = Path(__file__).with_name("queries")
 Patterns: TypeAlias = Sequence[tuple[str, Pattern[bytes]]]
-"""Pairs of (kind of symbol, pattern that finds such symbols). They are applied in this order to the whole file."""
+"""Pairs of (kind of symbol, pattern that finds such symbols), applied in this order to the whole file."""
 _MODIFIERS = (
     r"^[ \t]*(?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|async|virtual|partial"
     r"|inline|data|suspend|fileprivate|mutating|const|lazy|case|implicit) +){0,6}"
@@ -35,8 +34,8 @@ _IDENTIFIER = r"(?P<name>[A-Za-z_]\w*)"
 class BuiltinLanguage(NamedTuple):
     """A language in the table `languages.toml`.
 
-    Files larger than `max_bytes` are searched with patterns instead of the parser (0: no limit). `ascii` is True if the
-    grammar accepts only ASCII.
+    `max_bytes`: maximum size of files for the parser (0: no limit). Larger files are searched with patterns.
+    `ascii`: True if the grammar accepts only ASCII.
     """
 
     suffixes: tuple[str, ...] = ()
@@ -49,7 +48,7 @@ class BuiltinLanguage(NamedTuple):
 
 
 class BuiltinTable(NamedTuple):
-    """The built-in languages by name. Two more maps give the name of a language by file suffix and by whole file name."""
+    """The built-in languages by name, and the names of the languages by file suffix and by whole file name."""
 
     languages: Mapping[str, BuiltinLanguage]
     by_suffix: Mapping[str, str]
@@ -59,7 +58,7 @@ class BuiltinTable(NamedTuple):
 class LoadedLanguage(NamedTuple):
     """A language with its loaded parser and query. For `max_bytes` and `ascii`, see `BuiltinLanguage`.
 
-    `idle` is a pattern. The text in its first group contains no symbol and need not be parsed.
+    `idle`: pattern with a group for text that need not be parsed, because it has no symbols.
     """
 
     parser: "Parser"
@@ -77,7 +76,7 @@ _ARGUMENTS = rb"(?s)%b|%b|#[^\n]*+|\((?<!import \()((?:%b|\(%b*+\)|\[%b*+\])*+)\
     _STRINGS,
     *(_EXPRESSION,) * 3,
 )
-"""Matches Python brackets that contain only expressions. Strings and comments are skipped."""
+"""Matches Python brackets that contain only expressions."""
 _COMMENTS = rb"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"
 _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _LONG_STRINGS,
@@ -101,8 +100,7 @@ _FIRST_LINES = (
 class Languages:
     """The known languages: the built-in languages, and the languages that plugins `added`.
 
-    If an added language has the same file suffix as a built-in one, the added language is used. If an added language's
-    grammar cannot be loaded, the language's patterns are used.
+    If a plugin adds a language with the file suffix of a built-in language, the plugin's language is used.
     """
 
     def __init__(self, added: Sequence[MapLanguage] = ()) -> None:
@@ -113,7 +111,10 @@ class Languages:
         self._patterns: dict[str, Patterns] = {}
 
     def language_of(self, path: str, head: bytes = b"") -> str:
-        """Return a file's language; empty if unknown. The first line is used only if the name is not enough."""
+        """Return a file's language; empty if unknown.
+
+        `head`: the start of the file. Its first line is used only if the path does not tell the language.
+        """
         base = path.rpartition("/")[2]
         suffix = base.rpartition(".")[2].lower() if "." in base else ""
         table = builtin_table()
@@ -128,7 +129,7 @@ class Languages:
         return ""
 
     def load_language(self, name: str) -> LoadedLanguage | None:
-        """Return a language's parser and query. Return None if the language's grammar is not available."""
+        """Return a language's parser and query, or None if the language's grammar is not available."""
         language = self._added.get(name)
         if language is None:
             return _load_builtin(name)
@@ -137,7 +138,7 @@ class Languages:
         return self._ready[name]
 
     def patterns_of(self, name: str) -> Patterns:
-        """Return the patterns that find a language's symbols. Empty if the language has none."""
+        """Return the patterns that find a language's symbols."""
         patterns = self._patterns.get(name)
         if patterns is None:
             language = self._added.get(name)
@@ -158,7 +159,7 @@ class Languages:
 
 
 KNOWN = Languages()
-"""The built-in languages only. Languages that plugins added are not included."""
+"""The built-in languages only, without languages that plugins added."""
 
 
 def compile_patterns(pairs: Iterable[tuple[str, str]]) -> Patterns:
@@ -211,10 +212,7 @@ def _load_builtin(name: str) -> LoadedLanguage | None:
 
 
 def _load_added(language: MapLanguage) -> LoadedLanguage | None:
-    """Load the grammar of a language that a plugin added.
-
-    Returns None if the grammar is for another version of tree-sitter, or if the query does not fit the grammar.
-    """
+    """Load the grammar of a language that a plugin added."""
     module, _, function = language.grammar.partition(":")
     if not module:
         return None

@@ -1,7 +1,4 @@
-"""The words of a question that occur in a file, spelled as in the question.
-
-The words are shown to the user; the ranking does not use them.
-"""
+"""The words of a question that occur in a file, spelled as in the question, to show them to the user."""
 
 import re
 from typing import Final
@@ -22,10 +19,7 @@ class MatchedWords:
         self._root = root
         query = Query(question)
         self._words: dict[str, str] = {}
-        """Maps each searched form of a word to the word in the question.
-
-        Words with a higher weight come first.
-        """
+        """Maps each searched form of a word to the word in the question. Words with a higher weight come first."""
         forms: dict[str, str] = {}
         for word in find_words(query.text):
             for piece in split_identifier(word):
@@ -35,7 +29,7 @@ class MatchedWords:
             self._words[term] = forms.get(term, term)
 
     def find(self, path: str) -> list[tuple[str, int]]:
-        """Return the question's words that occur in a file, each with the number of lines that contain it.
+        """Return the question's words that occur in a file, each with the number of lines that contain the word.
 
         The number is 0 for a word that occurs only in the path.
         """

@@ -1,7 +1,6 @@
 """Files named in a question: typed paths, paths in compiler output and stack traces, dotted modules, and code names.
 
-Invariant: all functions are pure. At most `MOST_NAMES` typed names and `MAX_WORDS` other words are looked up, and at
-most `MOST` files are returned. A name that could mean many files is ignored.
+Invariant: at most `MOST` files are returned. A name that could mean many files is ignored.
 """
 
 import re
@@ -17,7 +16,7 @@ MOST_NAMES = 200
 MOST_CODE_NAMES, MAX_WORDS = 3, 2_000
 """Maximum number of code names to look up as files, and maximum number of words to search for code names."""
 MOST_ALIKE = 5
-"""Maximum number of files that a name can refer to. A name that could refer to more files is ignored."""
+"""Maximum number of files that a name can refer to."""
 _NAME = re.compile(
     r"(?<![`'\"@])(?P<ahead>[`'\"@]*+)"
     r"(?:(?<=@\")(?P<quoted>[^\"\n]{1,300})|(?P<bare>[\w.+@~/\\$\[\]:#-]{2,300}|\b(?:Make|Docker|Rake|Gem|Proc|Just)file\b))"
@@ -40,9 +39,10 @@ Alike = Callable[[str], Sequence[str]]
 
 
 class NamedFile(NamedTuple):
-    """A file that a question names. `line` is the line number in the question (0: none).
+    """A file that a question names.
 
-    If one name can mean several files, these files have the same number in `name`.
+    `line`: line number that the question gives for the file (0: none).
+    `name`: number of the name in the question. If one name can mean several files, all of these have the same number.
     """
 
     path: str
@@ -82,17 +82,25 @@ def _typed_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
 def _files_of_code_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
     """Yield files with the same name as a code name, e.g. useQuery.ts and use_query.rs for `useQuery`."""
     for word in islice(dict.fromkeys(find_words(text)), MAX_WORDS):
-        match = _FIRST_PART.match(word)
-        if match is not None and match.end() < len(word):
+        first = _first_of_several_words(word)
+        if first:
             plain = _normalize_name(word)
             paths = [
                 path
-                for first in dict.fromkeys((plain, match[0].lower()))
-                for path in alike(first)
-                if _normalize_name(_stem(_base(path))) == plain and not kind_of(path)
+                for group in (plain, first)
+                for path in alike(group)
+                if _normalize_name(name := _stem(_base(path))) == plain
+                and _first_of_several_words(name)
+                and not kind_of(path)
             ]
             if 0 < len(paths) <= MOST_ALIKE:
                 yield [NamedFile(path) for path in paths]
+
+
+def _first_of_several_words(name: str) -> str:
+    """Return the first word of a code name, in lower case. Empty if the name is one word."""
+    match = _FIRST_PART.match(name)
+    return match[0].lower() if match is not None and match.end() < len(name) else ""
 
 
 def _normalize_name(name: str) -> str:
@@ -120,7 +128,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[NamedFile]:
-    """Return the files with a path that ends with `word`. A complete path at the end of `word` matches too."""
+    """Return the files with a path that ends with `word`."""
     parts = _parts(word)
     if not parts:
         return []
@@ -136,10 +144,7 @@ def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) 
 
 
 def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
-    """Return the file of a dotted module name, e.g. `app/models.py` for `app.models.User`.
-
-    The last parts of the name, such as `User`, can be names inside the file.
-    """
+    """Return the file of a dotted module name, e.g. `app/models.py` for `app.models.User`."""
     if not _MODULE.fullmatch(word):
         return []
     parts = re.split(r"[.$]", word)
@@ -161,7 +166,7 @@ def _best_matches(
 ) -> list[NamedFile]:
     """Return the paths that have the longest common end with `parts`.
 
-    `bare` is True if the name has no file suffix. At least `least` parts must match.
+    `bare` is True if the name has no file suffix.
     """
     shared: dict[str, int] = {}
     for path in paths:

@@ -1,7 +1,6 @@
 """The open index of one repository map. The index is read again after another process wrote to it.
 
-Invariant: a damaged index raises no error. It is deleted, and a new index is built. Cached content always belongs to
-the file that is open now. Not thread-safe.
+Invariant: a damaged index raises no error, but is deleted and built again. Not thread-safe.
 """
 
 import sqlite3
@@ -10,11 +9,12 @@ import zlib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+from tui_agent.context.repomap.graph import write_graph
 from tui_agent.context.repomap.index_db import IndexFile, KnownFile, open_index, remove
 from tui_agent.context.repomap.snapshot import Snapshot
 
 BROKEN_INDEX_ERRORS = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
-"""Types of the errors that can occur when an index is read that another program damaged."""
+"""Types of the errors that reading a damaged index can raise."""
 
 
 class OpenIndex:
@@ -23,9 +23,9 @@ class OpenIndex:
     def __init__(self, path: Path, key: Callable[[], str]) -> None:
         self._path, self._key = path, key
         self.index_file: IndexFile | None = None
-        """The open index file. None if no file is open."""
+        """The open index file."""
         self.snapshot: Snapshot | None = None
-        """The content that was read from the open index file. None if nothing was read."""
+        """The content that was read from the open index file."""
         self._version = -1
 
     @property
@@ -56,11 +56,8 @@ class OpenIndex:
         self.drop()
         remove(self._path)
 
-    def fail(self, error: sqlite3.Error) -> None:
-        """Handle an error raised by reading the index.
-
-        A damaged index is deleted. An index that another process has locked is closed.
-        """
+    def fail(self, error: Exception) -> None:
+        """Handle an error raised by reading the index: delete a damaged index, close a locked one."""
         if isinstance(error, sqlite3.OperationalError):
             self.drop()
         else:
@@ -93,8 +90,18 @@ class OpenIndex:
         unchanged = {path: item for path, item in self.known.items() if path not in changed}
         self.snapshot = Snapshot(index_file, unchanged | index_file.files_at(written), self.snapshot)
 
+    def refresh_graph(self) -> None:
+        """Write the graph of the indexed files if it is outdated, and read the files' new ranks."""
+        index_file = self.open()
+        try:
+            if index_file is not None and not index_file.meta("graph"):
+                write_graph(index_file)
+                self.snapshot = Snapshot(index_file, index_file.files(), self.snapshot)
+        except BROKEN_INDEX_ERRORS as error:
+            self.fail(error)
+
     def share(self, hidden: set[str]) -> None:
-        """Exchange the hashes of hidden paths with other processes, so that each path is checked only once.
+        """Exchange the hashes of hidden paths with other processes, so that only one process has to check each path.
 
         The hashes that other processes stored are added to the set `hidden`.
         """

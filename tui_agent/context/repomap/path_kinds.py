@@ -1,6 +1,6 @@
 """Kinds of files, determined by the path alone: tests, documents, vendored code, entry points.
 
-Invariant: all functions are pure. Letter case does not matter.
+Invariant: letter case does not matter.
 """
 
 import re
@@ -16,14 +16,10 @@ DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
 `foreign` is vendored code or build output. Documents have the lowest weight: their words match almost every question.
 """
 SPOKEN_OF = 0.7
-"""Weight of a match if the question mentions the kind of the file, such as tests."""
-DECLARING = 0.85
-"""Weight of a match in a file that mainly declares names and types."""
-IN_SCOPE = 1.5
-"""Factor for a match in the folder that the scope of a commit title names.
-
-For example, `fix(client): …` names the folder packages/client.
-"""
+"""Weight of a match in a file of a kind that the question mentions, for example in a test if the question is about
+tests."""
+STUB = 0.85
+"""Weight of a match in a type stub, which repeats the names of another file."""
 _DOC = re.compile(
     r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|playgrounds?|changelogs?)/"
     r"|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
@@ -43,13 +39,11 @@ _FOREIGN_FOLDER = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist)/|\.min\."
     r"|^(?:(?!(?:src|source|lib|pkg|internal|app|cmd)/)[^/]+/)?(?:build|out)/"
 )
-"""Matches folders of vendored code and build output. `build` and `out` match only at the top or one level below."""
+"""Matches folders of vendored code and build output."""
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|\.config\.[cm]?[jt]s$|(?:^|/)\.[^/]+(?:/|$)"
 )
-_DECLARING = re.compile(
-    r"(?:^|/)(?:types?|typings|interfaces?|constants?|consts|errors?|exceptions?|globals?)\.[a-z]+$|\.d\.[cm]?ts$|\.pyi$"
-)
+_STUB = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
 _ENTRY = re.compile(
     r"(?:^|/)(?:__main__|main|app|cli|cmd|server|index|lib|mod|manage|wsgi|asgi|setup|application|program)\.[a-z]+$|(?:^|/)cmd/[^/]+/main\.go$"
 )
@@ -81,9 +75,9 @@ def _is_doc(lowered: str) -> bool:
 def weight_of(path: str, query: Query) -> float:
     """Return the weight of a match in this file for this question."""
     kind = kind_of(path)
-    factor = IN_SCOPE if query.scopes and is_in_scope(path, query.scopes) else 1.0
+    factor = query.scope_weight if query.scopes and is_in_scope(path, query.scopes) else 1.0
     if not kind:
-        return factor * (DECLARING if _is_declaring(path) else 1.0)
+        return factor * (STUB if _STUB.search(path) else 1.0)
     return factor * (SPOKEN_OF if kind in query.about else DEMOTED[kind])
 
 
@@ -92,11 +86,6 @@ def is_in_scope(path: str, scopes: tuple[str, ...]) -> bool:
     """Return True if the name of one of the file's folders is a scope, or ends with `-` and a scope."""
     folders = path.lower().split("/")[:-1]
     return any(folder == scope or folder.endswith(f"-{scope}") for folder in folders for scope in scopes)
-
-
-@lru_cache(maxsize=65_536)
-def _is_declaring(path: str) -> bool:
-    return _DECLARING.search(path.lower()) is not None
 
 
 @lru_cache(maxsize=65_536)
@@ -112,13 +101,13 @@ def is_packaging(path: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def first_name(path: str) -> str:
-    """Return the first word of a file's name, e.g. `page` for `lib/page__meta.go`. Related files often share it."""
+    """Return the first word of a file's name, e.g. `page` for `lib/page__meta.go`. Related files often share this word."""
     name = path.rpartition("/")[2].partition(".")[0]
     return name.partition("_")[0].partition("-")[0].lower()
 
 
 def by_first_name(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return the paths, grouped by the first word of the file's name."""
+    """Return a mapping from the first word of a file's name to the paths of all files whose names begin with this word."""
     groups: dict[str, list[str]] = {}
     for path in paths:
         groups.setdefault(first_name(path), []).append(path)

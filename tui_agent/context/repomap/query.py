@@ -1,6 +1,6 @@
 """The repository map for one question: ranks files and symbols with the index, or by reading all files.
 
-Invariant: the same files, commits, question and settings give the same bytes.
+Invariant: equal files, commits, questions and settings give equal bytes.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ from tui_agent.errors import EnvironmentFault
 
 T = TypeVar("T")
 ENOUGH = 300
-"""If at least this many files match, the other files are only counted and not listed."""
+"""If at least this many files match, the files that do not match are only counted, not listed."""
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
 """Reasons shown for a file that contains no word of the question."""
@@ -167,10 +167,8 @@ def from_scan(
 
 
 def _skip_binary(order: list[FileScore], root: str, room: int, skipped: Counter[str]) -> list[FileScore]:
-    """Remove binary files from the start of the order, and count them in `skipped`.
-
-    `room` is the number of characters of the map; files that have no room in the map are not checked.
-    """
+    """Return `order` without the binary files that would be shown in a map of `room` characters, and count these files
+    in `skipped`."""
     texts: list[FileScore] = []
     for index, file in enumerate(order):
         if room <= 0:
@@ -216,7 +214,7 @@ def _drop_hidden(paths: Sequence[str], ask: Ask) -> list[str]:
 
 
 def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
-    """Build the repository map. `partial` is True if the index is incomplete. The map mentions this."""
+    """Build the repository map. `partial` is True if the index is incomplete."""
     order = _pinned_first(basis, ask)
     total = len(order) + len(basis.rest)
     rest = list(basis.rest)

@@ -2,8 +2,7 @@
 
 Such parts are the fixed text of an issue form, versions, and stack frames of installed packages.
 
-Invariant: all functions are pure. If nothing would remain, the whole question is kept. In a question of one line, only
-comments are removed.
+Invariant: if nothing would remain, the whole question is kept.
 """
 
 import re
@@ -15,7 +14,7 @@ _HEADING = re.compile(
     r" {0,3}(?:#{1,6}\s+(?P<marked>.+?)[\s#]*|\*\*(?P<bold>[^*]+)\*\*:?|(?P<plain>[A-Z][\w /()-]{1,40}):)\s*$"
 )
 _TICKED_BOX = re.compile(r"\s*[-*+] \[(?:[xX]\]|\s?\]\s+I\b)")
-"""Matches a ticked box, and an empty box with a statement by the author ("I ..."). Does not match an item of a plan."""
+"""Matches a ticked box, and an empty box with a statement by the author ("I ...")."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _LABELLED = re.compile(r"(?P<label>[A-Za-z][\w ./()+-]{0,40}?)[* ]*(?P<sign>[:=])[=* ]*(?P<value>.*)")
 _VERSION = re.compile(r"\W*(?:[A-Za-z][\w.+-]*\s+){0,3}(?:[vV]\d+\.\d|\d+\.\d+\.\d)[\w.+-]*")
@@ -54,7 +53,7 @@ _FORM_WORDS = _LOCATION_WORDS | frozenset(
     reproduce reproducer reproducible reproduction request required result results sample summary the there this to
     used using was we what where which you your""".split()  # noqa: SIM905 - read as prose
 )
-"""Words in the headings of issue forms. A heading with only such words belongs to a form."""
+"""Words in the headings of issue forms."""
 _MAX_PRODUCT_WORDS = 2
 """Maximum number of words in the name of a product, in a heading such as `Django version`."""
 _PYTHON = re.compile(r"\s*File \"")
@@ -65,7 +64,7 @@ _FOREIGN = re.compile(
 )
 """Matches a stack frame in an installed package or in the runtime.
 
-Every Java frame matches. The class that it names is enough to find the file.
+Every Java frame matches, because the names of classes in a question are enough to find their files.
 """
 _CODE_INDENT = "    "
 """Indentation of the code line that Python prints below a frame."""
@@ -76,7 +75,7 @@ _MAX_HEADING_CHARS, _MAX_PLATFORM_LINE_WORDS = 120, 8
 class _Section(NamedTuple):
     """A heading of a question (empty if there is none) and the lines below it.
 
-    `code` are the indexes of lines inside a code fence.
+    `code`: indexes of lines inside a code fence.
     """
 
     heading: str
@@ -133,8 +132,7 @@ def _sections(text: str) -> Iterator[_Section]:
 def _relevant_lines(section: _Section) -> list[str]:
     """Return a section's lines that describe the topic.
 
-    Leaves out the heading if it is empty or belongs to a form, and the whole section if it is about versions and
-    platforms.
+    Leaves out the headings of forms, and sections about versions and platforms.
     """
     match = _HEADING.match(section.heading)
     words = _words(match[match.lastgroup or 0]) if match else []
@@ -153,7 +151,8 @@ def _relevant_lines(section: _Section) -> list[str]:
 
 
 def _is_comment(section: _Section) -> bool:
-    """Return True if the heading is a code comment: it starts with `# `, and code outside a code fence follows."""
+    """Return True if the heading is a code comment: it starts with `# `, and below it is a line of code that is not in
+    a code fence."""
     outside = (line for index, line in enumerate(section.lines) if index not in section.code)
     return section.heading.lstrip().startswith("# ") and any(_CODE.match(line.rstrip()) for line in outside)
 
@@ -203,26 +202,20 @@ def _is_aside(line: str, *, code: bool) -> bool:
 
 
 def _names_platform(text: str, *, alone: bool = True) -> bool:
-    """Return True if most words are numbers or names of platforms.
-
-    If `alone` is True, the result is also True for a single word or no word.
-    """
+    """Return True if most words are numbers or names of platforms."""
     tokens = _TOKEN.findall(_BRACKET.sub(" ", text))
     known = sum(_NUMBER.search(token) is not None or token.lower() in _PLATFORM_WORDS for token in tokens)
     return 2 * known > len(tokens) or len(tokens) <= alone
 
 
 def _lists_platforms(section: _Section) -> bool:
-    """Return True if at least half of a section's lines state versions or platforms.
-
-    Lines in code fences are ignored, because they are program output.
-    """
+    """Return True if at least half of a section's lines, outside code fences, state versions or platforms."""
     lines = [line for index, line in enumerate(section.lines) if line.strip() and index not in section.code]
     return 2 * sum(map(_is_platform_line, lines)) >= len(lines)
 
 
 def _has_only_versions(section: _Section) -> bool:
-    """Return True if all lines of a section are versions or platforms. The heading is not examined."""
+    """Return True if all lines of a section are versions or platforms."""
     lines = [line for line in section.lines if line.strip()]
     return not section.code and 0 < len(lines) <= _MAX_PLATFORM_LINE_WORDS and all(map(_is_version, lines))
 

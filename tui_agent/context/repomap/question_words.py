@@ -1,4 +1,4 @@
-"""The words and code names of a question. They are compared with a repository's files."""
+"""The words and code names of a question, for the comparison with a repository's files."""
 
 import re
 from itertools import islice, pairwise
@@ -19,8 +19,15 @@ _TITLE = re.compile(
     r"\s*(?:feat|feature|fix|bug|bugfix|perf|refactor|chore|patch)(?:\((?P<scopes>[^()\n]{1,80})\))?\s?!?:\s",
     re.IGNORECASE,
 )
-"""Matches the start of a conventional commit title, such as `fix(client): `. Its scopes often name folders."""
+"""Matches the start of a conventional commit title, such as `fix(client): `."""
+_PREFIX = re.compile(r"\s*(?P<scopes>[\w./,+ -]{2,60}?):\s+\S")
+"""Matches the start of a title without a type, such as `tsdb/index: `. The words before the colon often name folders."""
 _SCOPE = re.compile(r"[\w.-]{2,}")
+SCOPE_WEIGHT, PREFIX_WEIGHT = 3.0, 1.5
+"""Factors for a match in a folder that a title names, as a scope or before a colon.
+
+For example, `fix(client): …` names the folder packages/client, and `index: …` the folder tsdb/index.
+"""
 MAX_QUERY = 20_000
 MAX_TERMS = 48
 IDENTIFIER_WEIGHT = 2.0
@@ -35,16 +42,14 @@ REQUEST_WORDS = frozenset(
         stop support tweak update upgrade wrong""".split(),  # noqa: SIM905 - read as prose
     )
 )
-"""Words that ask for a change without describing the change. They are rare in code and would otherwise have a high
-value.
-"""
+"""Words that ask for a change without describing the change. They are rare in code, so their weight must be reduced."""
 REQUEST_WEIGHT = 0.1
 """Weight of a word in `REQUEST_WORDS`. Inside a code name, such a word has the weight of a code name."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""Words at the start of a question weigh more: the weight falls from 1 towards `LEAST_PLACE`.
+"""The weight of a question's word falls from 1 for the first word towards `LEAST_PLACE`.
 
-It is halfway between the two for the word at position `HALF_PLACE`.
+The word at position `HALF_PLACE` has the mean of 1 and `LEAST_PLACE`.
 """
 
 
@@ -65,16 +70,19 @@ Pair = tuple[str, str]
 class Query:
     """A question about a repository as weighted words.
 
-    `pairs` are adjacent words. `strong` are the words of code names, whole and split. `about` are kinds of files (see
-    `path_kinds.kind_of`). `scopes` are the scopes of a conventional commit title, in lower case.
+    Early words have the highest weight, because a question starts with its topic. Only the first `MAX_QUERY` characters
+    and the `MAX_TERMS` heaviest words are used.
 
-    Early words have the highest weight, because a question starts with its topic. Fixed texts of forms are removed (see
-    `question_topic`). Only the first `MAX_QUERY` characters and the `MAX_TERMS` heaviest words are used.
+    `pairs`: adjacent words.
+    `strong`: words of code names, whole and split.
+    `about`: kinds of files (see `path_kinds.kind_of`).
+    `scopes`: names before the colon of a commit title, in lower case. A match in a folder with such a name counts
+    `scope_weight` times.
     """
 
     def __init__(self, text: str) -> None:
         self.text = strip_boilerplate(text[:MAX_QUERY])
-        self.scopes, topic = _split_title(self.text)
+        self.scopes, self.scope_weight, topic = _split_title(self.text)
         text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", strip_stack_frames(topic)))
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
         words = [
@@ -101,16 +109,23 @@ class Query:
         return bool(self.weights)
 
 
-def _split_title(text: str) -> tuple[tuple[str, ...], str]:
-    """Return the scopes of a conventional commit title, and the text without the title's type.
+def _split_title(text: str) -> tuple[tuple[str, ...], float, str]:
+    """Return the scopes of a commit title with their weight, and the text without the title's type.
 
     The type is removed because it is not part of the topic. For example, `feat` would match the word `features`.
     """
     title = _TITLE.match(text)
-    if title is None or not text[title.end() :].strip():
-        return (), text
+    if title is None:
+        prefix = _PREFIX.match(text)
+        return _find_scopes(prefix["scopes"] if prefix else ""), PREFIX_WEIGHT, text
+    if not text[title.end() :].strip():
+        return (), SCOPE_WEIGHT, text
     scopes = title["scopes"] or ""
-    return tuple(_SCOPE.findall(scopes.lower())), f"{scopes} {text[title.end() :]}"
+    return _find_scopes(scopes), SCOPE_WEIGHT, f"{scopes} {text[title.end() :]}"
+
+
+def _find_scopes(text: str) -> tuple[str, ...]:
+    return tuple(_SCOPE.findall(text.lower()))
 
 
 def _pairs(words: list[str]) -> tuple[Pair, ...]:

@@ -1,9 +1,9 @@
 """Ranking of files for a question.
 
-The score of a file counts the words of the whole file, its best window, word pairs on one line, and past commits.
-
-Invariant: the result does not depend on the order of indexing, because files with equal scores are sorted by path. The
+The score of a file counts the words of the whole file, its best window, word pairs on one line, and past commits. The
 weights were chosen with benchmarks/localization.py.
+
+Invariant: the result does not depend on the order of indexing. Files with equal scores are sorted by path.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,7 +30,8 @@ LineFinder = Callable[[str], WordLines | None]
 class FileScore(NamedTuple):
     """A file with its score for a question and the reasons for its rank.
 
-    `lines` are the positions of the question's words if the file was read. `line` is the line that the question names.
+    `lines`: positions of the question's words if the file was read.
+    `line`: line that the question names.
     """
 
     path: str
@@ -59,7 +60,7 @@ def expression(query: Query) -> str:
 
 
 def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Query) -> dict[str, float]:
-    """Return the score of each matching file in the index. Words, paths and names are compared."""
+    """Return the score of each file in the index whose path, names or other words match the question."""
     scores = index.matches(values, MATCHES)
     return {path: score * weight_of(path, query) for path, score in scores.items() if path not in hidden}
 
@@ -67,7 +68,7 @@ def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Qu
 def by_history(commits: Sequence[SimilarCommit], query: Query, present: Collection[str]) -> dict[str, float]:
     """Return the score of each file from past commits with messages similar to the question.
 
-    `commits` are sorted, best match first; the best match counts most.
+    `commits` are sorted, best match first.
     """
     if not commits or commits[0][0] <= 0:
         return {}
@@ -90,8 +91,8 @@ def rank_files(
 ) -> list[FileScore]:
     """Return all files that match the question, best first.
 
-    The files are scored by words and past commits. The best `LOOKED_INTO` files are then read. Their best windows and
-    word pairs raise their scores.
+    The files are scored by words and past commits. The best `LOOKED_INTO` files are then read, and their best windows
+    and word pairs raise their scores.
     """
     top = max(words.values(), default=1.0)
     base = {path: score / top for path, score in words.items()}

@@ -1,7 +1,6 @@
 """Redaction of all text that a repository map shows or its index stores.
 
-Invariant: a text is redacted before it is cut. The redactor is loaded only if a text could contain a secret, because a
-map from an up-to-date index needs no redactor.
+Invariant: a text is redacted before it is cut. The redactor is loaded only if a text could contain a secret.
 """
 
 import re
@@ -13,13 +12,9 @@ from tui_agent.context.repomap.views import Symbol
 from tui_agent.ports.redaction import RedactionOptions
 
 FREE_TEXT_KINDS = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
-"""Kinds of symbols that can have any text as their name. A heading is an example."""
+"""Kinds of symbols that can have any text as their name, e.g. headings."""
 _VALUE = re.compile(r"[\"'`=\d](?:(?<=[\"'`])|(?<==) ?[^\s=]*\d|(?<=\d)\w*\d\w*\d)")
-"""Matches a signature that contains a value.
-
-Other signatures contain only names and so no secret. The pattern is fast: it starts with the characters that can start
-a value.
-"""
+"""Matches a signature that contains a value. Other signatures contain only names and so no secret."""
 
 
 class _RedactorLike(Protocol):
@@ -53,9 +48,9 @@ class Cleaner:
         assert self._redactor
 
     def redact_signatures(self, texts: list[str], kinds: Sequence[str]) -> list[str]:
-        """Return the redacted signatures. If nothing was redacted, return the same list object.
+        """Return the redacted signatures. If nothing was redacted, return `texts` itself.
 
-        `kinds` are the kinds of the symbols; symbols of some kinds cannot contain a secret.
+        `kinds` are the kinds of the symbols.
         """
         check_all = bool(self.options.rules) or self._contains_secret(texts)
         indexes = range(len(texts)) if check_all else self._value_indexes(texts, kinds)
@@ -85,10 +80,7 @@ class Cleaner:
         return self._redactor.suspects(text.encode("utf-8", "replace"))
 
     def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
-        """Return symbols read from an index, with secrets redacted.
-
-        The index was possibly built before these secrets were known.
-        """
+        """Return symbols read from an index, with secrets redacted that were unknown when the index was built."""
         if not self._values or not self._contains_secret(
             [text for symbol in symbols for text in (symbol[0], *symbol[4:])]
         ):

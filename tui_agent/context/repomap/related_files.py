@@ -1,7 +1,6 @@
 """Ranking of files that are related to the files that match a question best.
 
-Invariant: the first `FIRM` files do not move. Files with equal scores keep their order. Scores never increase from one
-file to the next.
+Invariant: the first `FIRM` files do not move. Scores never increase from one file to the next.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,8 +16,9 @@ from tui_agent.context.repomap.snapshot import Snapshot
 FIRM, FIRST, SEEDS = 4, 10, 8
 """Numbers of files at the start of the order.
 
-The first `FIRM` files keep their place. After the first `FIRST` places, tests, documents and settings files get a lower
-score. Files that are related to one of the first `SEEDS` files are added.
+`FIRM`: files that keep their place.
+`FIRST`: after these files, tests, documents and settings files get a lower score.
+`SEEDS`: the files that related files are searched for.
 """
 LINK_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3
 UNEQUAL = 0.5

@@ -1,7 +1,6 @@
 """A repository map as text for a model: the best files with their best symbols, then paths, then folders.
 
-Invariant: all functions are pure. The same input gives the same bytes. Files are in order of rank, and the text never
-exceeds its maximum length.
+Invariant: equal input gives equal bytes. Files are in order of rank, and the text never exceeds its maximum length.
 """
 
 from collections import Counter
@@ -14,16 +13,15 @@ from tui_agent.protocol.unicode_text import format_count, replace_invisible
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""Nouns among the reasons for leaving out files. A noun gets a plural (`2 links`).
-
-All other reasons are adjectives (`3 binary`).
-"""
+"""Those reasons for leaving out a file that are nouns. A noun gets a plural (`2 links`), an adjective does not (`3
+binary`)."""
 IN_ORDER = 10
 BRIEF_SYMBOL_CHARS = 80
 MIN_BRIEF_FILES = 3
 MAX_BRIEF_FILES = 7
 TOKENS_PER_BRIEF_FILE = 128
-"""Maximum tokens of a brief map for each file that it names, so that it shrinks with the model's window."""
+"""A brief map names one file for each part of this size in its token limit: with 1,280 tokens, 10 files.
+`MIN_BRIEF_FILES` and `MAX_BRIEF_FILES` limit this number."""
 MANY_TOPS = 4
 """If there are at least this many top-level names, a map counts the files of each top-level folder.
 
@@ -31,7 +29,7 @@ With fewer names, the map counts the files of the folders one level below.
 """
 CHARS_PER_TOKEN = 3.3
 DETAIL_SHARE = 0.55
-"""Fraction of a map's characters for files with symbols. The rest is for paths without symbols."""
+"""Fraction of a map's characters for files with symbols."""
 TAIL = 0.06
 """Fraction of a map's characters reserved for folders and for the note about left-out files."""
 
@@ -79,9 +77,9 @@ def render_map(
 ) -> tuple[str, int, int]:
     """Return a map's text, the number of ranked paths in the text, and the number of files with symbols.
 
-    `others` are ranked paths shown after `files`, without symbols. `rest` are paths without a rank. `brief` shows the
-    files up to the last file with symbols. It shows few symbols and short signatures. All other files are shown only by
-    their folders.
+    `others`: ranked paths that are shown after `files`, without symbols.
+    `rest`: paths without a rank.
+    `brief`: True to show few symbols with short signatures, and to show files without symbols only by their folders.
     """
     room = room_of(max_tokens)
     head = _head(len(files) + len(others) + len(rest), asked=asked)
@@ -129,9 +127,9 @@ def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
 
 
 def _fit_file(file: RankedFile, room: int, most_chars: int | None) -> str:
-    """Return the file's path with as many symbols as fit. Empty if not even the path fits.
+    """Return the file's path with as many symbols as fit.
 
-    `most_chars` is the maximum characters of a symbol's text (None: no limit).
+    `most_chars` is the maximum characters of a symbol's text.
     """
     lines = [f"{clean(file.path)}\n", *(_line(symbol, most_chars) for symbol in file.symbols)]
     while len(lines) > 1 and sum(map(len, lines)) > room:

@@ -1,7 +1,8 @@
 """Map of one repository: lists the files, keeps the index up to date, ranks files for a question, renders the text.
 
-Invariant: no content of a file or of the cache makes a call fail. The index can be deleted at any time. Calls block, so
-they belong in a thread. Calls on one object wait for each other.
+Calls block, so they belong in a thread. Calls on one object wait for each other.
+
+Invariant: no content of a file or of the cache makes a call fail. The index can be deleted at any time.
 """
 
 import hashlib
@@ -29,29 +30,35 @@ from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.symbol_search import Definition, search_symbols
 from tui_agent.context.repomap.texts import TextCache
 from tui_agent.context.repomap.views import MapView
-from tui_agent.errors import EnvironmentFault
+from tui_agent.errors import EnvironmentFault, os_errors_as
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 SMALL_BYTES, SMALL_FILES = 400_000, 40
 """Maximum total bytes, and maximum number, of changed files that this process indexes itself.
 
-If there are more, the worker process indexes them.
+More files are indexed by the worker process.
+"""
+MAX_GRAPH_FILES = 12_000
+"""Maximum number of indexed files for which this process updates the graph itself: 0.07 s per 1,000 files.
+
+Larger graphs are updated by the worker process.
 """
 SOON_BYTES = 1_500_000
-"""Maximum total size of all files, in bytes, for the first call to wait for the index.
+"""The first call waits for the index if all files together have at most this many bytes.
 
-Above this size, the first call reads all files itself.
+If they have more, the first call reads the files itself.
 """
 ENOUGH = 0.6
-"""Minimum fraction of the files that must be in the index. With fewer, the index is not used."""
+"""Minimum fraction of the files that must be in the index for using it."""
 REFRESH_S = 120.0
-MEND_S = 30.0
-"""Minimum seconds between two checks of the graph and the commit history."""
+RETRY_S = 30.0
+"""Seconds to wait before a worker process is started again, if the last one could not update the graph or the commit
+history in time."""
 ANSWERS = 8
 """Maximum number of maps in the cache. The cache is emptied when a file changes."""
 Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str], bool]
-"""The parameters of a request for a map. The cache finds the map by this key."""
+"""The parameters of a request for a map, as the key of the cache."""
 
 
 def show_all(path: str) -> bool:
@@ -62,8 +69,9 @@ def show_all(path: str) -> bool:
 class Visibility(NamedTuple):
     """The parts of a repository that are visible in a map.
 
-    `may_show` returns True for a path that can be listed, read and shown. `rules` identifies the version of `may_show`;
-    a new version rebuilds the index. `redaction` describes content that must not be shown or stored.
+    `may_show`: function that returns True for a path that can be listed, read and shown.
+    `rules`: text that changes when the rules in `may_show` change. The index is then rebuilt.
+    `redaction`: content that must not be shown or stored.
     """
 
     may_show: Callable[[str], bool] = show_all
@@ -81,9 +89,10 @@ def _is_same(first: tuple[object, object], second: tuple[object, object]) -> boo
 class RepoMap:
     """The map of the repository or folder at `root`. Nothing is read before the first call.
 
-    `cache_folder` holds the index, outside the repository. `patience` is the maximum time that a call waits until
-    changed files are indexed, in seconds. If `detached`, the worker process continues after this process ends.
-    `languages` are the languages that plugins added. They get a separate index file.
+    `cache_folder`: folder of the index, outside the repository.
+    `patience`: maximum seconds that a call waits for the worker process.
+    `detached`: if True, the worker process continues after this process ends.
+    `languages`: languages that plugins added, with a separate index file.
     """
 
     def __init__(
@@ -112,7 +121,8 @@ class RepoMap:
         self._scanner = FileScanner(self.root, self._may_list)
         self._visible: set[str] = set()
         self._hidden: set[str] = set()
-        self._last_mend = float("-inf")
+        self._failed_state: tuple[str, Snapshot | None] | None = None
+        self._last_failure = float("-inf")
         self._worker: subprocess.Popen[bytes] | None = None
 
     def map(
@@ -128,8 +138,11 @@ class RepoMap:
     ) -> MapView:
         """Return the map for the question `query`. An empty question gives a map of the whole repository.
 
-        `pinned` files come first; `hidden` files are left out, even if pinned; `recent` are recently used files.
-        `refresh` waits until every file is indexed. `brief` names few files and counts the rest by folder.
+        `refresh`: True to wait until every file is indexed.
+        `pinned`: files that come first.
+        `hidden`: files that are left out, even if pinned.
+        `recent`: recently used files.
+        `brief`: True to name few files and to count the rest by folder.
 
         Raises `EnvironmentFault` if the folder cannot be read or the map is closed.
         """
@@ -263,10 +276,8 @@ class RepoMap:
     def _list_files(self, *, rescan: bool) -> FileList:
         self._index.reload()
         self._index.share(self._hidden)
-        try:
+        with os_errors_as(EnvironmentFault, f"The folder {self.root} cannot be mapped"):
             listing = self._scanner.list_files(rescan=rescan)
-        except OSError as error:
-            raise EnvironmentFault(f"The folder {self.root} cannot be mapped: {error.strerror}.") from error
         self._index.share(self._hidden)
         return listing
 
@@ -291,37 +302,54 @@ class RepoMap:
             changed, gone = [], []
         size = sum(entry.size for entry in changed)
         self._start_worker(changed, gone)
-        self.wait(
+        self._await_worker(
             REFRESH_S if refresh else self._patience if self._index.known or size <= SOON_BYTES else 0.0
         )
-        self._index.reload()
         is_behind = any(self._is_behind(entry) for entry in self._changes(listing)[0])
-        return not is_behind and self._refresh_graph()
+        return not is_behind and self._is_graph_current()
+
+    def _await_worker(self, seconds: float) -> None:
+        """Wait until no worker is running, at most `seconds`, and read the index again."""
+        self.wait(seconds)
+        self._index.reload()
 
     def _is_behind(self, entry: Entry) -> bool:
-        """Return True if a changed file is not in the index yet.
+        """Return True if the changed file `entry` is not in the index, or only in an old version.
 
-        A file that was indexed right after it was written always counts as changed, so it is ignored here.
+        A version that was indexed directly after a write (`UNSETTLED`) counts as the new one.
         """
         known = self._index.known.get(entry.path)
         return known is None or known.entry.mtime_ns != UNSETTLED
 
     def _refresh_graph(self) -> bool:
-        """Start a worker if the graph or the commit history is outdated. Return True if both are current."""
+        """Update the graph and the commit history as far as time permits. Return True if both are current."""
+        if len(self._index.known) <= MAX_GRAPH_FILES and not self._is_building():
+            self._index.refresh_graph()
+        if self._is_graph_current():
+            return True
+        state = (history.head(self.root), self._index.snapshot)
+        if state == self._failed_state and time.monotonic() - self._last_failure < RETRY_S:
+            return False
+        deadline = time.monotonic() + self._patience
+        for _ in range(2):  # a worker that was already running may not have read the last changes
+            self._start_worker([], [])
+            self._await_worker(deadline - time.monotonic())
+            if is_current := self._is_graph_current():
+                break
+        self._failed_state = None if is_current else (state[0], self._index.snapshot)
+        self._last_failure = time.monotonic()
+        return is_current
+
+    def _is_graph_current(self) -> bool:
+        """Return True if the graph and the commit history are current."""
         index_file = self._index.index_file
         if index_file is None:
-            return True
+            return False
         try:
-            is_current = bool(index_file.meta("graph")) and index_file.meta("history") == history.head(
-                self.root
-            )
+            return bool(index_file.meta("graph")) and index_file.meta("history") == history.head(self.root)
         except sqlite3.Error as error:
             self._index.fail(error)
             return False
-        if not is_current and self._index.known and time.monotonic() - self._last_mend >= MEND_S:
-            self._last_mend = time.monotonic()
-            self._start_worker([], [])
-        return is_current
 
     def _changes(self, listing: FileList) -> tuple[list[Entry], list[str]]:
         if self._complete is not None and _is_same(self._complete, (listing, self._index.snapshot)):

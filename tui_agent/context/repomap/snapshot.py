@@ -1,6 +1,6 @@
 """The content of the index at one moment, with cached lookups.
 
-Invariant: a snapshot shows one state of the index. Another state needs a new snapshot. The caches are limited.
+Invariant: a snapshot shows one state of the index. The caches are limited.
 """
 
 from array import array
@@ -16,7 +16,8 @@ from tui_agent.context.repomap.path_kinds import by_first_name
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
-"""Weights of a word of the question in the path of a file, in the names that the file defines, and in its text."""
+"""Weights of a question's word, by the place where it occurs: in a file's path, in the names that the file defines, or
+in the file's text."""
 MOST_MATCHES, MOST_FILES = 400_000, 2_000
 Scores = tuple["array[int]", "array[float]"]
 
@@ -51,7 +52,7 @@ class Snapshot:
         return {known.id: path for path, known in self.text.items()}
 
     def visible_paths(self, entries: Sequence[Entry]) -> Sequence[str]:
-        """Return the paths of `entries`. Files that have no words in the index are left out."""
+        """Return the paths of `entries`, except files that have no words in the index."""
         if self._listed is None or self._listed[0] is not entries:
             text, known = self.text, self.known
             paths = [entry.path for entry in entries if entry.path in text or entry.path not in known]
@@ -71,7 +72,7 @@ class Snapshot:
         return by_first_name(path for path, known in self.known.items() if known.reason)
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
-        """Return a file's symbols in file order. Empty if the file is not in the index."""
+        """Return a file's symbols in file order."""
         known = self.known.get(path)
         if known is None:
             return ()
@@ -96,7 +97,7 @@ class Snapshot:
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
-        """Return the BM25 scores of the `most` best files. Files that tie with the last file are included."""
+        """Return the BM25 scores of the `most` best files, and of all files with the same score as the last of them."""
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():
@@ -128,9 +129,6 @@ class Snapshot:
 
 
 def _rarity_of_index(count: int, total: int) -> float:
-    """Return SQLite's BM25 factor for a word that `count` of `total` files contain.
-
-    The factor is almost 0 for a word in half of the files.
-    """
+    """Return SQLite's BM25 factor for a word that `count` of `total` files contain."""
     rarity = log((total - count + 0.5) / (count + 0.5)) if count <= total else 0.0
     return rarity if rarity > 0 else 1e-6

@@ -1,7 +1,6 @@
 """Search for definitions by a partly typed name, for completion.
 
-Invariant: the search only reads the index. It does not list or parse files. For each form of the name, at most
-`MAX_FILES` files are looked up in the index.
+Invariant: the search only reads the index. It does not list or parse files.
 """
 
 import re
@@ -29,7 +28,7 @@ class Definition(NamedTuple):
 
 
 def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definition]:
-    """Return the defined names that contain the typed text; letter case is ignored.
+    """Return the defined names that contain the typed text. Letter case is ignored.
 
     Names that start with the text come first, then names in sources before names in tests, then shorter names.
     """
@@ -54,10 +53,7 @@ def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definit
 
 
 def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-    """Yield files that could define the name, with their symbols.
-
-    Files that contain the whole name come before files that contain only its beginning.
-    """
+    """Yield (path, symbols) of each file that could define the name. Files that contain the whole name come first."""
     paths: set[str] = set()
     whole = " AND ".join(f'"{piece}"' for piece in split_identifier(query))
     for expression in dict.fromkeys((whole, _index_query(query)) if whole else (_index_query(query),)):
@@ -68,10 +64,7 @@ def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, t
 
 
 def _index_query(query: str) -> str:
-    """Return the FTS5 query for the typed name's words; the last word is a prefix.
-
-    Returns an empty string if no word can be searched for.
-    """
+    """Return the FTS5 query for the typed name's words."""
     *whole, last = _PIECE.findall(query) or [""]
     terms = [f'"{piece}"' for word in whole for piece in split_identifier(word)]
     if len(last) > 1 and last.lower() not in STOP_WORDS:

@@ -1,7 +1,7 @@
 """Extraction of the symbols of one file, with a parser or with patterns.
 
-Invariant: the syntax tree is never walked recursively, and no node is used after the call. A file that no parser
-accepts has words but no symbols, and never raises an error.
+Invariant: the syntax tree is never walked recursively. A file that no parser accepts has words but no symbols, and
+never raises an error.
 """
 
 import re
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tree_sitter import Tree
 
 MAX_SYMBOLS = 2_000
-"""Maximum number of symbols that are stored per file. The words of further symbols are stored all the same."""
+"""Maximum number of symbols that are stored per file."""
 MAX_SIGNATURE = 140
 LONG = 4 * MAX_SIGNATURE
 """Maximum size of a signature before redaction, in bytes. After redaction, the signature is cut to `MAX_SIGNATURE`."""
@@ -27,14 +27,14 @@ MAX_DEPTH = 1_000
 _DEPTH = {**dict.fromkeys(b"([{", 1), **dict.fromkeys(b")]}", -1)}
 _NO_BRACKETS = bytes(set(range(256)) - _DEPTH.keys())
 _ASCII = bytes(range(128)) + b"x" * 128
-"""Translation table that replaces each non-ASCII byte with a letter. Byte positions stay the same."""
+"""Translation table that replaces each non-ASCII byte with a letter, so that byte positions do not change."""
 _LINES_OF_SIGNATURE = 6
 _NAMES_ONLY = frozenset(
     "variable constant define key property section heading id block rule stage test label target".split()  # noqa: SIM905
 )
-"""Kinds of symbols that are shown by name only. Their values can be secrets."""
+"""Kinds of symbols that are shown by name only, because their values can be secrets."""
 _WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
-"""Matches words such as `export` before a definition. In the grammar, such words are not part of the definition."""
+"""Matches words such as `export` before a definition."""
 _FIRST_GROUP = methodcaller("span", 1)
 _SCOPES = frozenset(
     "class module struct impl trait interface enum object heading contract table".split()  # noqa: SIM905
@@ -76,8 +76,8 @@ def _parse_definitions(known: LoadedLanguage | None, data: bytes) -> list[_Found
 def _parse_tree(known: LoadedLanguage, data: bytes) -> "Tree":
     """Return the syntax tree of `data`.
 
-    First, parts that cannot define a symbol are replaced by spaces. This saves a quarter of the time. If the spaces
-    cause syntax errors, the full text is parsed.
+    To save a quarter of the time, parts that cannot define a symbol are replaced by spaces first. If the spaces cause
+    syntax errors, the full text is parsed.
     """
     if known.ascii:
         data = data.translate(_ASCII)

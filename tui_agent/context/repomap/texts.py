@@ -17,7 +17,7 @@ _is_letter = [chr(sign).isascii() and chr(sign).isalnum() for sign in range(256)
 
 
 class Text:
-    """One file's text. The result of a search for a word is cached."""
+    """One file's text, with cached results of searches for words."""
 
     __slots__ = ("_lines", "_lowered", "count", "data")
 
@@ -28,12 +28,10 @@ class Text:
         self._lines: dict[str, list[int]] = {}
 
     def lines_of(self, word: str) -> list[int]:
-        """Return the numbers of the lines where a part of an identifier starts with `word`.
+        """Return the numbers of at most `MAX_HITS` lines where a part of an identifier starts with `word`.
 
-        For example, `name` is found in `fileName` and `named`, but not in `rename`. A word of fewer than four letters
-        must match a whole part. Lines count from 1.
-
-        Returns at most `MAX_HITS` lines.
+        Lines count from 1. For example, `name` is found in `fileName` and `named`, but not in `rename`. A word of fewer
+        than four letters must match a whole part.
         """
         lines = self._lines.get(word)
         if lines is None:
@@ -69,10 +67,7 @@ class TextCache:
         return text
 
     def _file_key(self, path: str) -> tuple[int, int, int] | None:
-        """Return a key that changes when the file changes.
-
-        Returns None if the file was written so recently that a later write could leave the key unchanged.
-        """
+        """Return a key that changes when the file changes, or None if the file was written very recently."""
         try:
             info = os.lstat(f"{self._root}/{path}")
         except (OSError, ValueError):

@@ -1,6 +1,6 @@
 """Values that a repository map returns.
 
-Invariant: the values do not depend on how they were computed. A view holds no open file, connection or parser.
+Invariant: a view holds no open file, connection or parser.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,8 @@ from typing import NamedTuple
 class Symbol(NamedTuple):
     """A definition in a file.
 
-    `line` and `end` are the first and last line, counted from 1. `signature` is one line.
+    `line`, `end`: first and last line, counted from 1.
+    `signature`: one line.
     """
 
     name: str
@@ -21,7 +22,7 @@ class Symbol(NamedTuple):
 
 
 class RankedFile(NamedTuple):
-    """A file with the reasons for its rank. `symbols` are the symbols to show, in file order."""
+    """A file with the reasons for its rank, and the symbols to show in file order."""
 
     path: str
     score: float
@@ -32,9 +33,11 @@ class RankedFile(NamedTuple):
 class MapView(NamedTuple):
     """A repository map.
 
-    `files` are in order of rank, as in `text`; `tokens` is the estimated size of `text`. `partial` is True if the index
-    is incomplete. `skipped` counts files that were left out, by reason. `unpinned` are pinned paths that are missing,
-    left out or hidden.
+    `files`: files in order of rank.
+    `skipped`: number of files that were left out, by reason.
+    `partial`: True if the index is incomplete.
+    `tokens`: estimated size of `text`.
+    `unpinned`: pinned paths that are missing, left out or hidden.
     """
 
     files: tuple[RankedFile, ...]

@@ -1,9 +1,10 @@
 """Worker process that builds the index, separate from the process that shows maps.
 
-Invariant: the worker writes after every chunk of files, so it can be ended at any time. A note beside the index names
-the file that is being read. If that file kills the worker or takes longer than `FILE_S`, the next worker indexes only
-the file's words. The worker reads its job from standard input. It ends soon after the process that started it, unless
-it is detached.
+The worker reads its job from standard input. Unless it is detached, it ends soon after the process that started it. A
+note beside the index names the file that is being read.
+
+Invariant: the worker can be ended at any time, because it writes after every chunk of files. If a file kills the worker
+or takes longer than `FILE_S`, the next worker indexes only the file's words.
 """
 
 import fcntl
@@ -30,10 +31,9 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 FILE_S = 8.0
-"""Limit of CPU seconds for reading one file.
+"""Limit of CPU seconds for reading one file. The system ends a process that takes longer.
 
-The system ends a process that takes longer. The limit is not for elapsed time: at low priority, one second of work can
-take ten seconds.
+The limit is not for elapsed time: at low priority, one second of work can take ten seconds.
 """
 SPLIT_BYTES = 3_000_000
 """A second process is started if all files together have at least this many bytes."""
@@ -73,7 +73,8 @@ def crashed_files(index: Path) -> frozenset[str]:
 class Build(NamedTuple):
     """The job of a worker process: the index to build, and the input for it.
 
-    `file` is the path of the index; `redaction` describes content that the index must not contain.
+    `file`: path of the index.
+    `redaction`: content that the index must not contain.
     """
 
     file: Path
@@ -86,7 +87,10 @@ class Build(NamedTuple):
 def start(
     build: Build, entries: Sequence[Entry], gone: Sequence[str], *, detached: bool
 ) -> subprocess.Popen[bytes]:
-    """Start a worker process. If `detached`, the process continues after the caller ends."""
+    """Start a worker process, which holds the lock of the index. If `detached`, it continues after the caller ends.
+
+    Raises `BlockingIOError` if another process builds the index.
+    """
     job = {
         "index": str(build.file),
         "key": build.key,
@@ -96,14 +100,18 @@ def start(
         "gone": gone,
         "detached": detached,
     }
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "tui_agent.context.repomap.worker"],
-        cwd=build.file.parent,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    fd = os.open(f"{build.file}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-m", "tui_agent.context.repomap.worker"],
+            cwd=build.file.parent,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=[fd],
+        )
     assert child.stdin is not None
     with suppress(BrokenPipeError):
         child.stdin.write(json.dumps({**job, "entries": entries}).encode("ascii") + b"\n")
@@ -135,14 +143,8 @@ def main() -> None:
     os.nice(10)
     gc.disable()  # there are no reference cycles, and traversing the word cache would be slow
     index = Path(job["index"])
-    fd = os.open(f"{index}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return
-        with _discard_if_broken(index):
-            _build(index, [Entry(*fields) for fields in job["entries"]], job)
+    with _discard_if_broken(index):
+        _build(index, [Entry(*fields) for fields in job["entries"]], job)
 
 
 @contextmanager
@@ -171,8 +173,8 @@ def is_building(index: Path) -> bool:
 class _Work(NamedTuple):
     """The work that the worker process shares with its helper process.
 
-    `queue` is a pipe with the numbers of chunks that no process has started yet. The number `len(chunks)` means the
-    commit history.
+    `queue`: pipe with the numbers of chunks that no process has started yet. The number `len(chunks)` means the commit
+    history.
     """
 
     file: Path
@@ -206,6 +208,7 @@ def _build(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
         if job["gone"]:
             with index_file.transaction():
                 index_file.forget(job["gone"])
+                index_file.set_meta("graph", "")
         if _is_wanted(work):
             graph.write_graph(index_file)
 
@@ -218,7 +221,7 @@ def _prepare(work: _Work, entries: list[Entry]) -> None:
 
 
 class _Helper:
-    """A second process, forked from the worker process. It ends when no work is left."""
+    """A second process, forked from the worker process, that ends when no work is left."""
 
     def __init__(self, work: _Work) -> None:
         self._alive, write_end = os.pipe()
@@ -263,10 +266,8 @@ def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
 
 
 def _make_queue(count: int) -> int:
-    """Return a pipe that contains the numbers from 0 to `count`; each read returns one number.
-
-    The job `count` takes longest, so its number is not at the end of the queue.
-    """
+    """Return a pipe that contains the job numbers from 0 to `count`. The job `count` takes longest, so it is not the
+    last one."""
     reads, writes = os.pipe()
     order = [*range(count)]
     order.insert(count * 3 // 4, count)

@@ -1,4 +1,4 @@
-"""Agents of other vendors, run as programs in the session's environment. Their output becomes parts of the session.
+"""Agents of other vendors, run as programs in the session's environment.
 
 Invariant: a program is started only if the user chose its agent. The program has the permissions of the session's
 policy.

@@ -1,7 +1,4 @@
-"""OpenAI's Codex CLI: `codex exec --json`.
-
-Its events are `thread.started`, `turn.started`, `item.started`, `item.completed`, `turn.completed` and `turn.failed`.
-"""
+"""OpenAI's Codex CLI: `codex exec --json`."""
 
 import json
 from collections.abc import Iterator
@@ -41,7 +38,7 @@ class Codex:
         far.
         """
         self._pending: list[ModelPart] = []
-        """Parts of an answer of the model that is not complete yet."""
+        """The parts received so far of an answer that is not complete yet."""
         self._open_calls: set[str] = set()
 
     def command(self, request: ProgramRequest) -> tuple[str, ...]:

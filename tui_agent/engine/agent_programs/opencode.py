@@ -1,7 +1,7 @@
 """opencode: `opencode run --format json`.
 
-An answer of the program's model is a group of lines: `text`, `reasoning` and `tool_use` (a finished call). The last
-line of the group has the usage. A line `error` ends the task.
+An answer consists of lines with `text`, `reasoning` and `tool_use` (a finished call); its last line has the usage. A
+line `error` ends the task.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The interface to agents' programs, and the content of a program's output."""
+"""The interface to agents' programs, and the events that are read from the output of these programs."""
 
 from collections.abc import Iterator
 from typing import Protocol, TypeAlias
@@ -11,7 +11,7 @@ from tui_agent.protocol.settings import Effort, PolicyName
 
 @dataclass(frozen=True, slots=True)
 class ProgramRequest:
-    """The session's settings that a program gets. If `model` is empty, the program uses its own default model."""
+    """The session's settings that a program gets."""
 
     model: str
     effort: Effort | None
@@ -20,7 +20,7 @@ class ProgramRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProgramAnswer:
-    """An answer of the program's model. The call ids are the program's own. `parts` can be empty."""
+    """An answer of the program's model. The calls in the answer have the program's own ids."""
 
     parts: tuple[ModelPart, ...]
     usage: Usage = Usage()
@@ -49,7 +49,7 @@ ProgramEvent: TypeAlias = ProgramAnswer | CallResult | ProgramFault
 class AgentProgram(Protocol):
     """A program that reads a task from standard input, and prints one JSON object per line.
 
-    `memory` is the data that the program needs to continue a conversation. It is empty before the first task.
+    `memory`: data to continue a conversation; empty before the first task.
     """
 
     memory: JsonMap
@@ -66,7 +66,7 @@ class AgentProgram(Protocol):
     def read(self, line: JsonMap) -> Iterator[ProgramEvent]:
         """Yield the events in one line of the output.
 
-        Raises `LookupError`, `TypeError` or `ValueError` if the line is not understood.
+        Raises `LookupError`, `TypeError` or `ValueError` if the line does not have the expected form.
         """
         ...
 
@@ -76,11 +76,11 @@ class AgentProgram(Protocol):
 
 
 def text_of(value: object) -> str:
-    """Return `value` if it is a text, and an empty text otherwise."""
+    """Return `value` if it is a `str`, otherwise an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def count_of(values: JsonMap, name: str) -> int:
-    """Return a number of tokens; 0 if it is missing."""
+    """Return the number of tokens that `values` has under `name`; 0 if there is no number."""
     value = values.get(name)
     return value if isinstance(value, int) else 0

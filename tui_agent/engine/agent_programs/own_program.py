@@ -14,14 +14,11 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.parts import ModelPart, TextContent, ToolCallPart
+from tui_agent.protocol.parts import ModelPart, ToolCallPart, text_previews
 
 
 class OwnProgram:
-    """A session of tui-agent in the environment; implements `AgentProgram`.
-
-    The subtasks of that session are not recorded in this session.
-    """
+    """A session of tui-agent that runs as a program in the environment; implements `AgentProgram`."""
 
     program = "tui-agent"
 
@@ -44,7 +41,7 @@ class OwnProgram:
             case ModelResponded(parts=parts, usage=usage, cost_usd=cost):
                 yield ProgramAnswer(tuple(map(_strip_references, parts)), usage, cost)
             case ToolFinished(call_id=call_id, status=status, content=content):
-                texts = (text_preview(item.text) for item in content if isinstance(item, TextContent))
+                texts = text_previews(content)
                 yield CallResult(call_id, status == "ok", "\n".join(texts))
             case TurnFinished(reason=reason, detail=detail) if reason != "finished":
                 yield ProgramFault(detail or f"its turn ended with the reason {reason}")
@@ -54,7 +51,7 @@ class OwnProgram:
 
 
 def _strip_references(part: ModelPart) -> ModelPart:
-    """Return a part without references to long texts. Only the program's own session stores these texts."""
+    """Return a part without references to long texts."""
     if isinstance(part, ToolCallPart):
         return part
     return part.model_copy(update={"text": text_preview(part.text)})

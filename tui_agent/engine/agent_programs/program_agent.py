@@ -1,7 +1,7 @@
 """The agent that runs a program in the session's environment and records its output as parts of the session.
 
-Invariant: each part is recorded when the program prints it. Each result is followed by a checkpoint of the files that
-have changed by then, so that `/undo`, traces and evaluations work.
+Invariant: each part is recorded when the program prints it. After each result, changed files are checkpointed, so that
+`/undo` works.
 """
 
 import json
@@ -44,10 +44,7 @@ PROGRAMS: dict[str, Callable[[JsonMap], AgentProgram]] = {
     "opencode": OpenCode,
     "tui-agent": OwnProgram,
 }
-"""Maps the name of an agent to a function that creates a conversation with the agent's program.
-
-The argument of the function is the program's `memory`.
-"""
+"""Maps the name of an agent to a function that creates a conversation from the program's `memory`."""
 DESCRIPTIONS = {
     "codex": "runs OpenAI's Codex CLI in the session's environment",
     "opencode": "runs opencode in the session's environment",
@@ -62,12 +59,9 @@ MAX_OUTPUT_BYTES = 1_000_000
 """Maximum size of the output that is kept in addition to the recorded parts, in bytes."""
 MAX_ERROR_BYTES = 20_000
 _VERBS = {"command_execution": "run", "bash": "run", "run_command": "run", "file_change": "edit"}
-"""Maps the name of a call to the short verb in the call's row.
-
-Only names that are long or hard to understand are included.
-"""
+"""Maps the name of a call to the short verb in the call's row."""
 _TARGETS = ("command", "filePath", "path", "pattern", "query", "url", "tool")
-"""Names of arguments that can describe the target of a call. The best one is first."""
+"""Names of arguments that can describe the target of a call, the best one first."""
 
 
 class ProgramAgent:
@@ -135,10 +129,7 @@ class ProgramAgent:
         return ""
 
     async def _run(self, spec: ExecSpec) -> ExecResult | EnvironmentFault | None:
-        """Run the program and record its output.
-
-        Returns the program's result, or the fault of the environment. Returns None if a limit was reached.
-        """
+        """Run the program and record its output."""
         send, receive = anyio.create_memory_object_stream[bytes](math.inf)
         ended: ExecResult | EnvironmentFault | None = None
         failure: StoreError | None = None
@@ -179,10 +170,7 @@ class ProgramAgent:
         return isinstance(event, ProgramAnswer) and bool(event.parts) and self._has_answer
 
     def _read(self, line: bytes) -> Iterator[ProgramEvent]:
-        """Yield the events in a line of the output.
-
-        A line that is not understood, such as a warning, has no events.
-        """
+        """Yield the events in a line of the output."""
         try:
             data: JsonMap = json.loads(line)
             yield from self._program.read(data)
@@ -235,10 +223,8 @@ class ProgramAgent:
             recorder.append(ToolStarted(call_id=call.call_id, writes=True))
 
     def _with_own_id(self, part: ModelPart) -> ModelPart:
-        """Return a call with an id of this session, because the program can use the same id twice.
-
-        A part that is not a call is returned unchanged.
-        """
+        """If `part` is a tool call, return the call with a new id of this session, because the program can use one id
+        for several calls. Return any other part unchanged."""
         if not isinstance(part, ToolCallPart):
             return part
         call = part.model_copy(update={"call_id": self._parts.ids.call()})
@@ -265,7 +251,7 @@ class ProgramAgent:
 
 
 async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
-    """Yield the lines of the output. The last line can be incomplete."""
+    """Yield the lines of the output."""
     buffer = bytearray()
     async for piece in receive:
         end, *starts = piece.split(b"\n")
@@ -277,10 +263,8 @@ async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
 
 
 def _describe_failure(program: str, ended: ExecResult | EnvironmentFault, *, has_answer: bool) -> str:
-    """Return the reason why a program failed. Used if the program itself reported no error.
-
-    Returns an empty string if the program answered and ended with status 0.
-    """
+    """Return the reason why the program failed, for a program that printed no error message; empty if the program did
+    not fail."""
     if isinstance(ended, EnvironmentFault):
         return str(ended)
     if ended.outcome != "exited":

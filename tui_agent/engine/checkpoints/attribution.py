@@ -1,7 +1,7 @@
-"""Attribution of changes that no checkpoint contains yet, after a failed checkpoint or an interrupted run.
+"""Attribution of changes that no checkpoint has yet, after a failed checkpoint or an interrupted run.
 
-Invariant: a change recorded for a call belongs to the session while the file still matches the record. The change is
-contested if the user possibly changed the file too. In this case the user is asked before the file is restored.
+Invariant: a change that was recorded for a call counts as the session's change only while the file still has the
+recorded content. If the user may have changed the file too, the user is asked before the file is restored.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from tui_agent.workspace.local.change_recorder import count_lines, file_changed
 GRACE_S = 1.0
 """Period after the last event of an interrupted run, in seconds.
 
-A file change in this period is attributed to the call that was running.
+File changes in this period count as changes by the running call.
 """
 
 
@@ -27,8 +27,8 @@ A file change in this period is attributed to the call that was running.
 class UncheckpointedChanges:
     """The paths that calls changed since the newest checkpoint.
 
-    If `any_path` is True, the calls possibly changed paths that `paths` does not contain. Changes after the time
-    `until` (seconds since the epoch) are possibly the user's.
+    - `any_path`: True if the calls may have changed other paths too.
+    - `until`: time (seconds since the epoch) after which changes may be the user's.
     """
 
     any_path: bool = False
@@ -36,10 +36,7 @@ class UncheckpointedChanges:
     until: float | None = None
 
     def add(self, author: Author, paths: Iterable[str] | None) -> None:
-        """Add the paths that a call changed.
-
-        If the author is a command, or if `paths` is None, the call could have changed any path.
-        """
+        """Add the paths that a call changed."""
         if paths is None or author == "command":
             self.any_path = True
         else:
@@ -63,10 +60,11 @@ async def attribute_changes(
     missed: UncheckpointedChanges,
     recorded: Mapping[str, UncheckpointedChange],
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
-    """Return the changes, their author, and a call id. The id is None if no single call made all of the changes.
+    """Return (changes, author, call id) for `changes` that no checkpoint has yet.
 
-    The returned `contested_paths` are the paths that the user possibly changed too. `recorded` are the changes in the
-    log, by path. Raises `CheckpointError` if the store cannot be read.
+    In the returned changes, `contested_paths` has the paths that the user may have changed too. The call id is None
+    unless one call made all changes. `recorded`: maps a path to its newest change in the log. Raises `CheckpointError`
+    if the store cannot be read.
     """
     files = {file.path: file for file in changes.files}
     by_session = {
@@ -97,10 +95,7 @@ async def attribute_changes(
 
 
 def matches_recorded(recorded: FileChanged, file: FileDifference) -> bool:
-    """Return True if `file` still matches the event `recorded`.
-
-    For a large file, only the size and the mode are compared.
-    """
+    """Return True if `file` still matches the event `recorded`."""
     if recorded.mode is not None and file.mode is not None and recorded.mode != file.mode:
         return False
     if recorded.after_size != file.after_size or (recorded.after_size and file.mode is None):
@@ -117,10 +112,10 @@ def file_changed_event(
     call_id: CallId | None,
     recorded: FileChanged | None = None,
 ) -> FileChanged:
-    """Store a changed file's contents without secrets, and return the event that records the change.
+    """Store a changed file's contents without secrets. Return the event that records the change.
 
-    Contents that are too large to store get no digest. `recorded` is the file's newest recorded change since the
-    checkpoint. With `recorded`, the event describes only later changes.
+    A content that is too large gets no digest. `recorded`: the newest change of the file that was recorded since the
+    last checkpoint. If it is given, the event begins where `recorded` ended.
     """
     before, after = _content_before(blobs, file, recorded), file.after
     old = None if before is None else blobs.put_file(before)

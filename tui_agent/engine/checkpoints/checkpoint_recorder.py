@@ -1,8 +1,8 @@
 """Checkpoints before and after everything that changes files, with the author of each change.
 
-Invariant: before a call that can change files, a separate checkpoint saves the changes of others. All differences after
-the call therefore come from the call. If the checkpoint store fails, the fault is reported once, the turn continues,
-and the store is tried again later. The next checkpoint then includes the missed changes.
+Invariant: before a call that can change files, a checkpoint saves the changes of the user and of other programs.
+Differences that are found after the call were made by the call, or by the user or another program while the call ran. A
+failure of the checkpoint store is reported once, and the next checkpoint includes the missed changes.
 """
 
 import contextlib
@@ -35,12 +35,10 @@ ResultT = TypeVar("ResultT")
 CLOSE_TIMEOUT_S = 5.0
 """Maximum time to wait for the checkpoint of a stopped turn, in seconds."""
 FINAL_MAINTENANCE_S = 10.0
-"""Maximum time for maintenance at the end of an unattended session, in seconds.
-
-The next run of the session continues the maintenance.
-"""
+"""Maximum time for maintenance at the end of an unattended session, in seconds."""
 RETRY_FACTOR = 10.0
-"""After a failed use of the checkpoint store, the pause is this many times as long as the use."""
+"""If the checkpoint store could not be opened, the next attempt follows after a pause. The pause is this many times as
+long as the failed attempt."""
 
 
 IDLE_DELAY_S = 2.0
@@ -48,7 +46,7 @@ IDLE_DELAY_S = 2.0
 
 
 class CheckpointMaintenance:
-    """Runs `Checkpoints.run_maintenance` while the session is idle. Only the first error is passed to `on_fault`."""
+    """Runs `Checkpoints.run_maintenance` while the session is idle."""
 
     def __init__(self, store: Checkpoints, clock: Clock, on_fault: Callable[[CheckpointError], None]) -> None:
         self._store = store
@@ -59,12 +57,12 @@ class CheckpointMaintenance:
         self._scope: anyio.CancelScope | None = None
 
     def start_when_idle(self) -> None:
-        """Start maintenance after `IDLE_DELAY_S`. Call this when nothing runs any more."""
+        """Start maintenance after `IDLE_DELAY_S`."""
         self._is_idle = True
         self._idle_changed.set()
 
     def stop(self) -> None:
-        """Stop maintenance. Call this before anything runs that can change files."""
+        """Stop maintenance."""
         self._is_idle = False
         if self._scope is not None:
             self._scope.cancel()
@@ -89,7 +87,7 @@ class CheckpointMaintenance:
 
 
 class CheckpointRecorder:
-    """Takes the checkpoints of one session. Without a store every method does nothing."""
+    """Takes the checkpoints of one session. Without a store, every method does nothing."""
 
     def __init__(self, recorder: Recorder, blobs: Blobs, store: Checkpoints | None, clock: Clock) -> None:
         self._recorder = recorder
@@ -98,7 +96,7 @@ class CheckpointRecorder:
         self.unavailable_reason = (
             "This session takes no checkpoints." if store is None else store.unavailable_reason
         )
-        """Reason why files cannot be restored, as a sentence. Empty if files can be restored."""
+        """Reason why files cannot be restored, as a sentence."""
         self._must_report_refusal = store is not None and bool(self.unavailable_reason)
         self._store = None if self.unavailable_reason else store
         self._guard = anyio.Lock()
@@ -113,8 +111,7 @@ class CheckpointRecorder:
         self.turn_start: int | None = None
         """The seq of the last event before the running turn.
 
-        None after the turn's first call that can change files. If a checkpoint is taken before that call, it is
-        recorded as the state of the files at this event.
+        None after the turn's first call that can change files was prepared.
         """
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False
@@ -135,17 +132,16 @@ class CheckpointRecorder:
     def load_uncheckpointed(self) -> bool:
         """Load the changes that earlier runs did not checkpoint. Return True if there are any.
 
-        Must be called before any other method, because these changes must be checkpointed before anything else changes
-        files.
+        Call this first: these changes must be checkpointed before anything else changes files.
         """
         self._missed = uncheckpointed_by_earlier_runs(self._recorder.state)
         self._has_changes = bool(self._recorder.state.commit)
         return self.has_uncheckpointed_changes
 
     async def begin(self) -> None:
-        """Take the baseline, which is the first checkpoint of the session. This can take a while.
+        """Take the baseline: the first checkpoint of the session.
 
-        Raises `CheckpointError` on failure. The next method that needs the baseline then tries again.
+        Raises `CheckpointError` on failure; the next method that needs the baseline then tries again.
         """
         async with self._guard:
             with anyio.CancelScope() as self._beginning:
@@ -153,10 +149,11 @@ class CheckpointRecorder:
                     await self._open_store()
             self._beginning = None
 
-    async def prepare_call(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
+    async def prepare_call(self, call_id: CallId, author: Author | None, paths: Iterable[str] = ()) -> None:
         """Prepare a call that can change files: take a checkpoint of changes by the user or other programs.
 
-        The files at `paths` are always checked for changes. Other files are skipped if they look unchanged.
+        The files at `paths` are always compared; other files only if they look changed. `author` is None if the call is
+        proven to change nothing. Files that change while this call runs then count as changed by the user.
         """
         if self._store is None:
             if self._must_report_refusal:  # report once, before the first change
@@ -165,7 +162,7 @@ class CheckpointRecorder:
             self._must_report_refusal = False
             return
         async with self._guard:
-            self._open_call = (call_id, author)
+            self._open_call = None if author is None else (call_id, author)
             if self._is_open or self._clock.monotonic() >= self._retry_at:
                 with self._reporting_faults():
                     await self._checkpoint_others(sorted(set(paths)))
@@ -176,8 +173,9 @@ class CheckpointRecorder:
     ) -> WorkspaceChanges | None:
         """Return the changes that the running call made to the files at `paths` (None: to any files).
 
-        Changes that the tool has not recorded are recorded too. If the running call is a program that makes calls
-        itself, `call_id` is the id of one of the program's calls. The caller must call `commit_changes` afterwards.
+        If `paths` is None, each change is also recorded, unless the tool has recorded it. `call_id`: id to record
+        instead of the running call's id. An agent that runs as a program gives the id of a call that the program made.
+        The caller must then call `commit_changes`.
         """
         if self._store is None or self._open_call is None:
             return None
@@ -199,11 +197,12 @@ class CheckpointRecorder:
     async def commit_changes(
         self, changes: WorkspaceChanges | None, part: int, *, goes_on: bool = False
     ) -> None:
-        """If anything changed, take the checkpoint after the message part with index `part`.
+        """Take a checkpoint, unless `changes` is empty. `part`: index of the message part after which the checkpoint is
+        taken.
 
-        With `goes_on`, the call has not ended, and later changes are attributed to the same call. A cancelled task
-        still waits up to `CLOSE_TIMEOUT_S` for the checkpoint. Otherwise the changes of a finished call would be
-        attributed to another call.
+        `goes_on`: True if the call has not ended; later changes are then recorded as changes by this call too. A
+        cancelled task still waits up to `CLOSE_TIMEOUT_S` for the checkpoint, so that the changes are not attributed to
+        a later call.
         """
         call = self._open_call
         self._open_call = call if goes_on else None
@@ -220,7 +219,7 @@ class CheckpointRecorder:
             self._missed.add(author, changes.paths)
 
     async def end_turn(self) -> None:
-        """End the turn. The changes of an interrupted call are checkpointed and attributed to the call."""
+        """At the end of a turn, record the baseline or, if a call was stopped, take a checkpoint of the call's changes."""
         if self._open_call is None:
             self._record_baseline()
         else:
@@ -232,17 +231,14 @@ class CheckpointRecorder:
     async def checkpoint_workspace(self) -> None:
         """Take a checkpoint of the changes that the user or other programs made.
 
-        The newest checkpoint then matches the workspace. Raises `CheckpointError` if the store fails.
+        Raises `CheckpointError` if the store fails.
         """
         if self._store is not None:
             async with self._guard:
                 await self._checkpoint_others()
 
     def report_fault(self, fault: CheckpointError) -> None:
-        """Report a fault of the checkpoint store. The session continues.
-
-        Nothing is reported if a fault was already reported since checkpoints last worked.
-        """
+        """Report a fault of the checkpoint store once, until checkpoints work again."""
         if not self._is_fault_reported:
             hint = f"{fault.hint} The session continues; changes are checkpointed as soon as this is possible again."
             self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))
@@ -266,8 +262,8 @@ class CheckpointRecorder:
     async def aclose(self, *, unattended: bool = False) -> None:
         """Stop background work.
 
-        An unfinished baseline is abandoned, because nothing has changed files yet. With `unattended`, maintenance runs
-        now for up to `FINAL_MAINTENANCE_S`, because the session was never idle.
+        An unfinished baseline is given up, because nothing has changed files yet. If `unattended` is True, maintenance
+        runs now for up to `FINAL_MAINTENANCE_S`, because the session was never idle.
         """
         self.stop_maintenance()
         self._is_closing = True
@@ -314,7 +310,7 @@ class CheckpointRecorder:
     def _record_baseline(self) -> None:
         """Record the baseline before the first call that can write, or at the end of a turn without such calls.
 
-        The position of an earlier record in the log would depend on timing.
+        If it were recorded as soon as it is ready, its position in the log would depend on timing.
         """
         baseline, self._baseline = self._baseline, None
         if baseline is not None:
@@ -330,10 +326,7 @@ class CheckpointRecorder:
             )
 
     async def _checkpoint_others(self, also: Sequence[str] = ()) -> None:
-        """Take a checkpoint of the changes that the user or other programs made.
-
-        The paths `also` are always checked. A store that was damaged while it was open is reopened once.
-        """
+        """Take a checkpoint of the changes that the user or other programs made."""
         if self._is_open:
             with contextlib.suppress(CheckpointError):
                 await self._commit_others(also)
@@ -352,10 +345,7 @@ class CheckpointRecorder:
             await self._commit(changes, self._recorder.state.parts - 1, "human", None)
 
     async def _commit_missed(self) -> None:
-        """Take a checkpoint of changes that calls made and that no checkpoint contains yet.
-
-        Changes that are possibly the user's are recorded as `contested_paths`.
-        """
+        """Take a checkpoint of the changes that calls made and that no checkpoint contains yet."""
         missed, recorded = self._missed, self._recorder.state.uncheckpointed
         paths = None if missed.any_path else sorted(missed.paths)
         unattributed = await self._use_store(lambda store: store.find_changes(paths))
@@ -390,7 +380,8 @@ class CheckpointRecorder:
         )
 
     async def _use_store(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
-        """Call `act` with the checkpoint store. If `act` fails, the store is reopened before the next use."""
+        """Call `act` with the checkpoint store, and return the result. If `act` raises `CheckpointError`, the store
+        counts as closed."""
         assert self._store is not None
         try:
             return await act(self._store)
@@ -415,5 +406,5 @@ class CheckpointRecorder:
 
 
 def _agent_of(state: SessionStateView, call_id: CallId | None) -> AgentId:
-    """Return the agent that made a running call. A delegate's changes are recorded under the delegate."""
+    """Return the agent that made a running call."""
     return next((call.agent for call in state.open_calls if call.call_id == call_id), MAIN_AGENT)

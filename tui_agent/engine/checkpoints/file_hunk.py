@@ -1,7 +1,7 @@
 """Reverting of one hunk of a recorded change to a file.
 
-Invariant: lines that differ from the record are never changed. A hunk that was stored inexactly (redacted, or with
-bytes that cannot be decoded) is never reverted.
+Invariant: lines that differ from the record are never changed. A hunk that was not stored exactly (redacted, or not
+decodable) is never reverted.
 """
 
 from tui_agent.errors import BlobNotFound, UsageError
@@ -13,11 +13,11 @@ from tui_agent.ports.log import Blobs
 from tui_agent.protocol.commands import RevertHunk
 
 _INEXACT = ("[redacted: ", "\ufffd")
-"""Texts that mark a line as not stored exactly. Such a line contains a secret, or bytes that cannot be decoded."""
+"""Texts that mark a line as not stored exactly (a secret, or bytes that cannot be decoded)."""
 
 
 def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
-    """Return the text of the hunk that `command` selects. Raises `UsageError` if it cannot be reverted."""
+    """Return the text of the hunk that `command` selects. Raises `UsageError` if the hunk cannot be reverted."""
 
     def read(digest: str) -> bytes | None:
         try:
@@ -40,10 +40,9 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
 
 
 def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> bytes | None:
-    """Revert the hunk and return the file's new content. Return None if the file must be removed.
+    """Return the file's content with the hunk reverted, or None if the file must be removed.
 
-    `current` is the file's current content; None if there is no file. Raises `UsageError` if the lines of the hunk were
-    changed after the recorded change.
+    `current`: the file's content now (None: no file). Raises `UsageError` if the hunk's lines were changed later.
     """
     path = command.path
     if current is None and command.after is not None:

@@ -1,6 +1,6 @@
-"""Hunks that the user reverted, and the effect of an undo or revert on them.
+"""Hunks that the user reverted, and the effect of an undo on them.
 
-Invariant: a reverted hunk counts as a change by the user, unless the file change with the hunk is also undone.
+Invariant: a reverted hunk counts as a change by the user, unless the change with the hunk is undone too.
 """
 
 from collections.abc import Iterable
@@ -10,17 +10,17 @@ from anyio import to_thread
 from tui_agent.engine.recorder import Recorder
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import is_on_branch, last_shared, stretches
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import SessionHeadMoved
 
 
 @dataclass(frozen=True, slots=True)
 class RevertedPaths:
-    """The paths of hunks that the user reverted after the target event of a move.
+    """The paths of hunks that the user reverted after the event that an undo moves to.
 
-    At `kept_paths`, the move would bring a reverted hunk back, so the user is asked first. At `restored_paths`, the
-    move only undoes the revert of a hunk, so the file is restored without a question.
+    - `kept_paths`: files in which a restore would bring a reverted hunk back. The user is asked first.
+    - `restored_paths`: files in which a restore only undoes the revert. The user is not asked.
     """
 
     kept_paths: frozenset[str] = frozenset()
@@ -44,10 +44,10 @@ def _sort_paths(records: Iterable[Record], to_seq: int) -> RevertedPaths:
     changed_versions: set[tuple[str, str | None]] = set()
     kept, restored = set[str](), dict[str, None]()
     for record in records:
-        match record:
-            case Envelope(payload=FileChanged(path=path, before=before, author="agent" | "command")):
+        match record.payload:
+            case FileChanged(path=path, before=before, author="agent" | "command"):
                 changed_versions.add((path, before))
-            case Envelope(payload=SessionHeadMoved(from_seq=from_seq, reason="hunk", hunk=hunk)) if hunk:
+            case SessionHeadMoved(from_seq=from_seq, reason="hunk", hunk=hunk) if hunk:
                 if from_seq == to_seq:
                     restored[hunk.path] = None
                 elif (hunk.path, hunk.before) not in changed_versions:

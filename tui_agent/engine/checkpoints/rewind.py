@@ -1,7 +1,7 @@
 """Undo, redo and revert of the conversation, the files, or both.
 
-Invariant: nothing is deleted. Before the session moves to another event, the current files are checkpointed, so that
-every move can be undone. The plan is recorded before a file is changed.
+Invariant: nothing is deleted, and every move can be undone: the current files are checkpointed first. The plan is
+recorded before a file is changed.
 """
 
 from collections import Counter
@@ -13,10 +13,13 @@ from anyio import to_thread
 
 from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
+from tui_agent.engine.checkpoints.command_changes import SharedChange, find_shared_changes
 from tui_agent.engine.checkpoints.file_hunk import content_without, find_hunk
 from tui_agent.engine.checkpoints.kept_commits import find_kept_commits
 from tui_agent.engine.checkpoints.remaining_changes import (
     FileRecords,
+    count_kept_folders,
+    find_kept_changes,
     find_remaining_changes,
     read_file_records,
     read_newest,
@@ -63,7 +66,12 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
     own = [act for act in plan.actions if not act.folder]
     acts = tuple(
         PlannedFileChange(
-            path=act.path, operation=act.kind, added=act.added, removed=act.removed, conflict=act.conflict
+            path=act.path,
+            operation=act.kind,
+            added=act.added,
+            removed=act.removed,
+            conflict=act.conflict,
+            uncertain=act.is_uncertain,
         )
         for act in own[:MAX_PATHS_IN_EVENT]
     )
@@ -82,7 +90,7 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
 def _folder_changes(
     plan: RestorePlan, restored: Sequence[str], kept: Sequence[str]
 ) -> tuple[FolderChange, ...]:
-    """Return each generated folder of a plan, and count the folder's restored and kept files."""
+    """Return the generated folders of a plan, each with the numbers of its restored and its kept files."""
     folders = {act.path: act.folder for act in plan.actions if act.folder}
     removed = _removed_paths(plan).intersection(restored)
     done, gone, left = (
@@ -95,10 +103,8 @@ def _folder_changes(
 
 
 def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str, ...]:
-    """Return the files that `overwrite` names.
-
-    A name that ends with `/` is a generated folder and means the folder's files in the plan. `/` means all files.
-    """
+    """Return the paths in `overwrite`, with each folder (a path that ends with `/`) replaced by its files in the plan.
+    The path `/` means all files."""
     folders = {path for path in overwrite if path.endswith("/")}
     files = (act.path for act in plan.actions if act.folder in folders or "/" in folders)
     return (*(path for path in overwrite if path not in folders), *files)
@@ -108,8 +114,8 @@ def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str,
 class Target:
     """The event that an undo, a redo or a revert moves to.
 
-    `checkpoint` is the commit with the files at that event; empty if there is none. `kept_changes` are later changes
-    that the user kept, as pairs of commits.
+    - `checkpoint`: commit with the files at that event (empty: none).
+    - `kept_changes`: later changes that the user kept, as pairs of commits.
     """
 
     to_seq: int
@@ -128,11 +134,12 @@ class Rewind:
         self._recorder = parts.recorder
         self._blobs = parts.blobs
         self._checkpointing = checkpointing
+        self._find_changes_by_others = parts.find_changes_by_others
 
     async def run(self, command: Revert | Undo | Redo) -> None:
         """Undo, redo or revert.
 
-        If this is impossible, raises `UsageError` or `CheckpointError` and changes neither session nor files.
+        Raises `UsageError` or `CheckpointError` if this is impossible; nothing is then changed.
         """
         target, previous_commit = self._target(command), self._recorder.state.commit
         if target.conversation:
@@ -148,7 +155,7 @@ class Rewind:
             named = tuple(path for path in target.overwrite if not path.endswith("/"))
             plan = await self._plan(store, target.checkpoint, target.to_seq, named, target.kept_changes)
             restored = await self._restore(store, target, plan)
-        left = await self._file_records(shared) if target.conversation and store is not None else None
+        left = await self._file_records(shared) if target.conversation else None
         if target.conversation:
             commits = await self._find_kept_commits(target, shared)
             files, from_seq = restored is not None, self._recorder.state.seq
@@ -157,10 +164,13 @@ class Rewind:
             await self._move_past_file_changes(replace(target, reason="files"), *restored, from_seq=start)
         if restored is not None:
             self._record_restored(target, *restored)
-        self._record_checkpoint(previous_commit)
+        folders: tuple[FolderChange, ...] = ()
+        if store is None and left is not None:
+            folders = await self._record_kept_changes(left, shared)
+        self._record_checkpoint(previous_commit, folders)
         if store is not None and left is not None:
-            kept = () if restored is None else restored[1].kept_paths
-            await self._record_remaining_changes(store, left, shared, kept)
+            result = None if restored is None else restored[1]
+            await self._record_remaining_changes(store, left, shared, result)
         await self._recorder.commit()
 
     async def _find_kept_commits(self, target: Target, shared: int) -> tuple[str, ...]:
@@ -169,11 +179,22 @@ class Rewind:
         return await to_thread.run_sync(find_kept_commits, self._recorder, shared)
 
     async def _record_remaining_changes(
-        self, store: Checkpoints, left: FileRecords, shared: int, kept: Sequence[str]
+        self, store: Checkpoints, left: FileRecords, shared: int, restored: RestoreResult | None
     ) -> None:
         present = await self._file_records(shared)
-        for change in await find_remaining_changes(store, self._blobs, left, present, kept):
+        for change in await find_remaining_changes(store, self._blobs, left, present, restored):
             self._recorder.append(change)
+
+    async def _record_kept_changes(self, left: FileRecords, shared: int) -> tuple[FolderChange, ...]:
+        """Record again, on the new branch, the file changes that are still in the files after the move. Return those in
+        generated folders.
+
+        `left`: changes on the old branch. `shared`: last event that both branches share.
+        """
+        present = await self._file_records(shared)
+        for change in await to_thread.run_sync(find_kept_changes, self._blobs, left, present):
+            self._recorder.append(change)
+        return count_kept_folders(left, present)
 
     async def _file_records(self, after: int) -> FileRecords:
         return await to_thread.run_sync(lambda: read_file_records(self._recorder.records_after(after)))
@@ -181,7 +202,7 @@ class Rewind:
     async def revert_hunk(self, command: RevertHunk) -> None:
         """Revert one hunk of a file.
 
-        If this is impossible, raises `UsageError` or `CheckpointError` and changes nothing.
+        Raises `UsageError` or `CheckpointError` if this is impossible; nothing is then changed.
         """
         store, recorder = self._checkpointing.store, self._recorder
         if store is None:
@@ -199,9 +220,7 @@ class Rewind:
         outcome = await self._restore(store, target, await store.plan_restore(commit, (command.path,)))
         if outcome is None or outcome[1].paths != (command.path,):
             raise UsageError(f"{command.path} changed in the meantime.", hint="Nothing was reverted.")
-        reverted = RevertedHunk(
-            path=command.path, before=command.before, after=command.after, hunk=command.hunk
-        )
+        reverted = RevertedHunk.model_validate(command, from_attributes=True)
         await self._move_past_file_changes(target, *outcome, from_seq=start, hunk=reverted)
         self._record_restored(target, *outcome)
         self._record_checkpoint(previous_commit)
@@ -218,7 +237,7 @@ class Rewind:
     ) -> None:
         """Record that files were restored while the conversation stays the same.
 
-        The seq `from_seq` is the event that a redo returns to.
+        `from_seq`: event that a redo returns to.
         """
         recorder, generated = self._recorder, _generated_paths(plan)
         for file in restored.files:
@@ -284,19 +303,29 @@ class Rewind:
         named: tuple[str, ...] = (),
         kept_changes: tuple[tuple[str, str], ...] = (),
     ) -> RestorePlan:
-        """Plan a restore to the checkpoint at the event `to_seq`.
-
-        Hunks that the user reverted, and changes that the user kept, count as changes by the user.
-        """
+        """Plan a restore to the checkpoint at the event `to_seq`."""
         reverted = await find_reverted_paths(self._recorder, to_seq)
         plan = await store.plan_restore(source, (*named, *reverted.restored_paths), kept_changes)
-        actions = (
-            replace(act, conflict=CHANGED_BY_YOU)
-            if act.path in reverted.kept_paths and not act.conflict
-            else act
-            for act in plan.actions
-        )
+        shared = await self._find_shared_changes(to_seq)
+        actions = []
+        for act in plan.actions:
+            if act.path in reverted.kept_paths and not act.conflict:
+                act = replace(act, conflict=CHANGED_BY_YOU)
+            elif act.path in shared and not act.conflict and not act.folder:
+                change = shared[act.path]
+                act = replace(act, conflict=change.reason, is_uncertain=change.is_uncertain)
+            actions.append(act)
         return replace(plan, actions=tuple(actions))
+
+    async def _find_shared_changes(self, to_seq: int) -> dict[str, SharedChange]:
+        recorder = self._recorder
+        moves = recorder.branches.moves
+        after = last_shared(stretches(moves, recorder.state.seq), stretches(moves, to_seq))
+        return await to_thread.run_sync(
+            lambda: find_shared_changes(
+                recorder.records_after(after), recorder.state.workspace, self._find_changes_by_others
+            )
+        )
 
     async def _restore(
         self, store: Checkpoints, target: Target, plan: RestorePlan
@@ -359,23 +388,17 @@ class Rewind:
         self._keep_settings(before)
 
     def _keep_queue(self, waiting: Sequence[UserQueued]) -> None:
-        """Record the user's waiting messages on the new branch, so that the queue is the same as before the move.
-
-        Messages that were sent or removed before the move are not queued again.
-        """
+        """Record the user's waiting messages on the new branch: the queue stays as it is."""
         waiting_ids = {message.queue_id for message in waiting}
         reverted_ids = {message.queue_id for message in self._recorder.state.queue}
         for queue_id in sorted(reverted_ids - waiting_ids):
             self._recorder.append(UserUnqueued(queue_id=queue_id))
         for message in waiting:
             if message.queue_id not in reverted_ids:
-                self._recorder.append(message)
+                self._recorder.append(message.model_copy(update={"place": None}))
 
     def _keep_settings(self, before: SessionStateView) -> None:
-        """Record the current workspace, the user's title and the settings on the new branch.
-
-        A revert changes only the conversation and the files.
-        """
+        """Record the current workspace, the user's title and the settings on the new branch."""
         recorder = self._recorder
         if before.workspace != recorder.state.workspace:
             recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
@@ -393,6 +416,7 @@ class Rewind:
         paths = tuple(path for path in restored.paths if path not in generated)
         kept = tuple(path for path in restored.kept_paths if path not in restored.blocked)
         own_kept = tuple(path for path in kept if path not in generated)
+        reasons = {act.path: act.conflict for act in plan.actions if act.conflict != CHANGED_BY_YOU}
         recorder.append(
             CheckpointRestored(
                 source=target.checkpoint,
@@ -403,21 +427,32 @@ class Rewind:
                 skipped_paths=own_kept[:MAX_PATHS_IN_EVENT],
                 unlisted_skipped_count=max(0, len(own_kept) - MAX_PATHS_IN_EVENT),
                 folders=_folder_changes(plan, restored.paths, kept),
+                skipped_reasons={
+                    path: reasons[path] for path in own_kept[:MAX_PATHS_IN_EVENT] if path in reasons
+                },
             )
         )
         for path, why in list(restored.blocked.items())[:MAX_BLOCKED_NAMED]:
             message = f"{path} could not be restored: {why}."
             recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM_HINT))
 
-    def _record_checkpoint(self, previous_commit: str) -> None:
-        """Record the newest checkpoint again on the new branch.
+    def _record_checkpoint(self, previous_commit: str, folders: tuple[FolderChange, ...] = ()) -> None:
+        """Record the newest checkpoint again on the new branch, with the kept changes of generated folders.
 
-        `previous_commit` is the newest commit before the move. It is used if this run has not opened the store yet.
+        `previous_commit`: newest commit before the move, for a store that is not open yet.
         """
         recorder, store = self._recorder, self._checkpointing.store
         commit = "" if store is None else store.head or previous_commit
         if commit and commit != recorder.state.commit:
-            recorder.append(CheckpointTaken(part=recorder.state.parts - 1, commit=commit, author="human"))
+            recorder.append(
+                CheckpointTaken(
+                    part=recorder.state.parts - 1,
+                    commit=commit,
+                    author="human",
+                    folders=folders,
+                    original_author="agent" if folders else None,
+                )
+            )
 
 
 def _removed_paths(plan: RestorePlan) -> set[str]:

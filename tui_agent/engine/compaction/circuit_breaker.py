@@ -1,7 +1,7 @@
 """Protection against useless compaction: detects repeated calls, and delays summaries that would free little.
 
-Invariant: the state is derived from the log, so a resumed session continues where the earlier run stopped. A new user
-message resets the loop detection, but continuing a turn does not. Each message is counted once.
+Invariant: the state is computed from the log, so a resumed session continues where the earlier run stopped. Only a new
+user message resets the loop detection.
 """
 
 import hashlib
@@ -12,17 +12,17 @@ from typing import Final
 
 from anyio import to_thread
 
-from tui_agent.context.summary_room import WORK
+from tui_agent.context.summary.room import WORK
 from tui_agent.engine.recorder import Recorder
 from tui_agent.folds.session.view import call_digest
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, ContextReduced, ContextStuck
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 MIN_REQUESTS_BETWEEN: Final = 10
-"""Minimum number of requests between two summaries if the first summary left little room for work."""
+"""After a summary that left little room for work, the next summary is made after this many requests at the earliest."""
 TIGHT_HINT: Final = (
     "To save requests, tui-agent now compacts only rarely. Choose a model with a larger window with /model."
 )
@@ -36,15 +36,15 @@ class CompactionBreaker:
         self._agent = agent
         self._loops = LoopDetector()
         self._message_seq: int | None = None
-        """Loop detection started at the user message with this seq. None if it has not started."""
+        """The seq of the user message at which loop detection started (None: not started)."""
         self._is_loaded = False
         self._requests = 0
         self._next_summary_at = 0
-        """Another summary is allowed after this many requests."""
+        """Number of requests after which a summary is allowed again."""
         self.tokens_after_summary = 0
         """Number of tokens in the context directly after the newest summary."""
         self.warned_model = ""
-        """Name of the model in the warning that little room is left. Empty if there was no warning."""
+        """Name of the model in the warning that little room is left (empty: no warning)."""
 
     @property
     def is_waiting(self) -> bool:
@@ -52,7 +52,7 @@ class CompactionBreaker:
         return self._requests < self._next_summary_at
 
     def begin_turn(self) -> None:
-        """Begin a turn. A new user message resets loop detection."""
+        """At the start of a turn, restart loop detection if the user has sent a new message."""
         message_seq = max(self._recorder.model_messages(self._agent).removed.user_seqs, default=-1)
         if message_seq != self._message_seq:
             self._message_seq = message_seq
@@ -65,7 +65,8 @@ class CompactionBreaker:
     def record_summary(self, after: int, last: int, window: int) -> bool:
         """Record a summary that left `after` tokens in the context. Return True if little room is left for work.
 
-        `last` is the maximum tokens of a request; `window` is the context window in tokens.
+        - `last`: maximum tokens of a request.
+        - `window`: context window in tokens.
         """
         self.tokens_after_summary = after
         is_tight = last - after < WORK * window
@@ -79,9 +80,10 @@ class CompactionBreaker:
         return self._loops.end_stretch(history.originals(), history.removed.is_user_text)
 
     async def load_recorded(self, last: int, window: int, model: str) -> None:
-        """Load the compactions that earlier runs recorded. Must be called before the first compaction.
+        """Load the compactions that earlier runs recorded. Call this before the first compaction.
 
-        `last` is the maximum tokens of a request; `window` is the context window in tokens.
+        - `last`: maximum tokens of a request.
+        - `window`: context window in tokens.
         """
         history = self._recorder.model_messages(self._agent)
         forgotten = history.removed
@@ -109,15 +111,13 @@ class CompactionBreaker:
 def _read_compactions(
     records: Iterable[Record], message_seq: int, summary_seq: int | None
 ) -> tuple[list[int], int, int, bool]:
-    """Read the compactions of the main agent from the log.
+    """Read the main agent's compactions from the log.
 
-    The arguments `message_seq` and `summary_seq` are the events of the newest user message and the newest summary.
-    Returns the seqs of the compactions after the message, the tokens in the context after the summary, and the number
-    of requests after the summary. The fourth value is True if the user was warned that little room is left.
+    `message_seq`, `summary_seq`: events of the newest user message and the newest summary.
     """
     compactions, tokens_after, requests, tight = list[int](), 0, 0, False
     for record in records:
-        if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
+        if record.agent != MAIN_AGENT:
             continue
         match record.payload:
             case ContextCompacted(trigger=trigger, after_tokens=after):
@@ -137,29 +137,30 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""This many consecutive stretches with the same calls and results are a loop. See `LoopDetector`."""
+"""This many *stretches* (calls between two compactions) in a row with the same calls and results are a loop."""
 MAX_SAME_CALLS: Final = 8
-"""This many consecutive stretches with the same calls, but different results, are a loop.
+"""This many *stretches* in a row with the same calls, but different results, are a loop.
 
-The results differ if the calls poll a job, for example.
+Example: calls that poll a job.
 """
 
 
 class LoopDetector:
-    """Detects loops in an agent's turn. A *stretch* is the set of calls between two compactions."""
+    """Detects loops in an agent's turn. A *stretch* is the calls between two compactions."""
 
     def __init__(self) -> None:
         self.begin(-1)
 
     def begin(self, seq: int) -> None:
-        """Start to look for loops. Calls in events up to `seq` are ignored."""
+        """Restart loop detection: reset all counts, and ignore messages up to the event `seq`."""
         self._last_seq = seq
         self._calls, self._results = _StretchCounter(), _StretchCounter()
 
     def end_stretch(self, messages: Iterable[Message], is_user_message: Callable[[Message], bool]) -> bool:
         """End a stretch and record its messages. Return True if the agent is in a loop.
 
-        `messages` are the unshortened messages in order. `is_user_message` returns True for a user's message.
+        - `messages`: the unshortened messages in order.
+        - `is_user_message`: function that returns True for a user's message.
         """
         new = [message for message in messages if message.seq > self._last_seq]
         results = {message.call_id: message for message in new if isinstance(message, ToolMessage)}
@@ -175,9 +176,9 @@ class LoopDetector:
 
 
 class _StretchCounter:
-    """Counts the consecutive stretches that contain each key. A key is a call, or a call with its result.
+    """Counts, for each key (a call, or a call with its result), the stretches in a row that contain it.
 
-    A stretch with a key that never occurred before resets all counts.
+    If a stretch has a new key, all counts are reset.
     """
 
     def __init__(self) -> None:
@@ -185,10 +186,7 @@ class _StretchCounter:
         self._counts: Counter[str] = Counter()
 
     def add(self, stretch: set[str], *, reset: bool) -> int:
-        """Count the keys of one stretch, and return the smallest of their counts.
-
-        `stretch` must not be empty. `reset` clears all counts first.
-        """
+        """Count the keys of one stretch, and return the smallest of their counts. `stretch` must not be empty."""
         if reset or not stretch <= self._known:
             self._counts.clear()
         self._known |= stretch

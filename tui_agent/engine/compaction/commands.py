@@ -1,7 +1,7 @@
 """Commands of the user that pin messages, or restore messages that compaction removed from the context.
 
-Invariant: the tokens of restored messages are counted before the restore is recorded. The context meter is therefore
-correct at once.
+Invariant: the tokens of restored messages are counted before the restore is recorded, so the context meter is correct
+at once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -35,10 +35,7 @@ def require_messages(parts: EngineParts, command: RestoreContext | PinContext) -
 
 
 def pin_messages(parts: EngineParts, command: PinContext) -> None:
-    """Pin or unpin messages. Every compaction keeps pinned messages.
-
-    Raises `ConfigError` if there is no message with one of the given numbers.
-    """
+    """Pin or unpin messages. Raises `ConfigError` if one of the given numbers belongs to no message."""
     require_messages(parts, command)
     parts.recorder.append(ContextPinned(seqs=command.seqs, pinned=command.pinned), cause=command.id)
 
@@ -65,10 +62,7 @@ async def restore_messages(parts: EngineParts, command: RestoreContext, measure:
 def _restored_messages(
     present: Sequence[Message], restored: ModelMessages, manifest: ContextPacked
 ) -> tuple[CountedMessage, ...]:
-    """Return the messages that are in the restored history and not in `present`, with their token counts.
-
-    A message that is restored as a quotation has no seq and gets the seq of the original message.
-    """
+    """Return the messages in `restored` that are not in `present`, with their token counts."""
     quoted = iter([seq for seq, marker in restored.removed.restored.items() if marker == -1])
     present_ids = {id(message) for message in present}
     pairs = zip(restored.view(), manifest.added, strict=False)

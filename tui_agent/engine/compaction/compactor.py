@@ -1,8 +1,8 @@
 """Compaction: keeps an agent's history within the window by offloading old outputs and summarising old turns.
 
-Invariant: the history stays valid. A failed summary request does not end a turn: a summary is then built from the log
-alone. After a compaction that frees too little, the turn has no further automatic compaction. An agent that repeats the
-same calls after each compaction is stopped.
+Invariant: the history stays valid. If a summary request fails, the summary is made from the log, and the turn
+continues. If a compaction frees too little, the turn has no further automatic compaction. If an agent repeats the same
+calls after each compaction, the agent is stopped.
 """
 
 from collections.abc import Sequence
@@ -14,19 +14,10 @@ from anyio import to_thread
 
 from tui_agent.context.assembly import PackedRequest
 from tui_agent.context.budgets import Room
-from tui_agent.context.compaction_limits import chars_of, summary_cut
 from tui_agent.context.instruction_limits import RULES_LABEL
-from tui_agent.context.summary import (
-    CutText,
-    Summary,
-    build_summary,
-    needed_chars,
-    story_from_record,
-    total_chars,
-    transcript_within,
-)
-from tui_agent.context.summary_facts import Facts
-from tui_agent.context.summary_room import (
+from tui_agent.context.summary.compaction_limits import chars_of, summary_cut
+from tui_agent.context.summary.facts import Facts
+from tui_agent.context.summary.room import (
     FULL,
     MIN_CHARS,
     MIN_KEPT,
@@ -34,6 +25,15 @@ from tui_agent.context.summary_room import (
     FixedContent,
     SummaryRoom,
     describe_sections,
+)
+from tui_agent.context.summary.summary import (
+    CutText,
+    Summary,
+    build_summary,
+    needed_chars,
+    story_from_record,
+    total_chars,
+    transcript_within,
 )
 from tui_agent.engine.agent_messages import close_unused_calls
 from tui_agent.engine.agent_state import StateKeeper
@@ -50,7 +50,7 @@ from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.folds.session.view import COMPACTING_REASON
 from tui_agent.ports.agent import AskModel, ModelQuery
 from tui_agent.ports.model import ModelReply
-from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, JsonMap, RequestId, text_preview
+from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, JsonMap, RequestId
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextStuck,
@@ -59,7 +59,7 @@ from tui_agent.protocol.events.context import (
     Truncation,
 )
 from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
-from tui_agent.protocol.parts import TextContent, TextPart, tool_calls
+from tui_agent.protocol.parts import TextContent, text_previews, tool_calls
 from tui_agent.protocol.settings import AgentState, ModelInfo
 from tui_agent.units import format_percent, format_tokens
 
@@ -69,25 +69,27 @@ CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_SHARE: Final = 0.10
 """Minimum fraction of the context's tokens that a compaction must free to be successful."""
 MIN_OFFLOAD_SHARE: Final = 0.25
-"""Minimum fraction of the window that offloading must free.
+"""Minimum fraction of the window that offloading must free; otherwise a summary is made.
 
-If it would free less, a summary is made. A smaller gain is not worth the loss of the provider's cache.
+Less is not worth the loss of the provider's cache.
 """
 MAX_FAILURES: Final = 2
 HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
 MAX_SUMMARY_SHARE: Final = 0.20
-"""Maximum size of a summary written by the model, as a fraction of the window. A longer summary is rejected."""
+"""Maximum size of a summary written by the model, as a fraction of the window."""
 MAX_TRIES: Final = 3
-"""Maximum number of attempts to build a summary that fits. Each attempt is shorter than the previous one."""
+"""Maximum number of tries to make a summary that fits, each shorter than the last."""
 MAX_SUMMARY_TOKENS: Final = 4_096
 """Maximum tokens of a summary that the model writes."""
 FRAME_TOKENS: Final = 60
 """Estimated size of a summary request without its prompt and messages, in tokens."""
 ASSUMED_WINDOW: Final = 32_000
-"""Assumed window if the real window is unknown, in tokens."""
-GIVE_UP_HINT: Final = "Try /compact with other words, a model with a larger window (/model), or /new."
+"""Assumed window in tokens, if neither the real window nor the size of an accepted request is known."""
+INPUT_SHARE: Final = 0.9
+"""Share of the window that a summary request and its answer use."""
+GIVE_UP_HINT: Final = "Tell /compact what to focus on, choose a model with a larger window (/model), or start a new session (/new)."
 LARGER_WINDOW_HINT: Final = "Choose a model with a larger window (/model), or start a new session with /new."
 LONG_TEXT_HINT: Final = "Put a long text into a file and mention it with @path. /undo removes the message."
 LOOP_MESSAGE: Final = "Stopped: the agent repeated the same calls after each compaction."
@@ -95,7 +97,11 @@ LOOP_HINT: Final = "Send a message that says what it should do differently."
 
 
 class Compactor:
-    """Compacts one agent's history. `ask` asks the model for a summary; `measure` counts the next request's tokens."""
+    """Compacts one agent's history.
+
+    - `ask`: function that asks the model for a summary.
+    - `measure`: function that counts the next request's tokens.
+    """
 
     def __init__(
         self, parts: EngineParts, states: StateKeeper, agent: AgentId, ask: AskModel, measure: Measure
@@ -116,7 +122,7 @@ class Compactor:
         self._resolve_text = partial(available_text, parts.blobs)
 
     async def make_room(self, packed: PackedRequest, answer: int) -> bool:
-        """Compact the history if the request and `answer` tokens for the answer do not fit in the window.
+        """Compact the history if the request and an answer of `answer` tokens do not fit in the window.
 
         Returns True if the history changed. Raises `AgentLoopDetected` if the agent repeats the same calls after each
         compaction.
@@ -154,8 +160,7 @@ class Compactor:
     async def shrink_after_overflow(self, sent: PackedRequest) -> bool:
         """Compact the history after the provider refused a request as too long. Return True if tokens were freed.
 
-        Compacts even if the request fits by our own count of tokens. Raises `AgentLoopDetected` if the agent repeats
-        the same calls after each compaction.
+        Raises `AgentLoopDetected` if the agent repeats the same calls after each compaction.
         """
         self._begin_turn()
         window = self._window()
@@ -169,7 +174,7 @@ class Compactor:
         return await self.compact("overflow") or freed > 0
 
     def explain_overflow(self, error: ContextOverflow, sent: PackedRequest) -> ContextOverflow:
-        """Return the error for a request that is too long even after compaction. It names the largest sections."""
+        """Return the error for a request that is too long even after compaction."""
         history = self._parts.recorder.messages(self._agent)
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
@@ -211,9 +216,12 @@ class Compactor:
     def _learnt_window(self) -> InferredWindow:
         return UNKNOWN_WINDOW if self._model is None else self._parts.recorder.windows.window_of(self._model)
 
-    def _window(self, unknown: int = ASSUMED_WINDOW) -> int:
-        stated = 0 if self._model is None else self._model.window
-        return self._learnt_window.effective_window(stated) or unknown
+    def _window(self, *, known: bool = False) -> int:
+        """Return the model's window. If it is unknown: 0 with `known`, else a window for the largest accepted request."""
+        learnt = self._learnt_window
+        window = learnt.effective_window(0 if self._model is None else self._model.window)
+        accepted = (learnt.accepted + MAX_SUMMARY_TOKENS) / INPUT_SHARE
+        return window if window or known else max(ASSUMED_WINDOW, round(accepted))
 
     async def compact(
         self,
@@ -295,7 +303,7 @@ class Compactor:
         summary, smaller = await self._fit_summary(facts, story, room, kept_messages, base)
         after = min(smaller.needed, smaller.manifest.total_tokens)
         if after >= before:
-            return self._give_up("A summary would free nothing, so the messages stay in the context.")
+            return self._give_up("A summary would free no space, so the messages stay in the context.")
         turns = sum(map(recorder.model_messages(self._agent).removed.starts_turn, old_messages))
         recorder.append(
             ContextCompacted(
@@ -327,8 +335,10 @@ class Compactor:
     async def _chars_to_keep(self, fixed: int, whole: float) -> int:
         """Return the number of characters of the newest messages that stay beside the summary.
 
-        The number is smaller if the summary's facts need the space. `fixed` is the number of characters of everything
-        except messages; `whole` is the number that fits in the window.
+        The number is smaller if the summary's facts need the space.
+
+        - `fixed`: characters of everything except messages.
+        - `whole`: characters that fit in the window.
         """
         seqs = (message.seq for message in self._parts.recorder.messages(self._agent))
         facts = self._facts(max(seqs, default=0))
@@ -339,10 +349,7 @@ class Compactor:
     async def _fit_summary(
         self, facts: Facts, story: str, room: SummaryRoom, rest: Sequence[Message], base: PackedRequest
     ) -> tuple[Summary, PackedRequest]:
-        """Return a summary that fits, and the next request with that summary.
-
-        A summary can have more tokens than its characters suggest. Such a summary is shortened until it fits.
-        """
+        """Return a summary that fits, and the next request with that summary."""
         chars = room.room
         for _ in range(MAX_TRIES):
             make = partial(build_summary, facts, story, chars, room.preferred, self._resolve_text)
@@ -359,7 +366,7 @@ class Compactor:
         return tuple([await to_thread.run_sync(cut_record, cut, self._parts.blobs) for cut in cuts])
 
     async def record_cuts(self, cuts: Sequence[CutText]) -> None:
-        """Record the user's messages that were shortened to fit in the window. Each message is recorded once."""
+        """Record the user's messages that were shortened to fit in the window, each once."""
         recorder = self._parts.recorder
         chars = sum(cut.chars for cut in cuts if not cut.what.startswith(RULES_LABEL))
         self._cut_size.record(chars, self._cut_limit())
@@ -367,7 +374,7 @@ class Compactor:
         new = tuple(record for record in records if record.artifact.id not in recorder.state.artifacts)
         if new:
             recorder.append(
-                ContextTruncated(window=self._window(unknown=0), truncations=new), agent=self._agent
+                ContextTruncated(window=self._window(known=True), truncations=new), agent=self._agent
             )
 
     def _facts(self, through: int) -> Facts:
@@ -381,21 +388,20 @@ class Compactor:
             artifacts=tuple(state.artifacts.values()),
             through=through,
             failing=block_items(state.memory, "failing_tests") if self._agent == MAIN_AGENT else (),
+            replies=tuple(fold.removed.replies),
+            plan=fold.removed.plan,
             changed=state.written_paths if self._agent == MAIN_AGENT else (),
         )
 
     async def _ask_summary(
         self, messages: Sequence[Message], focus: str, window: int, per_char: float, room: int
     ) -> tuple[str, RequestId | None, str]:
-        """Ask the model to summarise these messages.
-
-        Returns the summary, the request's id, and the fault. The fault is empty if there is a summary.
-        """
+        """Ask the model to summarise these messages."""
         prompt, tokens, model = self._parts.compaction_limits.prompt, self._parts.tokens, self._model_name
         if self._failures >= MAX_FAILURES:
             return "", None, "it failed twice in this turn"
         answer = min(MAX_SUMMARY_TOKENS, max(256, window // 8))
-        max_chars = max(500, round((window * 0.9 - answer) / per_char) - len(prompt) - len(focus) - 400)
+        max_chars = max(500, round((window * INPUT_SHARE - answer) / per_char) - len(prompt + focus) - 400)
 
         def count_tokens(text: str) -> int:
             return tokens.to_model_tokens(tokens.count(text), model)
@@ -442,7 +448,7 @@ class Compactor:
         return False
 
     def _warn_tight(self, packed: PackedRequest, window: int) -> None:
-        """Warn once per model that little room is left. The warning names the largest sections of the request."""
+        """Warn once per model that little room is left."""
         model = self._model_name
         if self._breaker.warned_model != model:
             self._breaker.warned_model = model
@@ -469,27 +475,21 @@ class CutLength:
     def record(self, chars: int, limit: object) -> None:
         """Record that a request had `chars` characters of the user's messages.
 
-        `limit` is the key that `_cut_limit` returned.
+        `limit`: the value of `_cut_limit` for this request.
         """
         if limit != self._limit or chars < self._chars:
             self._chars, self._limit = chars, limit
 
     def limit_chars(self, room: int, limit: object) -> int:
-        """Return `room`, or the recorded number of characters if it is smaller.
-
-        The recorded number is ignored if it has a different key.
-        """
+        """Return `room`, or the recorded number of characters if it is smaller and was recorded for the same `limit`."""
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
         return chars
 
 
 def check_summary(reply: ModelReply, max_chars: int) -> tuple[str, str]:
-    """Return (summary, "") if the reply is a usable summary of at most `max_chars` characters.
-
-    Otherwise return ("", fault).
-    """
-    summary = "\n".join(text_preview(part.text) for part in reply.parts if isinstance(part, TextPart)).strip()
+    """Return (summary, "") for a usable summary of at most `max_chars` characters, otherwise ("", fault)."""
+    summary = "\n".join(text_previews(reply.parts)).strip()
     if reply.finish == "refusal":
         return "", "it refused"
     if tool_calls(reply.parts) or not summary:

@@ -6,7 +6,12 @@ Invariant: each output is replaced by one line with the id of the artifact that 
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.context.compaction_limits import chars_of, needed_calls, newest_readings, reducible_results
+from tui_agent.context.summary.compaction_limits import (
+    chars_of,
+    needed_calls,
+    newest_readings,
+    reducible_results,
+)
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.large_results import as_blob, line_count
 from tui_agent.errors import BlobNotFound
@@ -24,10 +29,8 @@ LINE_CHARS: Final = 160
 
 
 class OutputOffloader:
-    """Replaces results of an agent's calls in the history.
-
-    One line replaces each result; it contains the id of the artifact that stores the result.
-    """
+    """Replaces results of an agent's calls in the history. One line takes the place of each result, with the id of the
+    artifact that stores the result."""
 
     def __init__(self, parts: EngineParts, agent: AgentId) -> None:
         self._parts = parts
@@ -43,12 +46,16 @@ class OutputOffloader:
         include_newest_reads: bool = False,
         unlimited: bool = False,
     ) -> int:
-        """Offload the oldest outputs until `needed` tokens are free. Return the number of freed tokens.
+        """Offload the oldest outputs of a context that needs `needed` tokens. Return the number of freed tokens.
 
-        Many outputs are offloaded together, because each change invalidates the provider's cache. `least` is a fraction
-        of `window`. If less than that can be freed, nothing is offloaded. `include_newest_reads` allows offloading the
-        newest file reads to free enough. With `unlimited`, all of `needed` is freed if possible. `per_char` is the
-        number of tokens per character.
+        Outputs are offloaded until the context takes only the fraction `reduce_to` (a setting of compaction) of the
+        window. Many are offloaded together, because each change invalidates the provider's cache.
+
+        - `least`: fraction of `window`. If less can be freed, nothing is offloaded.
+        - `include_newest_reads`: True to offload also results that show the newest file contents, if `least` cannot be
+          freed without them.
+        - `unlimited`: True to offload all outputs that can be offloaded.
+        - `per_char`: tokens per character.
         """
         limits = self._parts.compaction_limits
         newest_reads, candidates = self._candidates(round(limits.keep * window / per_char))
@@ -75,14 +82,12 @@ class OutputOffloader:
         return needed - before
 
     def _candidates(self, keep: int) -> tuple[set[CallId], list[ToolMessage]]:
-        """Return the call ids of the newest file reads, and the outputs that can be offloaded.
-
-        The outputs are sorted oldest first, with the newest file reads at the end. Outputs in the newest messages
-        (`keep` characters) are left out.
-        """
+        """Return the call ids of the newest file reads, and the outputs that can be offloaded."""
         recorder = self._parts.recorder
         history = recorder.messages(self._agent)
-        required = needed_calls(history, recorder.model_messages(self._agent).removed.pinned)
+        removed = recorder.model_messages(self._agent).removed
+        refused = {reply.refused_call for reply in removed.replies}
+        required = needed_calls(history, removed.pinned) | refused
         newest_reads = newest_readings(history)
         outputs = reducible_results(history, keep, required)
         return newest_reads, sorted(outputs, key=lambda message: message.call_id in newest_reads)

@@ -1,10 +1,10 @@
 """Instruction files (AGENTS.md) as context for the model.
 
-The files of the user and of the workspace's root are part of the system prompt. A subfolder's file is added to the
-conversation when the agent starts to work in that subfolder.
+The system prompt contains the files of the user and of the workspace's root. When the agent starts to work in a
+subfolder, the subfolder's file is added to the conversation.
 
-Invariant: the model sees exactly the text recorded in `instructions.loaded`. No file is read while a request is built.
-A file that is added to the conversation does not change the start of later requests.
+Invariant: the model sees exactly the text in `instructions.loaded`. Adding a file does not change the start of later
+requests.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,10 +24,7 @@ from tui_agent.protocol.base import MAIN_AGENT, AgentId
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded
 
 FIRST_PRIORITY = 950
-"""Priority of the first fragment with instructions.
-
-With it, instructions follow everything else in the system prompt.
-"""
+"""Priority of the first fragment with instructions. Instructions come last in the system prompt."""
 HEADING = (
     "Follow the instructions below, from the user and the project. If two conflict, follow the later one for the files "
     "that it covers. What the user says in this conversation overrides all of them."
@@ -37,8 +34,8 @@ HEADING = (
 class Instructions(api.BaseMiddleware):
     """A middleware that gives the model the instructions in AGENTS.md files.
 
-    `resolve_text` returns the full text of a stored text. `touched` returns the files and folders that the commands of
-    a call read or write.
+    - `resolve_text`: function that returns the full text of a stored text.
+    - `touched`: function that returns the files and folders that a call's commands read or write.
     """
 
     name = "instructions"
@@ -56,7 +53,8 @@ class Instructions(api.BaseMiddleware):
         self._touched = touched
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
-        """Record changed instruction files, and add the files of subfolders that the message mentions."""
+        """Record changed instruction files, and add the instruction files of the subfolders that the user's message
+        mentions."""
         for event in _differences(turn.state, await self._files.load(turn.state.instructions)):
             turn.emit(event)
         await self._add_files(MAIN_AGENT, turn.state.mentioned_paths)
@@ -75,10 +73,7 @@ class Instructions(api.BaseMiddleware):
         return result
 
     async def _add_files(self, agent: AgentId, paths: Sequence[str]) -> None:
-        """Add the instruction files for `paths` to the agent's conversation.
-
-        Files that the conversation already contains are left out.
-        """
+        """Add the instruction files for `paths` to the agent's conversation."""
         folders = folders_of(paths)
         if not folders:
             return
@@ -96,9 +91,9 @@ class Instructions(api.BaseMiddleware):
             )
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return a fragment for each instruction file, the most general file first.
+        """Return a fragment for each instruction file, the most general first.
 
-        Files that were added to the conversation are included.
+        Files in the conversation are included.
         """
         if not state.instructions:
             return ()
@@ -129,10 +124,7 @@ class Instructions(api.BaseMiddleware):
 
 
 def _differences(state: SessionStateView, present: LoadedInstructions) -> Iterator[InstructionsLoaded]:
-    """Yield an event for each new or changed instruction file.
-
-    The files of the system prompt come first, then the files in the conversation.
-    """
+    """Yield an event for each new or changed instruction file."""
     loaded, order = state.agent_instructions, tuple(file.path for file in present.files)
     digests = {file.path: file.sha256 for file in loaded.files}
     changed = [file for file in present.files if digests.get(file.path) != file.sha256]

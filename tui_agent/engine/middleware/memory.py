@@ -16,14 +16,14 @@ MAX_TOKENS = 1500
 
 
 class WorkingMemory(BaseMiddleware):
-    """A middleware that records notes on tool results. In the context mode `none` it does nothing."""
+    """A middleware that records notes on tool results."""
 
     name = "memory"
 
     def __init__(self, state: Callable[[], SessionStateView], redact: Callable[[str], str] = str) -> None:
-        """Create the middleware. `state` returns the session's current state.
+        """Create the middleware. `state`: function that returns the session's current state.
 
-        `redact` removes secrets from a text before the text is shortened to one line.
+        `redact`: function that removes secrets from a text before the text is shortened.
         """
         self._state = state
         self._redact = redact
@@ -38,9 +38,8 @@ class WorkingMemory(BaseMiddleware):
             turn.emit(MemoryUpdated(blocks=changed))
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the working memory as a fragment, which is placed after the history.
-
-        It is sent only in the context mode `memory`.
+        """Return the working memory as a fragment after the history. The fragment is sent only in the context mode
+        `memory`.
         """
         text = render_memory(state.memory)
         if not text:
@@ -50,7 +49,7 @@ class WorkingMemory(BaseMiddleware):
         )
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run the call and return its result. If there are new notes, the result has a `memory.updated` event."""
+        """Run the call and return its result. New notes are added to the result as a `memory.updated` event."""
         result = await call_next(call)
         state = self._state()
         if not _is_active(state) or _is_delegates_call(state, call):  # a delegate reports its own findings

@@ -1,8 +1,8 @@
 """The repository map in the conversation, sent with the first message of a session and again after a compaction.
 
-Invariant: the map is recorded with its message and keeps its position, so that the provider's cache stays valid. No
-request waits longer than `MAX_WAIT_S` for the map. If a request does not contain the map, its `context.packed` event
-states the reason. The map is added to the first request after it is ready.
+Invariant: the map is recorded with its message and keeps its place, so that the provider's cache stays valid. No
+request waits longer than `MAX_WAIT_S` for the map. If the map is late, the reason is in `context.packed`, and a later
+request contains the map.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,9 +17,9 @@ from tui_agent.protocol.settings import SessionSettings
 from tui_agent.units import format_time_limit
 
 MIN_FILES = 8
-"""Minimum number of files in a workspace with a repository map. In smaller workspaces, no map is sent."""
+"""Minimum number of files in a workspace for which a repository map is sent."""
 MAX_QUERY_CHARS = 2000
-"""Maximum length of the query for a repository map, in characters. The query is the start of the user's message."""
+"""Maximum length of a query for a repository map (the start of the user's message), in characters."""
 WINDOW_SHARE = 0.04
 """Maximum size of a repository map as a fraction of the model's window."""
 MIN_TOKENS = 100
@@ -34,7 +34,7 @@ LATE_REASON = f"the map was not ready after {format_time_limit(MAX_WAIT_S)}; a l
 class RepoMapSection(api.BaseMiddleware):
     """Middleware that records a repository map at the start of a turn, or later in the turn when the map is ready.
 
-    Does nothing if the conversation already contains a map.
+    Does nothing if the conversation already has a map.
     """
 
     name = "repo_map"
@@ -43,10 +43,7 @@ class RepoMapSection(api.BaseMiddleware):
         self._maps = maps
         self._patience = patience
         self._late: tuple[str, Callable[[Payload], None]] | None = None
-        """(query, function) for the repository map that is being rendered.
-
-        The function records the map. None if no map is being rendered.
-        """
+        """(query, function that records the map) while a repository map is being rendered, otherwise None."""
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
         """Request a repository map for the task, unless the settings or the context mode exclude it."""
@@ -84,10 +81,7 @@ class RepoMapSection(api.BaseMiddleware):
             _record_map(rendered, query, turn.emit)
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return a fragment with the reason why there is no repository map. Empty if there is a map.
-
-        The map itself is in the conversation.
-        """
+        """Return a fragment with the reason why there is no repository map, or nothing."""
         if not state.map_delay_reason or state.has_repo_map:
             return ()
         return (
@@ -95,10 +89,7 @@ class RepoMapSection(api.BaseMiddleware):
         )
 
     async def wrap_model(self, request: api.ModelRequest, call_next: api.ModelNext) -> api.ModelReply:
-        """Call the model.
-
-        After an answer with tool calls, record the repository map if it was late and is ready now.
-        """
+        """Call the model, then record a repository map that was late."""
         reply = await call_next(request)
         if request.purpose == "answer" and any(isinstance(part, api.ToolCallPart) for part in reply.parts):
             self._record_late_map()
@@ -111,7 +102,7 @@ class RepoMapSection(api.BaseMiddleware):
         return result
 
     def _record_late_map(self) -> bool:
-        """Record the repository map if it was late and is ready now. Return True if it was recorded."""
+        """Record a repository map that was late and is ready now. Return True if it was recorded."""
         rendered = self._maps.take_late_map() if self._late is not None else None
         if rendered is None or self._late is None:
             return False
@@ -141,7 +132,7 @@ def _record_map(rendered: api.RenderedMap, query: str, emit: Callable[[Payload],
 def _limit_tokens(max_tokens: int, window: int) -> int:
     """Return the maximum tokens of a repository map: `max_tokens`, or fewer if the model's window is small.
 
-    `window` is the size of the window in tokens (0: unknown).
+    `window`: size in tokens (0: unknown).
     """
     return min(max_tokens, max(MIN_TOKENS, round(window * WINDOW_SHARE))) if window else max_tokens
 

@@ -1,6 +1,6 @@
-"""The texts of the system prompt, and the middlewares that contribute only a section of it.
+"""The texts of the system prompt, and the middlewares that do nothing but contribute one section of it.
 
-Invariant: each text is a Markdown file. A user's file with the same name replaces a bundled file.
+Invariant: each text is a Markdown file; the user's file of the same name replaces it.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -19,7 +19,7 @@ SECTION_TOOLS: Final = {
     "planning": frozenset(("write_todos",)),
     "subagents": frozenset(("spawn_subtask",)),
 }
-"""Maps a section to the tools that it describes. A section is left out if none of its tools is available."""
+"""Maps a section to the tools that it describes. If an agent has none of these tools, the section is left out."""
 
 
 class PromptTexts:
@@ -42,7 +42,7 @@ class PromptTexts:
 
 
 class PromptSection(BaseMiddleware):
-    """A section of the system prompt with constant text. It is included while `applies` returns True."""
+    """A section of the system prompt with constant text, included while `applies` returns True."""
 
     def __init__(
         self,
@@ -65,10 +65,7 @@ def _is_planning(state: SessionStateView) -> bool:
 
 
 def _is_confined(state: SessionStateView) -> bool:
-    """Return True if the prompt must explain that the sandbox limits commands.
-
-    Under `plan`, this is not needed because commands are read-only.
-    """
+    """Return True if the prompt must explain that the sandbox limits commands."""
     policy = state.settings.policy if state.settings is not None else None
     return bool(state.sandbox) and policy in ("ask", "accept-edits")
 
@@ -85,7 +82,7 @@ class WorkspaceSection(BaseMiddleware):
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
         """Return the section with the facts.
 
-        The date is the date of the session's start. A changing date would invalidate the provider's cache.
+        The date is that of the session's start: a changing date would make the provider's cache useless.
         """
         lines = [
             f"Workspace: {state.workspace} (paths are relative to it)",
@@ -107,8 +104,10 @@ def prompt_sections(
 ) -> list[BaseMiddleware]:
     """Return the built-in sections of the system prompt in order.
 
-    A section is left out if none of its `SECTION_TOOLS` is in `tools`. `roles` are the named agents that the model can
-    delegate to. `attended` is True if a user can answer questions.
+    A section is left out if none of its `SECTION_TOOLS` is in `tools`.
+
+    - `roles`: named agents that the model can delegate to.
+    - `attended`: True if a user can answer questions.
     """
     plan_text = texts.get("plan_mode" if attended else "plan_headless")
     sections = [

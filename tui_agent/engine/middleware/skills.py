@@ -1,6 +1,6 @@
 """Names and descriptions of skills in the system prompt. The tool `read_skill` returns a skill's full text.
 
-Invariant: the model sees exactly the skills recorded in the newest `skills.loaded`.
+Invariant: the model sees exactly the skills in the newest `skills.loaded`.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class SkillsSection(BaseMiddleware):
     name = "skills"
 
     def __init__(self, store: SkillStore, *, readable: bool = True) -> None:
-        """Create the middleware. Without the tool `read_skill`, `readable` must be False, and no skills are listed."""
+        """Create the middleware. `readable`: False if there is no tool `read_skill`; then no skills are listed."""
         self._store = store
         self._readable = readable
 
@@ -47,7 +47,7 @@ class SkillsSection(BaseMiddleware):
 
 
 def skills_event(present: tuple[SkillRecord, ...], state: SessionStateView) -> SkillsLoaded | None:
-    """Return the event that records the skills `present`. Return None if the newest record has the same skills."""
+    """Return the event that records the skills `present`, or None if they are recorded already."""
     return SkillsLoaded(skills=present) if present != state.skills else None
 
 

@@ -17,7 +17,7 @@ from tui_agent.protocol.events.session import ErrorRaised
 BUNDLED_AGENTS = Path(__file__).parent / "agents"
 """The folder with the files of the bundled agents."""
 INVESTIGATOR_TOOLS = ("read_file", "grep", "repo_map", "search_notes")
-"""The tools of the role `investigator`. Tools that are not loaded are left out."""
+"""The tools of the role `investigator`, if they are loaded."""
 INVESTIGATOR_ITERATIONS = 20
 MAX_NAMED_FAULTS = 3
 """Maximum number of agent files with faults that are listed when a session opens."""
@@ -26,7 +26,7 @@ MAX_NAMED_FAULTS = 3
 class Subagents:
     """The built-in roles and the named agents. Raises `ConfigError` if a prompt cannot be read.
 
-    `plugin_folders` are the plugins' folders with agents.
+    `plugin_folders`: folders of plugins with agents.
     """
 
     def __init__(self, config: Config, plugin_folders: Sequence[Path] = ()) -> None:
@@ -49,7 +49,8 @@ class Subagents:
         )
 
     def check_roles(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
-        """Return faults of agents with a valid file: tools that are not in `tools`, and models that cannot be used."""
+        """Return the faults of agents that have a valid file, but name a tool that is not in `tools`, or a model that
+        cannot be used."""
         faults: list[AgentFault] = []
         for role in self.roles:
             # A bundled agent simply goes without tools that are not loaded.
@@ -60,7 +61,7 @@ class Subagents:
         return tuple(faults)
 
     def fault_events(self, tools: Collection[str], resolve: ResolveModel) -> list[ErrorRaised]:
-        """Return one event that lists the faults of all agent files. Empty if there are no faults."""
+        """Return one event with the faults of all agent files, or nothing."""
         lines = [f"{Path(fault.source).name} is not a valid agent: {fault.message}" for fault in self.faults]
         lines += [f"{Path(fault.source).name}: {fault.message}" for fault in self.check_roles(tools, resolve)]
         if not lines:

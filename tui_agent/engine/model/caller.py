@@ -3,10 +3,9 @@
 Invariant: every `model.requested` is followed by exactly one `model.responded` or `model.failed`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 import anyio
 from anyio import to_thread
@@ -16,16 +15,14 @@ from tui_agent.context.budgets import MIN_ANSWER_TOKENS, Room
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.compactor import Compactor
 from tui_agent.engine.components import EngineParts, is_overridden
-from tui_agent.engine.model.delta_merge import FlushTimer
+from tui_agent.engine.delta_merge import FlushTimer
+from tui_agent.engine.model.call import ModelCall
 from tui_agent.engine.model.limit_watch import LimitWatch
 from tui_agent.engine.model.request import RequestBuilder
-from tui_agent.engine.plugin_guard import guard_plugin
-from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError, PluginError
+from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.models.assembler import Assembler
 from tui_agent.models.faults import TRANSIENT
-from tui_agent.models.pricing import cost
 from tui_agent.models.retry_wait import next_wait
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.agent import ModelQuery
@@ -35,14 +32,12 @@ from tui_agent.ports.tool import Service
 from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId, text_preview
 from tui_agent.protocol.events.context import ContextPacked, ContextWindowInferred
 from tui_agent.protocol.events.model import (
-    ModelDelta,
-    ModelFailed,
     ModelRequested,
     ModelResponded,
     ModelRetried,
 )
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage
-from tui_agent.protocol.parts import Usage, tool_calls
+from tui_agent.protocol.parts import tool_calls
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
 DEFAULT_MAX_OUTPUT = 8192
@@ -54,18 +49,13 @@ MAX_REFUSALS = 5
 UNSENT = RequestId("")
 """Id of a request that is only measured and not sent."""
 MAX_COUNTED_INLINE = 20
-"""Maximum number of new messages that are counted on the event loop.
-
-If there are more, a thread counts them.
-"""
+"""If a request has at least this many new messages, their tokens are counted in a thread and not on the event loop."""
 EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
-"""A request is counted with a tokenizer if it has this many tokens, or fills this part (1/n) of the window.
+"""Limits for counting a request with a tokenizer.
 
-The tokens of smaller requests are estimated from characters. An estimate is enough far below the limit, and loading the
-tokenizer takes as long as twenty tool calls.
+A request is counted if it has at least `EXACT_COUNT_TOKENS` tokens or fills 1/`EXACT_COUNT_SHARE` of the window.
+Otherwise its tokens are estimated, because loading the tokenizer takes as long as twenty tool calls.
 """
-_Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
-"""Key of a streamed block of an answer: (kind of part, number of the block, name of the tool)."""
 
 
 class ModelCaller:
@@ -82,9 +72,9 @@ class ModelCaller:
     ) -> None:
         """Create a caller for the agent `agent`.
 
-        `used` are all call ids of the session so far; the callers of all agents share this set. With
-        `summarised_agent`, the caller summarises the history of that agent. Otherwise it sends the requests of `agent`
-        and keeps the agent's history within the window.
+        - `used`: all call ids of the session so far, shared by all callers.
+        - `summarised_agent`: agent whose history the caller summarises. If it is None, the caller sends the requests of
+          `agent`.
         """
         self._parts = parts
         self._ticker = ticker
@@ -103,7 +93,7 @@ class ModelCaller:
         self._sent: PackedRequest | None = None
         """The request that was assembled last."""
         self.compactor: Compactor | None = None
-        """Compactor that keeps the history within the window. None in a caller that only makes summaries."""
+        """Compactor that keeps the history within the window, or None if the caller only makes summaries."""
         if summarised_agent is not None:
             return
         summariser = ModelCaller(parts, ticker, states, COMPACTION_AGENT, used, summarised_agent=agent)
@@ -113,10 +103,10 @@ class ModelCaller:
         self._used_call_ids |= {call.call_id for answer in answers for call in tool_calls(answer.parts)}
 
     async def ask(self, query: ModelQuery) -> ModelReply:
-        """Call the model through the middlewares. Raises `ModelError` if all attempts fail.
+        """Call the model through the middlewares. Raises `ModelError` if all tries fail.
 
-        If the history is close to the window's limit, it is compacted first. It is compacted again if the provider
-        refuses the request as too long.
+        If the history is close to the window's limit, or the provider refuses the request as too long, the history is
+        compacted.
         """
         compactor = self.compactor if query.messages is None else None
         compacted = False
@@ -158,10 +148,7 @@ class ModelCaller:
             recorder.append(event, agent=self._agent)
 
     async def count_history(self) -> None:
-        """Count the tokens of a resumed session before its first request.
-
-        Nothing is counted if a blob is missing; the first request reports that.
-        """
+        """Count the tokens of a resumed session before its first request."""
         history = self._parts.recorder.messages(self._agent)
         if not any(isinstance(message, AssistantMessage | SummaryMessage) for message in history):
             return
@@ -175,7 +162,7 @@ class ModelCaller:
             self._counted = max(self._counted, len(messages))
 
     async def measure(self, history: Sequence[Message], *, unlimited: bool = False) -> PackedRequest:
-        """Assemble the agent's next request from this history. With `unlimited`, nothing is shortened."""
+        """Assemble the agent's next request from this history. If `unlimited` is True, nothing is shortened."""
         await self._load_tokenizer()
         messages = RequestBuilder(self._parts.blobs).resolve_messages(history)
         packing = self._packing_request(self._newest_query, messages, UNSENT)
@@ -208,10 +195,7 @@ class ModelCaller:
     def _offered_tools(
         self, query: ModelQuery, state: SessionStateView, settings: SessionSettings
     ) -> tuple[ToolSchema, ...]:
-        """Return the tools that the model can use now.
-
-        The list depends only on the skills, the policy, and whether a job has started.
-        """
+        """Return the tools that the model can use now."""
         missing: set[Service] = set(self._parts.missing_services)
         if not any(not skill.fault for skill in state.skills):
             missing.add("skills")
@@ -260,7 +244,7 @@ class ModelCaller:
         return await chain(request)
 
     def _fragments(self, query: ModelQuery, state: SessionStateView) -> list[Fragment]:
-        """Return the middlewares' fragments of the prompt. For a summary, return only the summary's own prompt."""
+        """Return the middlewares' fragments of the prompt."""
         if self._history_agent != self._agent:
             return [Fragment(id="compact", text=query.system or "")]
         return [
@@ -273,7 +257,7 @@ class ModelCaller:
                 await to_thread.run_sync(self._parts.tokens.load)
 
     async def _pack(self, packing: RequestInput) -> PackedRequest:
-        """Assemble a request. If the request is large and the tokenizer is not loaded, load it and assemble again."""
+        """Assemble a request."""
         packed = await self._pack_once(packing)
         # The first request of a session does not wait for the tokenizer to load.
         has_history = any(
@@ -286,7 +270,7 @@ class ModelCaller:
         return await self._pack_once(packing)
 
     async def _pack_once(self, packing: RequestInput) -> PackedRequest:
-        """Assemble a request. If many messages must be counted first, assemble it in a thread."""
+        """Assemble a request, in a thread if many messages must be counted first."""
         async with self._counting:
             counted = self._counted if self._assembly.counts_are_current else 0
             if len(packing.messages) - counted < MAX_COUNTED_INLINE:
@@ -315,16 +299,16 @@ class ModelCaller:
             ),
             agent=self._agent,
         )
-        call = _Call(parts, self._ticker, self._agent, request)
+        call = ModelCall(parts, self._ticker, self._agent, request, manifest.total_tokens)
         attempt = 1
         while True:
             try:
                 fault = await call.attempt()
             except anyio.get_cancelled_exc_class():
-                call.record_failure(ModelFault("cut", "stopped"), attempt, cancelled=True)
+                call.record_failure(ModelFault("cut", "stopped"), attempt, cancelled=True, in_flight=True)
                 raise
             if fault is None:
-                return self._respond(call, manifest)
+                return self._respond(call)
             wait = self._retry_wait(fault, attempt)
             if wait is None:
                 call.record_failure(fault, attempt)
@@ -339,7 +323,7 @@ class ModelCaller:
             return None
         return next_wait(attempt, fault.retry_after, self._parts.jitter())
 
-    async def _throttle(self, call: "_Call", fault: ModelFault, attempt: int, wait: float) -> None:
+    async def _throttle(self, call: ModelCall, fault: ModelFault, attempt: int, wait: float) -> None:
         self._parts.recorder.append(
             ModelRetried(
                 request_id=call.request.request_id,
@@ -359,122 +343,14 @@ class ModelCaller:
             raise
         self._states.set(AgentState.RUNNING, agent=self._agent)
 
-    def _respond(self, call: "_Call", manifest: ContextPacked) -> ModelReply:
+    def _respond(self, call: ModelCall) -> ModelReply:
         recorder = self._parts.recorder
-        reply = call.reply(recorder.state.parts, manifest.total_tokens, self._used_call_ids)
+        reply = call.reply(recorder.state.parts, self._used_call_ids)
         self._used_call_ids |= {call.call_id for call in tool_calls(reply.parts)}
-        recorder.append(
-            ModelResponded(
-                request_id=call.request.request_id,
-                first_part=reply.first_part,
-                parts=reply.parts,
-                finish=reply.finish,
-                usage=reply.usage,
-                cost_usd=reply.cost_usd,
-                duration_ms=reply.duration_ms,
-                first_token_ms=reply.first_token_ms,
-                provider_id=reply.provider_id,
-            ),
-            agent=self._agent,
-        )
+        recorder.append(ModelResponded.model_validate(reply, from_attributes=True), agent=self._agent)
         if self._agent == MAIN_AGENT:
             self._watch.check()
         return reply
-
-
-class _Call:
-    """One request to the model, with all attempts to send it."""
-
-    def __init__(self, parts: EngineParts, ticker: FlushTimer, agent: AgentId, request: ModelRequest) -> None:
-        self._parts = parts
-        self._ticker = ticker
-        self._agent = agent
-        self.request = request
-        self._assembler = Assembler()
-        self._started = parts.clock.monotonic()
-        self._first_token: float | None = None
-
-    async def attempt(self) -> ModelFault | None:
-        """Stream the answer once. Return the fault, or None if the answer is complete."""
-        self._assembler = assembler = Assembler([tool.name for tool in self.request.tools])
-        client = self._parts.client_for(self.request.model)
-        clock = self._parts.clock
-        label = f"The client of the model provider {self.request.model.provider}"
-        try:
-            with (
-                guard_plugin(label, PluginError),
-                self._ticker.open_merger(clock, self._emit) as merger,
-            ):
-                async with client.stream(self.request) as chunks:
-                    async for chunk in chunks:
-                        delta = assembler.feed(chunk)
-                        if delta is None:
-                            continue
-                        if self._first_token is None:
-                            self._first_token = clock.monotonic()
-                        # Record a call's arguments only when they are complete. Whether part of a command is a secret,
-                        # like the password after `curl -u`, depends on the words around it, and a secret must be
-                        # neither recorded nor shown before it is recognised.
-                        if delta.part != "tool_call":
-                            merger.add((delta.part, delta.block, delta.name), delta.text)
-        except PluginError as error:
-            return ModelFault("client", error.message)
-        fault = assembler.final_fault()
-        if fault is None:
-            for call in assembler.call_deltas():
-                self._emit((call.part, call.block, call.name), call.text)
-        return fault
-
-    def _emit(self, block: _Block, text: str) -> None:
-        kind, number, name = block
-        self._parts.recorder.append(
-            ModelDelta(
-                request_id=self.request.request_id, part_kind=kind, part_index=number, text=text, name=name
-            ),
-            agent=self._agent,
-        )
-
-    def record_failure(self, fault: ModelFault, attempts: int, *, cancelled: bool = False) -> None:
-        self._parts.recorder.append(
-            ModelFailed(
-                request_id=self.request.request_id,
-                fault="cancelled" if cancelled else fault.kind,
-                message=fault.message,
-                hint=fault.hint,
-                status=fault.status,
-                window=fault.window_tokens,
-                attempts=attempts,
-                partial=self._assembler.text,
-            ),
-            agent=self._agent,
-        )
-
-    def reply(self, first_part: int, estimated_input: int, used: Collection[str]) -> ModelReply:
-        """Return the complete answer. Its parts are numbered from `first_part`.
-
-        A call id that is already in `used` is replaced by a new id.
-        """
-        ended_at = self._parts.clock.monotonic()
-        assembler = self._assembler
-        usage = assembler.usage
-        # If the provider reports no usage, estimate four characters per token.
-        if not usage.input_tokens and not usage.output_tokens:
-            output = len(assembler.text) // 4
-            usage = Usage(input_tokens=estimated_input, output_tokens=output, estimated=True)
-        first = self._first_token
-        return ModelReply(
-            parts=assembler.parts(self._parts.ids, used),
-            finish=assembler.finish,
-            usage=usage,
-            cost_usd=assembler.cost_usd
-            if assembler.cost_usd is not None
-            else cost(self.request.model, usage),
-            first_part=first_part,
-            duration_ms=round((ended_at - self._started) * 1000, 1),
-            first_token_ms=None if first is None else round((first - self._started) * 1000, 1),
-            provider_id=assembler.finished.provider_id if assembler.finished is not None else "",
-            request_id=self.request.request_id,
-        )
 
 
 def _default_max_tokens(window: int) -> int:
@@ -488,7 +364,7 @@ def _tokens_to_count_exactly(packing: RequestInput) -> int:
 
 
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
-    """Return the maximum tokens of the answer. It is smaller if the request leaves less space in the window."""
+    """Return the maximum tokens of the answer: fewer if the request leaves less space in the window."""
     window = packing.learnt.stated_window(packing.model.window)
     limit = Room.for_window(window, 0).max_tokens
     if limit is None:

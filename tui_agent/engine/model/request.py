@@ -1,7 +1,7 @@
-"""Preparation of a history for sending: loads long texts and images, and sorts results in the order of their calls.
+"""Preparation of a history for sending: loads long texts and images, and puts results in the order of their calls.
 
-Invariant: each message is resolved once, so the cost is proportional to the number of new messages. A message without
-blobs is returned as the same object, so that it is in memory only once.
+Invariant: each message is loaded once, so the cost depends on the number of new messages. A message without blobs stays
+the same object, so that it is in memory only once.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,7 @@ from tui_agent.protocol.parts import (
 F = TypeVar("F", bound=FrozenModel)
 
 MAX_ANSWER_BYTES = 120_000
-"""Maximum size of an earlier answer in a request, in bytes.
-
-Only the start and the end of a longer answer are sent.
-"""
+"""Maximum size of an earlier answer in a request, in bytes."""
 MAX_ANSWER_LINES = 4000
 
 
@@ -42,10 +39,7 @@ class RequestBuilder:
         self._images: dict[str, bytes] = {}
 
     def resolve_messages(self, history: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the history with every long text loaded. Raises `BlobNotFound` if a text is missing.
-
-        Messages loaded by the previous call are reused.
-        """
+        """Return the history with every long text loaded. Raises `BlobNotFound` if a text is missing."""
         known = len(self._history)
         grown = known <= len(history) and all(map(is_, self._history, history))
         if not grown or (known < len(history) and isinstance(history[known], ToolMessage)):
@@ -94,10 +88,7 @@ def _replace_items(message: F, name: str, old: Sequence[object], new: Sequence[o
 
 
 def resolve_part(part: ModelPart, blobs: BlobReader) -> ModelPart:
-    """Return a message part with its long texts loaded. A part without long texts is returned unchanged.
-
-    Raises `BlobNotFound` if a text is missing.
-    """
+    """Return a message part with its long texts loaded. Raises `BlobNotFound` if a text is missing."""
     if isinstance(part, ToolCallPart):
         arguments = blobs.resolve(part.arguments)
         return part if arguments == part.arguments else part.model_copy(update={"arguments": arguments})
@@ -111,7 +102,7 @@ def _replace_text(part: F, name: str, old: LongText, new: str) -> F:
 
 
 def _shorten(part: ModelPart) -> ModelPart:
-    """Return the part. A huge text is shortened to its start and end, so that it does not fill all later requests."""
+    """Return the part, with a huge text shortened to its start and end, because it would be in all later requests."""
     if not isinstance(part, TextPart | ReasoningPart) or not isinstance(part.text, str):
         return part
     # A signed part must be sent unchanged, or the provider refuses it.

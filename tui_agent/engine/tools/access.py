@@ -10,7 +10,7 @@ from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect
 
 RULE_TOOL = "read_file"
-"""Name of a tool. The rules for this tool also apply to files that are read without a tool call."""
+"""Name of a tool whose rules also apply to files that are read without a tool call."""
 
 
 def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
@@ -23,7 +23,7 @@ def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
 
 
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
-    """Return True if the policy does not deny reading `path`. Links in `path` must already be resolved.
+    """Return True if the policy does not deny reading `path`. `path` has its links resolved.
 
     If the policy would ask, the result is True, because the user has already allowed the whole search.
     """
@@ -35,7 +35,7 @@ def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
 def may_connect(parts: EngineParts, agent: AgentId, tool: str, host: str) -> bool:
     """Return True if the policy does not deny connecting to `host`.
 
-    If the policy would ask, the result is True, because the user has allowed the host that redirects to this host.
+    If the policy would ask, the result is True, because the user has allowed the host that redirects to this one.
     """
     state = parts.recorder.state_of(agent)
     facts = PolicyFacts(
@@ -48,18 +48,15 @@ def may_connect(parts: EngineParts, agent: AgentId, tool: str, host: str) -> boo
 
 
 def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str, real: str) -> str:
-    """Return the reason why reading a file is denied. Empty if reading is allowed.
-
-    `real` is `path` with links resolved.
-    """
+    """Return the reason why reading a file is denied (empty: allowed). `real`: `path` with links resolved."""
     decision = _decide_read(policy, state, root, path, real, None, RULE_TOOL)
     return decision.reason if decision.verdict == "deny" else ""
 
 
 def resource_denial_reason(policy: Policy, state: SessionStateView, root: str, server: str, tool: str) -> str:
-    """Return the reason why reading a server's resource is denied. Empty if reading is allowed.
+    """Return the reason why reading a server's resource is denied (empty: allowed).
 
-    `tool` is the name of the resource in rules. If the policy would ask, reading is allowed, because the user named the
+    `tool`: name of the resource in rules. If the policy would ask, reading is allowed, because the user named the
     resource.
     """
     effect = McpCallEffect(server=server, tool=tool, digest="", read_only=True)

@@ -1,9 +1,8 @@
-"""Validation of a call's arguments with the tool's pydantic model or, for tools of MCP servers, its JSON schema.
+"""Validation of a call's arguments with the tool's pydantic model or, for MCP servers, its JSON schema.
 
-Invariant: a value is converted only if its meaning is clear. JSON text can become an object or list, and other text a
-number or boolean. Text fields are never changed. For a tool with a pydantic model, argument names that other programs
-use are replaced first. A name that the tool itself uses is not replaced. A call is rejected if it gives one argument
-two different values under two names.
+Invariant: a value is converted only if its meaning is clear: JSON text to an object or list, other text to a number or
+boolean. Text fields are never changed. Names of arguments from other programs are first replaced by the tool's own
+names. A call with two different values for one argument is rejected.
 """
 
 import json
@@ -38,7 +37,7 @@ _TYPE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class InvalidArguments:
-    """The reason why a call cannot run. `message` names the field and the expected value for the model."""
+    """The reason why a call cannot run."""
 
     message: str
 
@@ -46,10 +45,7 @@ class InvalidArguments:
 def parse_arguments(
     name: str, model: type[BaseModel], schema: JsonMap, arguments: JsonMap
 ) -> BaseModel | InvalidArguments:
-    """Return the arguments as an instance of `model`, or the faults if they are not valid.
-
-    `schema` is the tool's JSON schema.
-    """
+    """Return the arguments as an instance of `model`, or the faults. `schema`: the tool's JSON schema."""
     properties = schema.get("properties")
     fields: JsonMap = properties if isinstance(properties, dict) else {}
     arguments = canonical_arguments(arguments, fields)
@@ -79,7 +75,7 @@ def _types(schema: JsonValue) -> frozenset[str]:
 
 
 def coerce_value(value: JsonValue, schema: JsonValue) -> JsonValue:
-    """Convert a text to the type in its schema if the text's meaning is clear. Return any other value unchanged."""
+    """Convert a text to the type in its schema if its meaning is clear, or return the value unchanged."""
     types = _types(schema)
     if not isinstance(value, str) or "string" in types or not types:
         return value
@@ -172,21 +168,18 @@ ALIASES: dict[str, str] = {
     "pattern": "glob_pattern query regex search_string",
     "todos": "items todo_list",
 }
-"""Maps our name of an argument to its names in tools of other programs.
+"""Maps the name of an argument in our tools to the names that tools of other programs use for it.
 
-A name can belong to several of our arguments. It then means the first of these arguments that the tool has. An argument
-and its other names have the same unit and meaning.
+A name that is listed for several arguments means the first of them that the tool has. An argument has the same unit and
+meaning under all its names.
 """
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
-"""Names of arguments that only explain a call in other programs' tools. These arguments are dropped."""
+"""Names of arguments that only explain a call in other programs' tools, so they are dropped."""
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def canonical_arguments(arguments: JsonMap, known: Collection[str]) -> JsonMap:
-    """Rename arguments with names from other programs to the tool's own names (`known`).
-
-    Unknown names stay.
-    """
+    """Rename arguments with names from other programs to the tool's own names (`known`)."""
     renamed = {key: value for key, value in arguments.items() if key in known}
     for key, value in arguments.items():
         if key in known or key in IGNORED_ARGUMENTS:
@@ -204,7 +197,7 @@ def _canonical_name(key: str, known: Collection[str]) -> str:
 
 
 def check_json_arguments(name: str, schema: JsonMap, arguments: JsonMap) -> JsonArguments | InvalidArguments:
-    """Return the call's arguments if they match the schema. Otherwise return a message for the model."""
+    """Return the call's arguments if they match the schema, otherwise a message for the model."""
     properties = schema.get("properties")
     fields: JsonMap = properties if isinstance(properties, dict) else {}
     required = schema.get("required")

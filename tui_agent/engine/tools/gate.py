@@ -1,7 +1,7 @@
 """The gate in front of every tool call: applies the policy, and asks the user if necessary.
 
-Invariant: before a call starts, the log has a `permission.decided` for exactly the call's effects and content. If the
-effects change while the user decides, or if the answer contains an invalid rule, the user is asked again.
+Invariant: before a call starts, the log has a `permission.decided` for exactly its effects and content. If the effects
+change while the user decides, or the answer's rule is invalid, the user is asked again.
 """
 
 import json
@@ -32,6 +32,7 @@ from tui_agent.engine.tools.sandbox_retry import (
     trial_message,
 )
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolCrash, ToolError
+from tui_agent.policy.decision.choices import ALLOWED, only_once
 from tui_agent.policy.decision.classes import NETWORK, READ_ONLY
 from tui_agent.policy.decision.edited_rule import find_fault
 from tui_agent.policy.decision.escalations import GIT
@@ -84,10 +85,9 @@ class Gate:
     async def decide(
         self, checked: CheckedCall, hook_verdict: HookVerdict = NO_VERDICT, tried: ExecResult | None = None
     ) -> Verdict:
-        """Decide about a call and record the decision. Ask the user if the policy or a hook requires it.
+        """Decide about a call, if necessary by asking the user, and record the decision.
 
-        `hook_verdict` is the hooks' decision. `tried` is the result of a trial in the sandbox. Raises `ToolError` if
-        the call would fail even if the user allowed it.
+        `tried`: result of a trial in the sandbox. Raises `ToolError` if the call would fail even with permission.
         """
         scan, restorable = await self._scan_workspace(checked), await self._restorable.find(checked)
         case = JudgedCall.from_checked(checked, hook_verdict, scan, restorable, tried)
@@ -105,7 +105,8 @@ class Gate:
                 )
             # An earlier run asked the user about this call, so a rule added later cannot answer for the user.
             if asked_before and decision.verdict == "allow":
-                decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE)
+                choices = only_once(ALLOWED)
+                decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE, choices=choices)
             if self._parts.try_confined and case.can_try(decision) and not asked_before:
                 preview = await self._preview(case, judged)
                 if preview.time_limit_s is not None:
@@ -136,7 +137,8 @@ class Gate:
             preview, rejected = present, {}  # the call would no longer do what the user saw, so ask again
 
     async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> SandboxGrant | str:
-        """Decide about a call after a failed trial. Return the call's permissions, or the reason for a denial."""
+        """Decide about a call that failed when it was tried in the sandbox. Return the call's permissions, or the
+        reason for a denial."""
         verdict = await self.decide(checked, tried=tried)
         return verdict.sandbox_grant if verdict.allowed else verdict.for_model
 
@@ -160,8 +162,7 @@ class Gate:
     async def decide_rerun(self, checked: CheckedCall, refused: ExecResult) -> Rerun:
         """Decide if a call that the sandbox blocked can run again, and record the decision.
 
-        If the call needs hidden files, it runs again with these files visible. Otherwise it runs again outside the
-        sandbox. Under every policy, only the user can allow this.
+        Only the user can allow this.
         """
         case = JudgedCall.from_checked(checked)
         if refused.needed_secrets:
@@ -229,7 +230,7 @@ class Gate:
             return ""
         choice = request.choice_for(answer.reach)
         if choice is not None and not choice.offered:
-            return f"This rule is {choice.unavailable_reason or 'not available here'}."
+            return f"This rule is {request.why_unavailable(answer.reach)}."
         if choice is not None and answer.rule == choice.rule:
             return ""
         return find_fault(
@@ -245,7 +246,7 @@ class Gate:
         return {path: resolved[expanded_path] for path, expanded_path in expanded.items()}
 
     async def _scan_workspace(self, checked: CheckedCall) -> WorkspaceScan:
-        """Scan the workspace for files that change the meaning of commands. Empty if the call runs no command."""
+        """Scan the workspace for files that change the meaning of commands, if the call runs a command."""
         env = self._parts.env
         if isinstance(env, WorkspaceScanner) and checked.is_command:
             opened = files_opened_by(self._parts.recorder.state.granted_rules)
@@ -259,7 +260,8 @@ class Gate:
 
     def _facts(self, case: JudgedCall, judged: dict[str, str], *more: str) -> PolicyFacts:
         state = self._parts.recorder.state_of(case.agent)
-        env, programs = self._parts.env, self._parts.policy.started_programs(case.effects)
+        env, policy = self._parts.env, self._parts.policy
+        programs, local = policy.started_programs(case.effects), policy.local_programs(case.effects)
         finder = env if isinstance(env, ProgramFinder) else None
         return PolicyFacts(
             workspace=env.root,
@@ -269,10 +271,9 @@ class Gate:
             allowed_tools=allowed_tools(self._parts, case.agent),
             interactive=self._parts.interactive or case.hook_verdict.decision in {"allow", "deny"},
             workspace_programs=finder.find_workspace_programs(programs) if finder else frozenset(),
+            local_programs=finder.find_files(local) if finder else frozenset(),
             git_is_steered=bool(
-                finder
-                and GIT in programs
-                and finder.git_is_steered(self._parts.policy.git_folders(case.effects))
+                finder and GIT in programs and finder.git_is_steered(policy.git_folders(case.effects))
             ),
             sandboxed=bool(workspace_sandbox(env)),
             private_temp_paths=env.find_private_temp_paths(judged.values())
@@ -291,8 +292,8 @@ class Gate:
     async def _preview(self, case: JudgedCall, judged: dict[str, str]) -> Preview:
         """Return a preview of what the call would do.
 
-        Raises `ToolError` for a call inside the workspace that would fail, so that the user is not asked about it.
-        Outside the workspace nothing is raised, because the error could reveal files that the model must not read yet.
+        Raises `ToolError` if a call inside the workspace would fail, so that the user is not asked about it. Outside
+        the workspace, the error could reveal files that the model must not read yet, so nothing is raised.
         """
         env = grant_paths(self._parts.env, case.effects, judged)
         outside = isinstance(env, GrantedEnvironment) and env.outside
@@ -327,7 +328,8 @@ class Gate:
         preview: Preview,
         changes: dict[str, str],
     ) -> tuple[PermissionRequested, DecidePermission]:
-        """Record a permission request and wait for the user's answer. `changes` replaces fields of the request."""
+        """Record a permission request and wait for the user's answer. `changes`: values that replace fields of the
+        request."""
         time_limit, env = preview.time_limit_s or case.tool.spec.timeout, self._parts.env
         request = PermissionRequested(
             request_id=self._parts.ids.request(),
@@ -410,10 +412,10 @@ class Gate:
         return Verdict(False, f"{trial}The user did not allow this call.{message}", "denied by you")
 
     def _remember_rule(self, rule: str, workspace: str) -> bool:
-        """Store the rule of an "always" answer. If this fails, report the reason and return False.
+        """Store the rule of an "always" answer. Return False, and report the reason, if this fails.
 
-        Permission to read files is stored in config.toml. Any other rule is stored for `workspace` (empty: for every
-        workspace).
+        A rule that lets commands read files is stored in config.toml. Any other rule is stored as a policy rule for
+        `workspace` (empty: all workspaces).
         """
         paths = files_opened_by([rule])
         try:
@@ -448,9 +450,8 @@ class Gate:
     def _allow(self, case: JudgedCall, decision: Decision, judged: dict[str, str]) -> Verdict:
         """Return the verdict that allows a call, with the permissions of its commands.
 
-        Network access is allowed under `bypass`, or if the decision's classes include the network. The workspace is
-        mounted read-only under `plan`, and for commands that were allowed because they only read. This protects against
-        misjudged commands.
+        Network access is allowed under `bypass`, or if the decision includes the network. Under `plan`, and for
+        commands that only read, the workspace is read-only, in case the policy misjudged a command.
         """
         policy = self._policy_name(case.agent)
         network = NETWORK in decision.classes or policy == "bypass"
@@ -461,7 +462,7 @@ class Gate:
         written_paths -= set(decision.private_temp_paths)
         outside = tuple(sorted(path for path in written_paths if not f"{path}/".startswith(root)))
         is_unasked = decision.verdict == "allow"
-        is_read_only = is_unasked and decision.classes == (READ_ONLY,)
+        is_read_only = (only_reads := decision.classes == (READ_ONLY,)) and is_unasked
         may_read_secrets = not is_unasked or decision.allowed_by_exact_rule or policy == "bypass"
         granted = SandboxGrant(
             judged=judged,
@@ -478,7 +479,7 @@ class Gate:
             private_temp_paths=decision.private_temp_paths,
             read_only=is_read_only or policy in _READING_PROFILES,
         )
-        return Verdict(True, sandbox_grant=granted)
+        return Verdict(True, sandbox_grant=granted, only_reads=only_reads)
 
     def _policy_name(self, agent: AgentId) -> PolicyName:
         settings = self._parts.recorder.state_of(agent).settings
@@ -486,10 +487,8 @@ class Gate:
 
 
 def _with_arguments(case: JudgedCall, preview: Preview) -> Preview:
-    """If the preview is empty, return a preview with the call's arguments.
-
-    Nothing is added if the target shows all arguments, or if the call only reads or runs something.
-    """
+    """Return `preview`. If it is empty, and the user cannot see the call's arguments elsewhere, return a preview of the
+    arguments instead."""
     reads_or_runs = case.effects and all(
         isinstance(effect, ReadEffect | RunEffect) for effect in case.effects
     )

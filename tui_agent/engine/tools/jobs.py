@@ -1,7 +1,7 @@
 """Background jobs: commands that continue to run after the call that started them.
 
-Invariant: `job.started` is stored before the command starts, and is always followed by `job.finished`. No job outlives
-the session. The buffered and the recorded output of a job are limited.
+Invariant: `job.started` is stored before the command starts, and `job.finished` always follows. No job outlives the
+session. The buffered and the recorded output of a job are limited.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,15 +13,22 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.model.delta_merge import FlushTimer
+from tui_agent.engine.delta_merge import FlushTimer
 from tui_agent.engine.tools.live_output import OutputSampler
 from tui_agent.engine.tools.sandbox_retry import SandboxGrant
 from tui_agent.engine.tools.truncating_blobs import TruncatingBlobs
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError, TuiAgentError
-from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.ports.environment import ExecResult, ExecSpec, workspace_sandbox
 from tui_agent.ports.job import JobReport
 from tui_agent.protocol.base import AgentId, CallId, JobId
-from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobStarted, JobStopper
+from tui_agent.protocol.events.job import (
+    STOP_REASONS,
+    JobEnd,
+    JobFinished,
+    JobProgress,
+    JobStarted,
+    JobStopper,
+)
 
 MAX_JOBS = 8
 """Maximum number of background jobs at the same time."""
@@ -32,7 +39,7 @@ MAX_KEPT_BYTES = 1_000_000
 FIRST_OUTPUT_WAIT_S = 1.0
 """Maximum time that `start` waits for the first output of a new job or for its end, in seconds."""
 TAIL_BYTES = 24_000
-"""Number of bytes at the end of an output that are searched for refusals of the sandbox."""
+"""Size of the last part of an output in which refusals of the sandbox are searched for, in bytes."""
 MAX_WAIT_S = 60.0
 """Maximum time that `read` waits for new output, in seconds."""
 STOP_TIMEOUT_S = 6.0
@@ -41,10 +48,14 @@ SANDBOX_HINT = (
     "A background job cannot leave the sandbox. If the command needs that, run it without `background`; the user is then "
     "asked."
 )
+NO_NETWORK = (
+    "In the sandbox, nothing outside this command can connect to its ports. Run server and client in one command, or ask "
+    "the user to start the server in a terminal."
+)
 
 
 class _Job:
-    """A background job. It is running, or it has ended and its output can still be read."""
+    """A background job, running or ended."""
 
     def __init__(self, start: JobStarted, agent: AgentId, now: float) -> None:
         self.job_id = start.job_id
@@ -95,6 +106,7 @@ class _Job:
             output[start - oldest :],
             missed,
             self.message,
+            STOP_REASONS[self.stopped_by] if self.state == "stopped" else "",
         )
 
     @property
@@ -120,7 +132,7 @@ class JobManager:
         self._group = group
 
     def for_call(self, call_id: CallId, agent: AgentId, granted: SandboxGrant) -> "CallJobs":
-        """Return the jobs service for a call. Jobs that the call starts have the call's permissions."""
+        """Return the jobs service for a call."""
         return CallJobs(self, call_id, agent, granted)
 
     async def start(self, command: str, spec: ExecSpec, call_id: CallId, agent: AgentId) -> JobReport:
@@ -142,7 +154,10 @@ class JobManager:
         job = self._jobs[start.job_id] = _Job(start, agent, now)
         self._drop_oldest_ended()
         self._group.start_soon(self._run, job, spec)
-        return await self._report_after(job, FIRST_OUTPUT_WAIT_S)
+        report = await self._report_after(job, FIRST_OUTPUT_WAIT_S)
+        # On macOS, the sandbox leaves localhost reachable.
+        own_network = workspace_sandbox(self._parts.env) == "bubblewrap" and not spec.allow_network
+        return replace(report, note=NO_NETWORK) if own_network and report.state == "running" else report
 
     async def read(self, job_id: str, wait: float) -> JobReport:
         """Wait up to `wait` seconds for new output, and return it; see `ports.job.Jobs`."""
@@ -169,10 +184,10 @@ class JobManager:
         await self._cancel_jobs(self._jobs.values(), ended, stopper)
 
     async def follow_branch(self) -> None:
-        """Make jobs and log match after an undo, a redo or a revert.
+        """Bring the jobs and the log into agreement after the session moved to another event.
 
-        Jobs that started after the new head are stopped. For a job that runs according to the log but has ended, the
-        end is recorded.
+        Jobs that were started after this event are stopped. For jobs that run according to the log but have ended, the
+        end is recorded again.
         """
         recorder = self._parts.recorder
         jobs = {(job.job_id, job.call_id): job for job in self._jobs.values()}
@@ -276,7 +291,7 @@ class JobManager:
 
 
 class CallJobs:
-    """The `ports.job.Jobs` service for one call of a tool. Jobs have the permissions of the call."""
+    """The `ports.job.Jobs` service for one call of a tool."""
 
     def __init__(self, jobs: JobManager, call_id: CallId, agent: AgentId, granted: SandboxGrant) -> None:
         self._jobs = jobs

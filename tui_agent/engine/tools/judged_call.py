@@ -13,8 +13,8 @@ from tui_agent.ports.policy import Decision
 class JudgedCall(CheckedCall):
     """A tool call, and the facts that the decision about it depends on.
 
-    `restorable` are the files that the call deletes by name and that `/undo` can restore. `tried` is the result of the
-    call's trial in the sandbox; None if there was no trial.
+    - `restorable`: files that the call deletes by name and that `/undo` can restore.
+    - `tried`: result of the call's trial in the sandbox, or None.
     """
 
     hook_verdict: HookVerdict = NO_VERDICT
@@ -31,7 +31,7 @@ class JudgedCall(CheckedCall):
         restorable: frozenset[str] = frozenset(),
         tried: ExecResult | None = None,
     ) -> "JudgedCall":
-        """Create a judged call from a checked call and the other facts."""
+        """Create a judged call from a checked call and the facts in the remaining arguments."""
         return cls(
             checked.call,
             checked.tool,
@@ -45,8 +45,5 @@ class JudgedCall(CheckedCall):
         )
 
     def can_try(self, decision: Decision) -> bool:
-        """Return True if a trial in the sandbox can replace the question to the user.
-
-        A trial is not possible after another trial, or if a hook asks.
-        """
+        """Return True if a trial in the sandbox can replace the question to the user."""
         return decision.can_try_in_sandbox and self.tried is None and self.hook_verdict.decision != "ask"

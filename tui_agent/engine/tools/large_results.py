@@ -10,7 +10,7 @@ from functools import partial
 import anyio
 from anyio import to_thread
 
-from tui_agent.context.summary import CutText
+from tui_agent.context.summary.summary import CutText
 from tui_agent.context.truncation import MAX_LINES, TruncatedText, head_and_tail
 from tui_agent.errors import BlobNotFound, EnvironmentFault
 from tui_agent.fast_dataclass import dataclass
@@ -37,7 +37,7 @@ class RecordableResult:
 
     content: tuple[Content, ...]
     summary: str
-    """The tool's summary. If the content was shortened, it also says how much of it was left out."""
+    """The tool's summary. If the content was shortened, the summary says how much was left out."""
     full_output: LongText | None = None
     artifact: Artifact | None = None
     environment: bool = False
@@ -57,7 +57,7 @@ def result_limit(window: int, *, seen: bool = False) -> int:
 async def offload_large_result(result: ToolResult, tool: str, window: int, blobs: Blobs) -> RecordableResult:
     """If a result is too long, store it as an artifact and shorten it.
 
-    If `blobs` cannot store a text, it must truncate the text instead of raising an error.
+    `blobs` must shorten a text that it cannot store, and not raise an error.
     """
     limit = result_limit(window, seen=any(isinstance(event, FileRead) for event in result.events))
     size = _content_size(result.content)
@@ -115,7 +115,7 @@ def as_blob(text: str, blobs: Blobs) -> BlobText:
 
 
 def line_count(text: str) -> int:
-    """Return the number of lines in a text. Only a line feed ends a line."""
+    """Return the number of lines in a text."""
     return text.count("\n") + (0 if text.endswith("\n") or not text else 1)
 
 

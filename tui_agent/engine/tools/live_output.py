@@ -1,4 +1,4 @@
-"""The output of running calls. It becomes part of the result if a call is stopped.
+"""The output of running calls. If a call is stopped, its output so far becomes part of its result.
 
 Invariant: only the beginning and the newest part of each call's output are in memory.
 """
@@ -8,24 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_agent.protocol.base import CallId
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
 from tui_agent.units import format_number
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
-"""Maximum length of an output's end in memory, in characters. `HEAD_CHARS` limits the beginning of the output."""
+"""Maximum length of an output's end in memory, in characters."""
 
 MAX_UNSAMPLED_CHARS = 64_000
-"""Length of live output that is recorded completely, in characters. After that, the output is sampled."""
+"""Length of live output that is recorded completely, in characters. Later output is sampled."""
 MAX_RECORDED_CHARS = 2_000_000
 """Maximum length of a call's live output in the log, in characters."""
 NOT_RECORDED = "\n[… The call printed more than 2 MB; the rest of its live output is not recorded …]\n"
 SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
-"""Sampling rates as (maximum of recorded characters, characters per sample, seconds between samples).
-
-A rate applies until its maximum is reached. Then the next rate applies.
-"""
+"""Sampling rates: (maximum of recorded characters, characters per sample, seconds between samples)."""
 
 
 @dataclass(slots=True)
@@ -37,7 +34,7 @@ class Output:
     omitted_chars: int = 0
 
     def add(self, text: str) -> None:
-        """Add new output. If there is too much, the middle is dropped."""
+        """Add new output. If the whole output is long, its middle is dropped."""
         room = max(0, HEAD_CHARS - len(self.head))
         self.head += text[:room]
         self.tail += text[room:]
@@ -59,7 +56,7 @@ class Output:
 
 
 class OutputSampler:
-    """Decodes a command's output and selects the text to record while it runs: first everything, later samples."""
+    """Decodes a running command's output and selects the text to record: at first all output, later only samples."""
 
     def __init__(self, now: float) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
@@ -67,7 +64,7 @@ class OutputSampler:
         self._sampled_at = now
 
     def add(self, data: bytes, now: float) -> str:
-        """Decode new output. Return the text to record, which is empty until the next sample is due."""
+        """Decode new output. Return the text to record, or an empty string until the next sample is due."""
         text = self._decode.decode(data)
         if self._recorded + len(text) > MAX_UNSAMPLED_CHARS:
             size, interval = next(
@@ -90,7 +87,10 @@ class LiveOutputs:
         self._recorded: dict[CallId, int] = {}
 
     def text_to_record(self, call_id: CallId, text: str) -> str:
-        """Return `text` until `MAX_RECORDED_CHARS` of a call are recorded. Then return a note once, and later nothing."""
+        """Return the text to record when a call has printed `text`: normally the text itself.
+
+        When the call's output exceeds `MAX_RECORDED_CHARS`, return a note instead, and after that an empty string.
+        """
         before = self._recorded.get(call_id, 0)
         self._recorded[call_id] = before + len(text)
         if before + len(text) <= MAX_RECORDED_CHARS:
@@ -102,7 +102,7 @@ class LiveOutputs:
         """Return the recorded output of the calls that have no result in `history`."""
         printed = cls()
         for record in history:
-            match record.payload if isinstance(record, Envelope) else None:
+            match record.payload:
                 case ToolProgress(call_id=call_id, text=text, stream="output"):
                     printed.add(call_id, text)
                 case ToolFinished(call_id=call_id):

@@ -1,8 +1,8 @@
 """The tool phase: passes the calls of one answer through hooks, gate and runner.
 
-Invariant: calls keep their order. Consecutive parallel-safe calls run concurrently. Any other call starts after all
-earlier calls have ended, and ends before a later call starts. After an edit that failed, no command of the answer runs.
-Every `tool.called` gets a `tool.finished`, here or when the turn is closed.
+Invariant: calls keep their order. Consecutive parallel-safe calls run at the same time; any other call runs alone.
+After an edit that failed, no command of the answer runs. Every `tool.called` gets a `tool.finished`, at the latest when
+the turn ends.
 """
 
 import json
@@ -17,7 +17,7 @@ from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import NO_VERDICT, Hooks
 from tui_agent.engine.limits import is_budget_exhausted
-from tui_agent.engine.plugin_guard import GuardedTool
+from tui_agent.engine.plugins.guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.registry import CheckedCall
@@ -36,7 +36,7 @@ from tui_agent.protocol.settings import AgentState
 from tui_agent.workspace.local.granted_paths import grant_paths
 
 _EDIT_VERBS = frozenset({"edit", "write"})
-"""Verbs of the tools that change a file. The verb of a call is known even if the call's arguments are invalid."""
+"""Verbs of the tools that change a file. A call's verb is known even if its arguments are invalid."""
 _MAX_NAME_CHARS = 60
 """Maximum length of an unknown tool's name on the screen, in characters."""
 _AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer was not made."
@@ -46,8 +46,9 @@ _AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer was not ma
 class _PlannedCall:
     """A call with its tool and parsed arguments.
 
-    `fault` is the reason why the call cannot run. With a fault, `args` is None. `target` is shown in the call's row on
-    the screen.
+    - `args`: None if there is a fault.
+    - `target`: text for the call's row on the screen.
+    - `fault`: reason why the call cannot run.
     """
 
     call: ToolCallPart
@@ -58,7 +59,7 @@ class _PlannedCall:
 
     @property
     def parallel_key(self) -> tuple[str, str]:
-        """Key for parallel execution. Consecutive calls with the same key can run concurrently."""
+        """Key for parallel execution: consecutive calls with the same key can run at the same time."""
         if self.tool is None or not self.tool.spec.parallel_safe:
             return "call", self.call.call_id
         return "group", self.tool.spec.parallel_group
@@ -82,11 +83,7 @@ class ToolPhase:
         self._hooks = Hooks(parts)
 
     async def run(self, calls: Sequence[ToolCallPart], agent: AgentId) -> None:
-        """Run all calls, and return when each call has a result.
-
-        After a cancellation, or if the budget is exhausted, the remaining calls get no result here. A `tool.called`
-        that an earlier run recorded is not recorded again.
-        """
+        """Run all calls, and return when each call has a result."""
         planned = [self._plan(call) for call in calls]
         recorded = {call.call_id for call in self._parts.recorder.state.open_calls if call.called}
         for plan in planned:

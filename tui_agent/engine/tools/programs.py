@@ -1,7 +1,7 @@
 """Programs that tools keep running between their calls, such as language servers.
 
-Invariant: a program has the permissions of the call that uses it, and does not outlive the session. An error of the
-plugin that uses the program is reported, and ends only the program.
+Invariant: a program has the permissions of the call that uses it, and ends with the session at the latest. An error of
+the plugin that uses the program is reported, and ends only the program.
 """
 
 from collections.abc import Callable, Collection
@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.plugin_guard import guard_plugin
+from tui_agent.engine.plugins.guard import guard_plugin
 from tui_agent.engine.tools.sandbox_retry import SandboxGrant
 from tui_agent.errors import PluginError, ToolError, TuiAgentError
 from tui_agent.ports.environment import CommandOpener, ExecSpec, PipedProcess
@@ -49,11 +49,12 @@ class ProgramKeeper:
         self._group = group
 
     def for_call(self, owner: str, granted: SandboxGrant) -> "CallPrograms":
-        """Return the programs service for a tool call. `owner` is the tool's plugin."""
+        """Return the programs service for a tool call. `owner`: the tool's plugin."""
         return CallPrograms(self, owner, granted)
 
     async def use(self, owner: str, name: str, spec: ExecSpec, connect: Connect[ConnectionT]) -> ConnectionT:
-        """Return the connection to a program. Start the program if it is not running. See `ports.program.Programs`."""
+        """Return the connection to a program, and start the program if it is not running (see
+        `ports.program.Programs`)."""
         permissions = (spec.allow_network, spec.read_only, spec.writable_paths)
         running = self._programs.get((owner, name))
         if running is not None and (running.permissions != permissions or running.ended.is_set()):

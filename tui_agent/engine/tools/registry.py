@@ -1,7 +1,7 @@
 """The registry of a session's tools by name, each with the plugin that registered it.
 
-Invariant: names are unique. `names` and `schemas` keep the order of registration, so that requests keep the same
-prefix and the provider's cache is used.
+Invariant: names are unique. `names` and `schemas` keep the order of registration: requests then begin alike, and the
+provider's cache is used.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
 
-from tui_agent.engine.plugin_guard import GuardedTool, guard_plugin
+from tui_agent.engine.plugins.guard import GuardedTool, guard_plugin
 from tui_agent.engine.tools.arguments import InvalidArguments, check_json_arguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema, sent_schema
 from tui_agent.errors import PluginError, ToolCrash
@@ -25,7 +25,7 @@ from tui_agent.protocol.settings import PolicyName
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
 AnyTool: TypeAlias = Tool[BaseModel]
-"""A tool with any type of arguments. Call it only with arguments that `ToolRegistry.parse` returned for this tool."""
+"""A tool with any type of arguments. Call it only with arguments that `ToolRegistry.parse` returned for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,9 @@ class ToolRegistry:
         policy: PolicyName | None = None,
         missing: Collection[Service] = (),
     ) -> tuple[ToolSchema, ...]:
-        """Return the schemas of the usable tools in the order of registration. If `names` is given, only these tools
-        are included.
+        """Return the schemas of the usable tools (only those in `names`, if given) in the order of registration.
 
-        A tool is not usable if it needs a service in `missing`, or if it is reserved for a policy other than `policy`.
+        A tool is not usable if it needs a service in `missing`, or if it is only for another policy.
         """
         chosen = None if names is None else frozenset(names)
         return tuple(
@@ -121,10 +120,10 @@ class ToolRegistry:
     def parse(
         self, name: str, arguments: JsonMap, missing: Collection[Service] = ()
     ) -> BaseModel | InvalidArguments:
-        """Return a call's arguments as an instance of the tool's model.
+        """Return a call's arguments as an instance of the tool's model, or a message for the model about invalid
+        arguments.
 
-        If the arguments are invalid, return a message for the model. The message suggests no tool that needs a service in
-        `missing`. Raises `ToolCrash` if the tool's own check of its arguments fails.
+        Raises `ToolCrash` if the tool's own check of its arguments fails.
         """
         tool = self._tools.get(name)
         if tool is None:
@@ -136,10 +135,8 @@ class ToolRegistry:
             return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
     def unknown_tool_message(self, name: str, missing: Collection[Service] = ()) -> InvalidArguments:
-        """Return a message that says that the tool `name` does not exist. The message lists similar tools or all tools.
-
-        Tools that need one of the services in `missing` are not named.
-        """
+        """Return a message that the tool `name` does not exist. It names similar tools or, if there are none, all
+        tools."""
         usable = {key: tool for key, tool in self._tools.items() if tool.spec.needs.isdisjoint(missing)}
         similar = similar_names(name, usable)
         if similar:

@@ -1,6 +1,7 @@
-"""The files that a command deletes by name and that /undo can restore.
+"""Finds the files that a command deletes by name and that /undo can restore.
 
-Invariant: a file counts only if its path contains no symbolic link and the newest checkpoint has its current content.
+Invariant: the path of each of these files has no symbolic link, and the newest checkpoint has the file's current
+content.
 """
 
 import posixpath
@@ -25,13 +26,10 @@ class RestorableFiles:
         self._checkpointing = checkpointing
 
     async def find(self, checked: CheckedCall) -> frozenset[str]:
-        """Return the absolute paths of the files that the call would delete and that `/undo` can restore.
-
-        Returns an empty set if the policy's decision does not depend on these files.
-        """
+        """Return the absolute paths of the files that the call would delete and that `/undo` can restore."""
         settings = self._parts.recorder.state_of(checked.agent).settings
         profile = PROFILES[settings.policy if settings else "ask"]
-        if profile.writes_inside != "allow" or profile.deletes_inside == "allow":
+        if profile.writes_inside == "deny" or profile.deletes_inside == "allow":
             return frozenset()
         root = self._parts.env.resolve("")
         inside = find_named_deletions(self._parts.policy, self._parts.env, checked.effects)
@@ -49,7 +47,7 @@ class RestorableFiles:
 
 
 def find_named_deletions(policy: Policy, env: Environment, effects: Sequence[Effect]) -> list[str]:
-    """Return the absolute paths of workspace files that a call's commands delete by name. Links are left out."""
+    """Return the absolute paths of workspace files, without links, that a call's commands delete by name."""
     root = env.resolve("")
     deleted = [posixpath.normpath(f"{root}/{path}") for path in policy.deleted_files(effects)]
     resolved = env.resolve_all(deleted)

@@ -1,8 +1,7 @@
 """Execution of calls that passed the gate: records start and end, limits the time, merges output.
 
-Invariant: `tool.started` is stored before the tool runs, and synced if the call can change something. An exception in
-the tool becomes the call's result and does not end the turn. The turn ends if it is cancelled, or if the store cannot
-write.
+Invariant: `tool.started` is stored before the tool runs; if the call can change something, the event is then on disk.
+An exception in the tool becomes the call's result, and the turn continues.
 """
 
 import contextlib
@@ -17,7 +16,7 @@ from anyio import to_thread
 
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.components import EngineParts, is_overridden
-from tui_agent.engine.model.delta_merge import DeltaMerger, FlushTimer
+from tui_agent.engine.delta_merge import DeltaMerger, FlushTimer
 from tui_agent.engine.open_calls import with_output
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.tools.access import may_connect, may_read
@@ -37,7 +36,7 @@ from tui_agent.ports.middleware import Middleware, ToolNext
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.base import AgentId, CallId, Payload
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, RunEffect, WriteEffect
-from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.files import Author, FileChanged
 from tui_agent.protocol.events.plugin import MCP_OWNER
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStarted, ToolStatus
@@ -67,7 +66,7 @@ class CallRunner:
         self._parts = parts
         self._delegates = delegates
         self._change_lock = anyio.Lock()
-        """Lock that all agents share. A call that can change something holds the lock while it runs."""
+        """Lock, shared by all agents, that a call holds while it runs and can change something."""
         self._gate = gate
         self._background = background
         self._checkpointing = checkpointing
@@ -80,10 +79,7 @@ class CallRunner:
         self._reported_calls: set[CallId] = set()
         """Calls with an error of the store that was already reported."""
         self.live_outputs = LiveOutputs()
-        """Maps the id of each call without a result to the output so far.
-
-        The call is running, or was stopped with its turn.
-        """
+        """Maps the id of each call without a result to its output so far."""
 
     def stop(self, call_id: CallId) -> bool:
         """Cancel a running call. Return False if it is not running."""
@@ -94,7 +90,7 @@ class CallRunner:
         return True
 
     async def run(self, checked: CheckedCall, verdict: Verdict) -> ToolFinished:
-        """Run a call and record its result. Take a checkpoint if the call changed files.
+        """Run a call and record its result, and a checkpoint if the call changed files.
 
         The call opens exactly the files that `verdict` approved, even if links have changed since then.
         """
@@ -115,8 +111,9 @@ class CallRunner:
             paths = await to_thread.run_sync(
                 paths_in_workspace, self._parts.env.root, written, verdict.sandbox_grant.judged
             )
+            author: Author | None = "command" if checked.may_change_any_file else "agent"
             await self._checkpointing.prepare_call(
-                call.call_id, "command" if checked.may_change_any_file else "agent", paths
+                call.call_id, None if verdict.only_reads else author, paths
             )
         delegates = "delegate" in checked.tool.spec.needs
         recorder.append(ToolStarted(call_id=call.call_id, writes=writes, delegates=delegates), agent=agent)
@@ -144,10 +141,7 @@ class CallRunner:
         return end
 
     async def _find_changes(self, call_id: CallId, runs: bool) -> WorkspaceChanges | None:
-        """Return the changes of files that a call made.
-
-        A command can change any file. A file tool changes only the files that it reports.
-        """
+        """Return the changes of files that a call made."""
         reported = self._written_paths.pop(call_id, set())
         return await self._checkpointing.find_call_changes(None if runs else reported)
 
@@ -228,7 +222,7 @@ class CallRunner:
         checked: CheckedCall,
         result: ExecResult,
     ) -> _DecisionT:
-        """Decide if a running call's command runs again. The time of the decision counts as waiting."""
+        """Call `decide` about running the call's command again, and count the time that passes as waiting for the user."""
         clock, call_id = self._parts.clock, checked.call.call_id
         asked_at = clock.monotonic()
         try:
@@ -321,9 +315,9 @@ async def _call_middleware(middleware: Middleware, call_next: ToolNext, call: To
 
 
 def paths_in_workspace(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
-    """Return the paths that are in the workspace. They are relative to the workspace, with links resolved.
+    """Return the paths that are in the workspace, relative to it, with links resolved.
 
-    `judged` maps paths to their targets at the time of the decision; the tool opens these targets.
+    `judged`: targets of paths at the time of the decision; the tool opens these targets.
     """
     top = os.path.realpath(root)
     relative = []

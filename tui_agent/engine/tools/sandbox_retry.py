@@ -1,10 +1,9 @@
-"""Execution of a call's commands in the sandbox. A command can run again with more permissions if the user allows this.
+"""Execution of a call's commands in the sandbox, and again with more permissions if the user allows this.
 
 If the sandbox blocked a command, the command can run again outside the sandbox. If a command needs hidden files with
-secrets, it can run again in the sandbox with these files visible.
+secrets, it can run again with these files visible.
 
-Invariant: nothing runs outside the sandbox, and no hidden file becomes visible, without a recorded decision about
-exactly this call.
+Invariant: a command runs again only after a recorded decision about exactly this call.
 """
 
 import shlex
@@ -34,10 +33,7 @@ class SandboxGrant:
     writable: tuple[str, ...] = ()
     """Files outside the workspace that the call's commands can write."""
     judged: Mapping[str, str] = field(default_factory=dict)
-    """Maps each path of the call to its real path at the time of the decision.
-
-    The call uses the real path even if links change later.
-    """
+    """Maps each path of the call to its real path at the time of the decision."""
     show_secrets_as_empty: bool = False
     """True if files with secrets look empty to the call's commands (see `ExecSpec`)."""
     readable_secrets: tuple[str, ...] = ()
@@ -47,10 +43,7 @@ class SandboxGrant:
     repository_read_only: bool = False
     """True if the workspace's repository is mounted read-only (see `ExecSpec`)."""
     private_temp_paths: tuple[str, ...] = ()
-    """Paths in temporary folders that did not exist when the call was judged (see `ExecSpec`).
-
-    At these paths, the call's commands see only files that sandboxed commands created.
-    """
+    """Paths in temporary folders that did not exist when the call was judged (see `ExecSpec`)."""
     read_only: bool = False
     """True if the workspace is mounted read-only (see `ExecSpec`)."""
     trial: bool = False
@@ -73,10 +66,7 @@ class SandboxGrant:
         )
 
     def limit_program(self, spec: ExecSpec) -> ExecSpec:
-        """Return `spec` with these permissions, for a program that stays open.
-
-        The restrictions of `spec` stay. For a trial, the program gets only the permissions of a trial.
-        """
+        """Return `spec` with these permissions, for a program that stays open."""
         granted = self.apply_to(spec)
         granted = _trial_spec(granted) if self.trial else granted
         return replace(
@@ -90,22 +80,25 @@ class SandboxGrant:
 class Verdict:
     """The decision on a call.
 
-    If the call is allowed, it has the permissions in `sandbox_grant`. Otherwise there is a message for the model and a
-    summary for the user.
+    - `sandbox_grant`: permissions of an allowed call.
+    - `for_model`, `summary`: texts about a denial for the model and for the user.
+    - `only_reads`: True if the policy has proven that the call changes nothing.
     """
 
     allowed: bool
     for_model: str = ""
     summary: str = ""
     sandbox_grant: SandboxGrant = field(default_factory=SandboxGrant)
+    only_reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
     """The decision about running a command again after the sandbox blocked the command.
 
-    If `denial_reason` is set, the command does not run again. Otherwise it runs in the sandbox with `opened_files`
-    visible, or outside the sandbox if there are none.
+    - `denial_reason`: set if the command does not run again.
+    - `opened_files`: files that are visible when the command runs again in the sandbox. If empty, the command runs
+      outside the sandbox.
     """
 
     denial_reason: str = ""
@@ -113,11 +106,11 @@ class Rerun:
 
 
 DecideRerun = Callable[[ExecResult], Awaitable[Rerun]]
-"""Function that decides about a rerun. Its argument is the result of a command that the sandbox blocked."""
+"""Function that decides about a rerun. Its argument is the result of the command that the sandbox blocked."""
 DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
-"""Function that decides about another run after a failed trial. Its argument is the result of the trial.
+"""Function that decides about a command after a failed trial. Its argument is the result of the trial.
 
-Returns the permissions for the other run, or the reason for a denial.
+It returns the permissions for another run, or the reason for a denial.
 """
 _AnswerT = TypeVar("_AnswerT")
 TRIAL_TIMEOUT_S = 20.0
@@ -141,9 +134,9 @@ def opening_rule(paths: Sequence[str]) -> str:
 
 
 def describe_access(files: Sequence[SecretFile], together: str = "") -> str:
-    """Return what a sandboxed command can do with secret files that it may read: "read and change own.key".
+    """Return a phrase about the secret files that a sandboxed command can use: "read and change own.key".
 
-    `together` stands for the names of all files.
+    `together`: phrase that replaces the names of all files, such as "the files".
     """
     names = together or join_names(files)
     writable = [file for file in files if file.is_writable]
@@ -162,14 +155,14 @@ def opening_choices(files: Sequence[SecretFile], *, always: bool) -> tuple[Permi
     rule = opening_rule([file.path.rstrip("/") for file in files])
     permission = f"commands may {describe_access(files, 'the file' if len(files) == 1 else 'the files')}"
     session = PermissionChoice(reach="session", rule=rule, unavailable_reason=permission)
-    why = "written to your config.toml" if always else "not available here"
+    why = "written to your config.toml" if always else "not available: it cannot be saved"
     return session, PermissionChoice(
         reach="always", rule=rule if always else "", offered=always, unavailable_reason=why
     )
 
 
 def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that commands can read because of the session's rules."""
+    """Return the files with secrets that the session's rules `granted` let commands read."""
     return tuple(
         path
         for rule in granted
@@ -181,8 +174,8 @@ def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
 class CommandRunner:
     """Runs the commands of one call.
 
-    If `ask` is None, a command that the sandbox blocked does not run again. `limit` is the cancel scope of the time
-    limit. Time spent waiting for the user does not count.
+    - `ask`: function that decides if a command that the sandbox blocked runs again (None: never).
+    - `limit`: cancel scope with the call's time limit. The time while the user is asked does not count.
     """
 
     def __init__(
@@ -201,10 +194,8 @@ class CommandRunner:
         self._limit = limit
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command. If this is allowed, run it again with more permissions.
-
-        If a rerun is denied, `blocked` in the result includes the reason.
-        """
+        """Run a command. If the sandbox blocked it, or a trial of it failed, run it again with more permissions, but
+        only if this is allowed."""
         if self._granted.trial:
             result = await self._env.exec(_trial_spec(self._granted.apply_to(spec)), on_output)
             if result.outcome == "exited" and result.exit_code == 0 and not result.blocked:

@@ -1,7 +1,7 @@
-"""Conversion of a tool's arguments (pydantic) to a JSON schema for validation, and to a shorter one for the model.
+"""Conversion of a tool's arguments (pydantic) to a JSON schema for validation, and a shorter one for the model.
 
-Invariant: schemas have no `$ref` and no titles, and `additionalProperties` is false in every object with named fields.
-The schema for the model has no keys in `_NOT_SENT`, and no arguments with the key `unsent` in their schema.
+Invariant: schemas have no `$ref` and no titles, and objects with named fields allow no other fields. The schema for the
+model has no keys in `_NOT_SENT`, and no arguments that are marked as `unsent`.
 """
 
 from collections.abc import Mapping
@@ -16,19 +16,17 @@ _NOT_SENT = frozenset(
     """additionalProperties default examples minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength
     maxLength minItems maxItems uniqueItems""".split()  # noqa: SIM905 - read as prose
 )
-"""Keys of the schema that are not sent to the model.
+"""Keys of a tool's schema that are not sent to the model, to keep each request short.
 
-They would cost bytes in every request. If a call breaks one of these limits, the model gets a message that states the
-limit.
+If a call violates one of these limits, the model gets a message with the limit.
 """
 
 
 @lru_cache(maxsize=256)
 def json_schema(args: type[BaseModel]) -> JsonMap:
-    """Return the schema of an arguments model. Its type is always "object"; a recursive reference becomes `{}`.
+    """Return the schema of an arguments model. The type is always "object".
 
-    The result is cached because pydantic takes milliseconds, so callers must not change it. Docstrings of classes are
-    left out, because the model reads the descriptions of the tool and of its fields.
+    The result is cached, so do not change it.
     """
     raw = args.model_json_schema()
     defs = raw.get("$defs")
@@ -43,10 +41,7 @@ def json_schema(args: type[BaseModel]) -> JsonMap:
 
 
 def sent_schema(schema: JsonMap) -> JsonMap:
-    """Return a schema without the keys in `_NOT_SENT` and without arguments that are marked as `unsent`.
-
-    An argument with the name of such a key stays.
-    """
+    """Return a schema without the keys in `_NOT_SENT` and the arguments that are marked as `unsent`."""
     short: JsonMap = {}
     for key, value in schema.items():
         if key in _NOT_SENT:
@@ -60,7 +55,7 @@ def sent_schema(schema: JsonMap) -> JsonMap:
 
 
 def _is_unsent(field: JsonValue) -> bool:
-    """Return True if an argument's schema is hidden from the model. A call can still have this argument."""
+    """Return True if an argument's schema is hidden from the model."""
     return isinstance(field, dict) and bool(field.get("unsent"))
 
 
@@ -110,7 +105,7 @@ def _simplify(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple
 
 
 def _without_null(schema: JsonMap) -> JsonMap:
-    """Return the schema of `x | None = None` as the schema of `x`. A model can leave out the argument instead."""
+    """Return the schema of `x | None = None` as the schema of `x`."""
     options = schema.get("anyOf")
     if not isinstance(options, list) or schema.get("default", "") is not None:
         return schema

@@ -1,7 +1,7 @@
 """A blob store for tools that truncates text when the disk is full, so that the call continues.
 
-Invariant: `put_text` does not raise `StoreFull`. The last line of a truncated text states the truncation, and `faults`
-has the reason. No event is recorded here, because the store is used in threads.
+Invariant: `put_text` does not raise `StoreFull`. A truncated text says so in its last line, and `faults` has the
+reason. No event is recorded here, because the store is used in threads.
 """
 
 from tui_agent.errors import EnvironmentFault, StoreFull
@@ -12,10 +12,7 @@ from tui_agent.protocol.parts import TextContent
 from tui_agent.units import format_number
 
 MAX_FALLBACK_CHARS = 2_000
-"""Maximum length of a truncated text, in characters.
-
-The text fits in a line of the log even if each character takes four bytes.
-"""
+"""Maximum length of a truncated text, in characters."""
 
 
 class TruncatingBlobs:
@@ -26,7 +23,7 @@ class TruncatingBlobs:
         self.faults: list[StoreFull] = []
 
     def put_bytes(self, data: bytes) -> str:
-        """Store bytes. Raises `EnvironmentFault` if the disk is full, so that the call fails but the turn continues."""
+        """Store bytes. Raises `EnvironmentFault` if the disk is full: the call fails, but the turn continues."""
         try:
             return self._inner.put_bytes(data)
         except StoreFull as fault:
@@ -34,7 +31,7 @@ class TruncatingBlobs:
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault
 
     def put_file(self, data: bytes) -> StoredFile:
-        """Store a file's content. Raises `EnvironmentFault` if the disk is full, like `put_bytes`."""
+        """Store a file's content. Raises `EnvironmentFault` if the disk is full."""
         try:
             return self._inner.put_file(data)
         except StoreFull as fault:
@@ -42,7 +39,7 @@ class TruncatingBlobs:
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault
 
     def put_text(self, text: str) -> LongText:
-        """Store a text. If it cannot be stored, return the beginning of the text."""
+        """Store a text. If the disk is full, return the beginning of the text."""
         try:
             return self._inner.put_text(text)
         except StoreFull as fault:
@@ -63,7 +60,7 @@ class TruncatingBlobs:
 
 
 def cut_to_line(end: ToolFinished) -> ToolFinished:
-    """Cut a call's result to the start of its first text. The cut result needs no blob."""
+    """Shorten a call's result to the start of its first text, so that the event fits in a line of the log."""
     content = tuple(
         TextContent(text=_cut_text(piece.text))
         if isinstance(piece, TextContent) and isinstance(piece.text, str)

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from tui_agent.config.settings.validation_errors import Place, describe_errors
+from tui_agent.config.settings.validation_errors import Place, validate
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.models.script_format import ScriptedAnswer
+from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.settings import Budgets, PolicyName
 
 FORMAT_HINT = "The format is described in docs/evaluations.md."
@@ -43,18 +44,18 @@ RelativePath: TypeAlias = Annotated[str, AfterValidator(_check_relative)]
 Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+class VerifierSpec(FrozenModel):
+    """A verifier: a shell command, the name of a verifier that a plugin registered, or a file with tests (see
+    `tui_agent.evalenv`).
 
+    After the agent has ended, the command runs in a copy of the workspace with these variables:
+    - `EVAL_LOG`: the session's events
+    - `EVAL_FIXTURE`: the files at the start
+    - `EVAL_REWARD`: path of a file to which the command can write the reward
 
-class VerifierSpec(_Entry):
-    """A verifier: a shell command, the name of a verifier that a plugin registered, or the file of an environment.
+    If the command does not write this file, exit status 0 gives the reward 1, and every other status gives 0.
 
-    After the agent has ended, the command runs in a copy of the workspace with these variables: `EVAL_LOG` (the
-    session's events), `EVAL_FIXTURE` (the files at the start) and `EVAL_REWARD` (the path of a file to which the
-    command can write the reward). Without that file, exit status 0 gives the reward 1, and any other status gives the
-    reward 0. The path of an environment is relative to the case's file. The reward of an environment is the share of
-    its tests that pass.
+    The path of a file with tests is relative to the case's file. The reward is then the share of the tests that pass.
     """
 
     command: str = ""
@@ -69,34 +70,34 @@ class VerifierSpec(_Entry):
         return self
 
 
-class Expectations(_Entry):
+class Expectations(FrozenModel):
     """Assertions about the content of files and about succeeded tools, checked after the agent has ended.
 
-    `files` maps a path in the workspace to the file in the case's folder that must have the same content, or to an
-    empty text if the path must not exist. At least one call of each tool in `tools` must have succeeded.
+    `files`: maps a path in the workspace to the file in the case's folder with the expected content, or to an empty
+    text if the path must not exist.
+    `tools`: tools of which at least one call must have succeeded.
     """
 
     files: dict[RelativePath, str] = Field(default_factory=dict)
     tools: tuple[str, ...] = ()
 
 
-class CaseEnvironment(_Entry):
-    """A case's own image, given as a Dockerfile.
-
-    Commands and tests run in the image if the environment is `docker`, `e2b` or `modal`.
-    """
+class CaseEnvironment(FrozenModel):
+    """A case's own image, given as a Dockerfile, for the environments `docker`, `e2b` and `modal`."""
 
     dockerfile: RelativePath
 
 
-class Case(_Entry):
+class Case(FrozenModel):
     """One task: the agent gets `prompt` in a new copy of the fixture; then the tests and the verifier run.
 
-    The fixture is the folder `fixture` (a path relative to the case's file) with `files` added. `test_files` are added
-    only after the agent has ended. `oracle` has the answers of a model that solves the case. Instead of `oracle`,
-    `oracle_plugin` can name a plugin's function that solves the case, or `recording` can name the folder of a frozen
-    session. The recorded answers are then replayed. Each of `follow_ups` is sent when the turn before it has ended; an
-    empty text lets the agent continue without a message.
+    - `fixture`: folder, relative to the case's file, to which `files` are added.
+    - `test_files`: files that are added only after the agent has ended.
+    - `oracle`: scripted answers that solve the case in place of a model.
+    - `oracle_plugin`: a plugin's function that solves the case.
+    - `recording`: folder with a recorded session that solves the case; its answers are replayed.
+    - `follow_ups`: messages, each sent after the previous turn has ended. An empty text lets the agent continue without
+      a message.
     """
 
     id: Name = ""
@@ -122,9 +123,9 @@ class Case(_Entry):
     follow_ups: tuple[str, ...] = ()
     expected: Expectations | None = None
     folder: Path = Field(Path(), exclude=True)
-    """Folder of the case's file. It is set when the file is read."""
+    """Folder of the case's file, set when the file is read."""
     harbor: "HarborTask | None" = None
-    """Instructions for building the container of a Harbor or Terminal-Bench task. None for other cases."""
+    """Instructions for the container of a Harbor or Terminal-Bench task; None for other cases."""
 
     @model_validator(mode="before")
     @classmethod
@@ -181,19 +182,22 @@ class Case(_Entry):
         return self.folder / self.fixture if self.fixture else None
 
 
-class HarborTask(_Entry):
+class HarborTask(FrozenModel):
     """The container of a Harbor task folder: working directory, copied files and tests."""
 
     work_dir: str = "/app"
     copies: tuple[tuple[str, str], ...] = ()
-    """Pairs of (path in `environment/`, path of its copy). The second path is relative to the working directory."""
+    """Pairs of (path in `environment/`, path of its copy relative to the working directory)."""
     tests: str = "tests"
     skipped: tuple[str, ...] = ()
     """Lines of the Dockerfile that have no effect in the local environment."""
 
 
-class Suite(_Entry):
-    """A named list of cases. `extends` is the name or the relative path of another suite, whose cases come first."""
+class Suite(FrozenModel):
+    """A named list of cases.
+
+    `extends`: name or relative path of another suite, whose cases come first.
+    """
 
     name: Name = ""
     description: str = ""
@@ -207,11 +211,7 @@ def parse_case(tree: object, path: Path, place: Place = ()) -> Case:
 
     Raises `ConfigError` naming the file, the field and the reason.
     """
-    try:
-        case = Case.model_validate(tree)
-    except ValidationError as error:
-        problems = describe_errors(error, tree, Case, place=place)
-        raise ConfigError(f"{path}: {problems}", hint=FORMAT_HINT) from error
+    case = validate(tree, Case, path, FORMAT_HINT, place=place)
     case = case.model_copy(update={"folder": path.parent, "id": case.id or _name_of(path)})
     for field, problem in _missing_files(case):
         name = ".".join(str(part) for part in (*place, field))
@@ -220,7 +220,7 @@ def parse_case(tree: object, path: Path, place: Place = ()) -> Case:
 
 
 def _missing_files(case: Case) -> Iterator[tuple[str, str]]:
-    """Yield each field that names a file or folder that does not exist, and the problem."""
+    """For each field of the case with the path of a missing file or folder, yield the field's name and the problem."""
     folders = {"fixture": case.fixture, "recording": case.recording}
     files = {"environment.dockerfile": case.environment.dockerfile if case.environment is not None else ""}
     if case.verifier is not None and not (case.folder / case.verifier.environment).is_dir():
@@ -236,7 +236,8 @@ def _missing_files(case: Case) -> Iterator[tuple[str, str]]:
 
 
 def parse_suite(tree: object, path: Path) -> Suite:
-    """Return a suite whose cases are in its own file. Raises `ConfigError` if the data is not valid."""
+    """Return the suite in `tree`, the plain data of the file `path` with all cases of the suite. Raises `ConfigError`
+    if the data is not valid."""
     tree = {"cases": tree} if isinstance(tree, list) else tree
     if not isinstance(tree, dict):
         raise ConfigError(f"{path} is neither a suite nor a list of cases.", hint=FORMAT_HINT)
@@ -244,10 +245,7 @@ def parse_suite(tree: object, path: Path) -> Suite:
     if not isinstance(items, list):
         raise ConfigError(f"{path}, at cases: it is not a list.", hint=FORMAT_HINT)
     cases = tuple(parse_case(item, path, ("cases", index)) for index, item in enumerate(items))
-    try:
-        suite = Suite.model_validate({**tree, "cases": []})
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {describe_errors(error, tree, Suite)}", hint=FORMAT_HINT) from error
+    suite = validate({**tree, "cases": []}, Suite, path, FORMAT_HINT)
     return suite.model_copy(update={"cases": cases, "name": suite.name or _name_of(path)})
 
 

@@ -1,4 +1,4 @@
-"""The image of a case, built from its Dockerfile. Tests run in containers or sandboxes of the image.
+"""The image of a case, built from its Dockerfile, in which tests run.
 
 Invariant: nothing is built unless commands run in the environment `docker`, `e2b` or `modal`.
 """
@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 import anyio
 
@@ -16,8 +16,8 @@ from tui_agent.evals.cases.case import Case
 from tui_agent.evals.environments.container import require_own_folder
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
-from tui_agent.wiring.environments import create_machine, create_remote
 from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.wiring.workspace.environments import create_machine, create_remote
 from tui_agent.workspace.containers.command_lines import ContainerSettings
 from tui_agent.workspace.containers.environment import ContainerEnvironment
 from tui_agent.workspace.containers.image_build import ImageBuilder
@@ -26,27 +26,6 @@ from tui_agent.workspace.remote.mirror import Mirror
 
 DOCKER = "docker"
 REMOTE = ("e2b", "modal")
-
-
-class CaseImage(Protocol):
-    """The image of a case, in which the agent's commands and the tests run."""
-
-    @property
-    def image(self) -> str:
-        """The image's name, or the path of its Dockerfile if the environment builds it."""
-        ...
-
-    @property
-    def work_dir(self) -> str:
-        """The path of the workspace in the image; empty if the workspace is mounted only at its own path."""
-        ...
-
-    def container(self, folder: Path, mounts: Mapping[Path, str]) -> Environment:
-        """Return an environment for `folder`, without starting anything yet.
-
-        `mounts` maps further folders to their paths in the environment.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +81,7 @@ class ContainerImage:
     def container(self, folder: Path, mounts: Mapping[Path, str]) -> ContainerEnvironment:
         """Return a container for `folder`, without starting anything yet.
 
-        `mounts` maps further folders to their paths in the container. Options can follow a path: `/tests,readonly`.
+        `mounts`: maps further folders to their paths in the container; options can follow, as in `/tests,readonly`.
         """
         words = (
             word
@@ -113,11 +92,20 @@ class ContainerImage:
         return ContainerEnvironment.create(LocalEnvironment(folder), settings, self.environ)
 
 
-async def build_case_image(base: StartupContext, case: Case, workspace: Path) -> CaseImage | None:
-    """Build the case's image and return it; None if the case has no Dockerfile, or if commands run elsewhere.
+CaseImage: TypeAlias = RemoteImage | ContainerImage
+"""The image of a case, in which the agent's commands and the tests run.
 
-    For a Harbor task, copy the files in the image's working directory to `workspace`. Raises `EnvironmentFault` if the
-    image cannot be built, and `ConfigError` if the container program was not found.
+`image`: name of the image, or path of the Dockerfile if a provider builds the image.
+`work_dir`: path of the workspace in the image; empty if the workspace is mounted only at its own path.
+"""
+
+
+async def build_case_image(base: StartupContext, case: Case, workspace: Path) -> CaseImage | None:
+    """Build the case's image and return it.
+
+    Return None if the case has no Dockerfile, or if commands do not run in images. For a Harbor task, also copy the
+    files in the image's working directory to `workspace`. Raises `EnvironmentFault` if the image cannot be built, and
+    `ConfigError` if the container program was not found.
     """
     name = base.config.environment
     work_dir = case.harbor.work_dir if case.harbor is not None else ""

@@ -7,14 +7,14 @@ import tomlkit
 from tui_agent.fast_dataclass import dataclass
 
 BUDGET_FACTOR = 2
-"""The limits proposed for a case are this many times the parts and iterations of the session."""
+"""The limits proposed for a case are this many times the numbers of message parts and iterations in the session."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseDraft:
     """The content of a case that was made from a session.
 
-    `parts` and `iterations` are the numbers of parts and iterations in the session.
+    `parts`, `iterations`: numbers of parts and iterations in the session.
     """
 
     session: str
@@ -34,7 +34,7 @@ def format_case(name: str, draft: CaseDraft) -> str:
     """Return the text of `case.toml` for the case in the folder `name`."""
     document = tomlkit.document()
     document.add(
-        tomlkit.comment(f"Frozen from the session {draft.session}. To replay it without a model's key:")
+        tomlkit.comment(f"Frozen from the session {draft.session}. To replay it without an API key:")
     )
     document.add(tomlkit.comment(f"tui-agent eval run {name} -m oracle"))
     first, *others = draft.messages

@@ -19,7 +19,7 @@ from tui_agent.plugin_host.bundled import bundled_folder
 
 _ENDINGS = (".toml", ".json")
 _CASE_KEYS = Case.model_fields.keys() - Suite.model_fields.keys()
-"""Keys that only a case can have. A file with one of these keys is a case, even if it has no prompt."""
+"""Keys that make a file a case, even without a prompt, because a suite cannot have them."""
 
 
 def load_suite(name: str, here: Path) -> Suite:
@@ -32,7 +32,7 @@ def load_suite(name: str, here: Path) -> Suite:
 
 
 def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
-    """Return a suite. `extending` has the paths of the suites that extend this suite, outermost first."""
+    """Return a suite; `extending` has the paths of the suites that extend it, outermost first."""
     path = _find_suite(name, here)
     if path is None:
         known = ", ".join(suite.name for suite in bundled_suites())

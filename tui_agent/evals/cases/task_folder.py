@@ -7,9 +7,9 @@ A folder with a prompt and parameters gets its prompt from the first of these so
 - a prompt file alone
 
 The sources are in the folder or in its subfolder `task`; the prompt file is `prompt.md` or `en.md`. The folder can also
-have `environment` (the fixture) and tests, in `tests` or `environment/tests`.
+have `environment` (the fixture), and tests in `tests` or `environment/tests`.
 
-Invariant: loading a folder runs only its own `task.py` and `params.py`, and reads no file outside it.
+Invariant: only the folder's own `task.py` and `params.py` are run, and no file outside the folder is read.
 """
 
 import json
@@ -30,7 +30,7 @@ PROMPT_FILES = ("prompt.md", "en.md")
 HARBOR_FILES = ("task.toml", "instruction.md")
 TEST_SCRIPT = "test.sh"
 LOCAL_NOTE = "Your workspace is the folder {folder} of this task. Use paths relative to it, not {folder}/…."
-"""Text added to the prompt. An agent that runs on this machine does not see the container's paths."""
+"""Text added to a task's prompt, because an agent that runs on this machine does not see the container's paths."""
 _CANARY = re.compile(r"(#|<!--).*canary", re.IGNORECASE)
 _NOT_SUPPORTED = {"steps": "tasks in several parts", "mcp_servers": "tasks with MCP servers"}
 _TABLES = ("agent", "environment", "metadata", "task", "verifier")
@@ -49,7 +49,7 @@ def is_task_folder(folder: Path) -> bool:
 def load_task_folder(folder: Path, timeout_s: float = LOAD_TIMEOUT_S) -> Case:
     """Return the case of a task folder. Raises `ConfigError` if the folder is broken or needs an unsupported feature.
 
-    `timeout_s` is the time limit, in seconds, of each Python file of the folder.
+    `timeout_s`: time limit for each Python file of the folder, in seconds.
     """
     folder = folder.resolve()
     if (folder / HARBOR_FILES[0]).is_file():
@@ -176,13 +176,14 @@ def _seconds(tables: Mapping[str, Mapping[str, Any]], name: str, file: Path) -> 
 
 
 def _image_of(folder: Path) -> dict[str, Any]:
-    """Return the field of a case that names the Dockerfile of a task folder; empty if the folder has no Dockerfile."""
+    """Return the case field that gives the path of the folder's Dockerfile; empty if the folder has no Dockerfile."""
     dockerfile = Path("environment", "Dockerfile")
     return {"environment": {"dockerfile": str(dockerfile)}} if (folder / dockerfile).is_file() else {}
 
 
 def _read_dockerfile(file: Path) -> HarborTask:
-    """Return what the Dockerfile does in the local environment. A missing Dockerfile does nothing."""
+    """Read the working directory and the copied files from a Dockerfile, and list the lines that have no effect in the
+    local environment. A missing file counts as empty."""
     work_dir, copies, skipped = "/app", list[tuple[str, str]](), []
     for instruction, rest in _docker_lines(read_small(file) or ""):
         match instruction:
@@ -210,7 +211,7 @@ def _read_dockerfile(file: Path) -> HarborTask:
 
 
 def _refuse_sources_outside(file: Path, line: str, sources: Sequence[str]) -> None:
-    """Raise `ConfigError` if a COPY instruction's source is outside the Dockerfile's folder. Links are followed."""
+    """Raise `ConfigError` if a COPY instruction's source is outside the Dockerfile's folder, also through a link."""
     root = file.parent.resolve()
     for source in sources:
         written = Path(os.path.normpath(root / source.lstrip("/")))
@@ -224,7 +225,7 @@ def _refuse_sources_outside(file: Path, line: str, sources: Sequence[str]) -> No
 
 
 def _copy_words(rest: str, file: Path) -> list[str]:
-    """Return the words of a COPY instruction. The JSON form `["SOURCE", "TARGET"]` is also accepted."""
+    """Return the words of a COPY instruction, also of its JSON form `["SOURCE", "TARGET"]`."""
     try:
         return (
             [str(word) for word in json.loads(rest)] if rest.lstrip().startswith("[") else shlex.split(rest)

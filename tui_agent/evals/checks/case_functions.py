@@ -1,7 +1,6 @@
 """Functions that a case names: the oracle and the verifier of plugins, and the tests of an environment.
 
-Invariant: the functions are loaded before the agent starts, so the agent cannot change them. If a function hangs or
-fails, the error names the function.
+Invariant: the functions are loaded before the agent starts, so the agent cannot change them.
 """
 
 from functools import partial
@@ -16,12 +15,13 @@ from tui_agent.evals.environments.environment_file import EvalEnvironment, load_
 from tui_agent.evals.environments.environment_tests import EnvironmentSession
 from tui_agent.evals.environments.timed_call import call_in_thread
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.plugin_host.offers import OfferedFactory
 from tui_agent.ports.verdict import Oracle, Verdict, Verifier
 from tui_agent.protocol.events.eval import VerifierFinished
 from tui_agent.protocol.unicode_text import limit_text
 from tui_agent.store.log_reader import read_records
 from tui_agent.units import format_time_limit
-from tui_agent.wiring.plugins import plugin_host
+from tui_agent.wiring.plugins.plugins import plugin_host
 from tui_agent.wiring.startup_context import StartupContext
 
 MAX_OUTPUT_CHARS = 200_000
@@ -30,9 +30,9 @@ MAX_OUTPUT_CHARS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class CaseFunctions:
-    """The functions that a case names. A function that the case does not name is None."""
+    """The functions that a case names. A field is None if the case names no function for it."""
 
-    verifier: Verifier | None = None
+    verifier: OfferedFactory[Verifier] | None = None
     oracle: Oracle | None = None
     environment: EvalEnvironment | None = None
 
@@ -48,7 +48,7 @@ def load_case_functions(base: StartupContext, case: Case) -> CaseFunctions:
     if not (verifier or case.oracle_plugin):
         return CaseFunctions(environment=environment)
     loaded = plugin_host(base).load()
-    verifiers = {offered.name: offered.make for offered in loaded.verifiers}
+    verifiers = {offered.name: offered for offered in loaded.verifiers}
     oracles = {offered.name: offered.make for offered in loaded.oracles}
     wanted = (("verifier", verifier, tuple(verifiers)), ("oracle", case.oracle_plugin, tuple(oracles)))
     for kind, name, known in wanted:
@@ -62,20 +62,22 @@ def load_case_functions(base: StartupContext, case: Case) -> CaseFunctions:
 
 
 async def run_plugin_verifier(
-    spec: VerifierSpec, function: Verifier, workspace: Path, session: Path
+    spec: VerifierSpec, offered: OfferedFactory[Verifier], workspace: Path, session: Path
 ) -> VerifierFinished:
     """Call a plugin's verifier with a copy of the workspace and the events of the session in the folder `session`."""
     answer: object = None
 
     async def verify() -> None:
         nonlocal answer
-        answer = await function(workspace, read_records(session))
+        answer = await offered.make(workspace, read_records(session))
 
-    fault = await call_in_thread("the verifier", verify, spec.timeout_seconds)
+    label = f"the verifier of the plugin {offered.owner}"
+    fault = await call_in_thread(label, verify, spec.timeout_seconds)
     if not fault and not isinstance(answer, Verdict):
-        fault = f"the verifier returned {type(answer).__name__}, not a Verdict"
+        fault = f"{label} returned {type(answer).__name__}, not a Verdict"
     verdict = answer if isinstance(answer, Verdict) else Verdict(0.0)
-    fault = fault or check_reward(verdict.reward)
+    if not fault and (reason := check_reward(verdict.reward)):
+        fault = f"{label} {reason}"
     reward = 0.0 if fault else float(verdict.reward)
     output = limit_text(str(verdict.output), MAX_OUTPUT_CHARS)
     return VerifierFinished(verifier=spec.plugin, reward=reward, output=output, fault=fault)

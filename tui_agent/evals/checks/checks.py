@@ -1,6 +1,6 @@
 """Tests and verifiers of a case, run on a copy of the workspace after the agent has ended.
 
-Invariant: a command that reaches its time limit is stopped with all its processes, and the result says so.
+Invariant: a command that reaches its time limit is stopped with all its processes.
 """
 
 import json
@@ -27,11 +27,11 @@ MAX_REWARD_BYTES = 65_536
 MAX_REWARD_CHARS = 40
 HARBOR_COMMAND = "bash /tests/test.sh"
 STOPPED = "was stopped after"
-"""Beginning of the fault of a command that reached its time limit."""
+"""Beginning of the error text for a command that reached its time limit."""
 HANG_STATUS = 124
 """Exit status that is recorded if a test command hangs after the agent's work, but did not hang before.
 
-The program `timeout` uses the same status.
+The program `timeout` uses the same number.
 """
 
 
@@ -45,7 +45,7 @@ class CheckInput:
 
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-"""Matches a decimal number. Python's `float` also accepts other spellings, such as `1_0`."""
+"""Matches a decimal number, but not the other spellings that `float` accepts, such as `1_0`."""
 _PASSED = re.compile(r"(?<!\d)(\d{1,9}) passed|\bRan (\d{1,9}) test")
 _FAILED = re.compile(r"(?<!\d)(\d{1,9}) failed|(?:failures|errors)=(\d{1,9})")
 
@@ -61,23 +61,16 @@ def count_tests(output: str) -> tuple[int, int]:
 
 
 _NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: ((?:line )?\d+: )?([^\s:]+): .+")
-"""Matches the shell's message that a program of the command could not be started.
-
-The message about a script that is an argument of the shell has no line number.
-"""
+"""Matches the message of a shell that could not start a program."""
 _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
-"""Signals that end a program from outside, for example if memory ran out.
-
-If such a signal ended a program, its exit status says nothing about the workspace. A crash of the program itself, such
-as SIGSEGV, is a failure.
-"""
+"""Signals that end a program from outside, so that its exit status says nothing about the workspace."""
 
 
 async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
     """Run the case's test command in the environment's folder, once for each test path of the case.
 
-    `ended` are the commands that ended by themselves before the agent acted. If one of these
-    reaches its time limit now, it has failed. If another command reaches its time limit, it gives no result.
+    `ended`: test commands that ended by themselves before the agent acted. If one of them reaches its time limit now,
+    the tests have failed. If a command that is not in `ended` reaches its time limit, there is no result.
     """
     return tuple([await _run_test(command, case, env, ended) for command in case.test_commands])
 
@@ -106,7 +99,8 @@ def _hangs_now(result: ExecResult, command: str, ended: Collection[str]) -> bool
 
 
 def describe_hang(test: TestFinished) -> str:
-    """Return a sentence without a full stop if the test command reached its time limit; otherwise an empty text."""
+    """If the test command reached its time limit, return a sentence that says so, without a full stop. Otherwise return
+    an empty text."""
     fault = test.failures[0].partition("\n")[0] if test.failures else ""
     return f"the test command {fault}" if test.exit_code == HANG_STATUS and fault.startswith(STOPPED) else ""
 
@@ -116,7 +110,8 @@ async def run_harbor_tests(
 ) -> tuple[TestFinished, VerifierFinished]:
     """Run `bash /tests/test.sh` of a task folder in the task's working directory, and read the reward file in `logs`.
 
-    `tests` is a copy of the task's tests, which the script can change. For `ended`, see `run_tests`.
+    `tests`: a copy of the task's tests, which the script can change.
+    `ended`: see `run_tests`.
     """
     assert case.harbor is not None
     rewards = logs / "verifier"
@@ -171,8 +166,8 @@ async def run_verifier(case: Case, checked: CheckInput, env: Environment) -> Ver
 def read_reward(folder: Path) -> tuple[float, str]:
     """Return the reward and an empty text; if the reward cannot be used, return 0 and the reason.
 
-    The reward is the number `reward` in `reward.json`. If that file has only other numbers, the reward is the lowest of
-    them. If there is no `reward.json`, the reward is the number in `reward.txt`.
+    The reward is the number `reward` in `reward.json`, or else the lowest number in that file. If there is no
+    `reward.json`, the reward is the number in `reward.txt`.
     """
     text, fault = _read_reward_file(folder / "reward.json")
     if text is None:
@@ -190,10 +185,7 @@ def read_reward(folder: Path) -> tuple[float, str]:
 
 
 def _parse_reward(file: Path) -> tuple[float, str] | None:
-    """Return the reward and an empty text, or 0 and the reason why the reward cannot be used.
-
-    The result is None if the file does not exist.
-    """
+    """Return (reward, ""), or (0, reason) if the reward cannot be used, or None without a file."""
     text, fault = _read_reward_file(file)
     if text is None:
         return None
@@ -206,10 +198,7 @@ def _parse_reward(file: Path) -> tuple[float, str] | None:
 
 
 def _read_reward_file(file: Path) -> tuple[str | None, str]:
-    """Return (text, reason). The text is None if the file does not exist.
-
-    If the file cannot be used, the text is empty and `reason` says why. Otherwise the reason is empty.
-    """
+    """Return (text, ""), or (None, "") without a file, or ("", reason) if the file cannot be used."""
     try:
         data = read_regular(file, MAX_REWARD_BYTES + 1, os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -258,11 +247,11 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
 
 
 def _describe_lost_verdict(result: ExecResult, workspace: Path, case: Case, *, of_verifier: bool) -> str:
-    """Return why the exit status is not a verdict on the workspace; empty if it is one.
+    """Return the reason why the command's exit status tells nothing about the workspace; empty if the status can be
+    used.
 
-    For example, there is no verdict if a program of the image or a hidden test cannot be started. If the program
-    belongs in the workspace, the exit status is a verdict, because writing the program can be the agent's task. A
-    verifier does not expect programs that the workspace lacks.
+    For example, a program of the image cannot be started. If a program in the workspace cannot be started, the status
+    usually counts, because writing the program can be the agent's task.
     """
     code = result.exit_code or 0
     if code - 128 in _OUTSIDE_SIGNALS:

@@ -1,6 +1,6 @@
 """Checks of an agent's checkpoints while the agent works (`--evaluate commits`).
 
-Invariant: the winner is the earliest checkpoint that passes all checks. Later checkpoints do not change the winner.
+Invariant: the winner is the earliest checkpoint that passes all checks.
 """
 
 import shutil
@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from tui_agent.errors import CheckpointError
 from tui_agent.evals.checks.workspace_checks import CheckResults
-from tui_agent.export.bundle import checkout_commit
+from tui_agent.export.archive.bundle import checkout_commit
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointTaken
@@ -23,7 +23,10 @@ MAX_SIDE_BY_SIDE = 2
 
 @dataclass(slots=True)
 class CheckedCommit:
-    """A checkpoint that was taken after the part `part`. `results` is None until the checkpoint is checked."""
+    """A checkpoint that was taken after the message part number `part` (a text, a tool call, a result, …).
+
+    `results` is None until the checkpoint is checked.
+    """
 
     commit: str
     part: int
@@ -31,18 +34,16 @@ class CheckedCommit:
 
 
 Check = Callable[[Path, str], Awaitable[CheckResults]]
-"""Function that checks the folder at a path.
-
-Its second argument is the name of a folder for copies that the check makes.
-"""
+"""Function that checks a workspace. Its arguments are the workspace's path, and a name for the folder in which copies
+are made."""
 Report = Callable[[CheckedCommit], None]
 
 
 class CommitChecks:
     """Checks each checkpoint of a session in a background task of `group`; `session` is the session's folder.
 
-    `report` is called with each checked checkpoint. `on_winner` is called once, with the first checkpoint that passed
-    its checks.
+    `report`: called with each checked checkpoint.
+    `on_winner`: called once, with the first checkpoint that passed its checks.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class CommitChecks:
     def winner(self) -> CheckedCommit | None:
         """The earliest checkpoint that passed all checks.
 
-        None if no checkpoint passed, or while the check of an earlier checkpoint still runs.
+        None if no checkpoint passed, or while an earlier checkpoint is still checked.
         """
         for commit in self._commits:
             if commit.results is None:
@@ -80,7 +81,8 @@ class CommitChecks:
                     self.add(commit, part)
 
     def add(self, commit: str, part: int) -> None:
-        """Queue the check of a checkpoint that was taken after `part`, unless it was queued before."""
+        """Queue the check of a checkpoint, unless it was queued before. The checkpoint was taken after the message part
+        number `part`."""
         if any(known.commit == commit for known in self._commits):
             return
         self._commits.append(CheckedCommit(commit, part))

@@ -1,9 +1,11 @@
 """Workspaces of evaluation cases: fresh copies of fixtures, and copies in which tests run.
 
-Invariant: the copied fixture or workspace is never changed. Nothing is written outside the target folder.
+Invariant: the copied fixture or workspace is never changed.
 """
 
+import os
 import shutil
+import time
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
@@ -11,6 +13,12 @@ from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case
 
 NOT_COPIED = ("Dockerfile", "docker-compose.yaml", ".dockerignore")
+FIXTURE_AGE_S = 60
+"""Seconds by which the modification times of the files in `Case.files` are set back.
+
+Python detects a changed file by its size and the second of its last change. Without this, an edit right after the start
+might not be noticed, and the tests would run the old code.
+"""
 
 
 def create_workspace(case: Case, target: Path) -> None:
@@ -24,9 +32,11 @@ def create_workspace(case: Case, target: Path) -> None:
             shutil.copytree(fixture, target, symlinks=True, dirs_exist_ok=True)
     except (OSError, shutil.Error) as error:
         raise ConfigError(f"The fixture {fixture} cannot be copied: {error}.") from error
+    changed_at = time.time() - FIXTURE_AGE_S
     for name, text in case.files.items():
         try:
             _write_file(target, name, text)
+            os.utime(target / name, (changed_at, changed_at))
         except OSError as error:
             reason = f"cannot be written: {error.strerror}."
             raise ConfigError(f"{case.id or case.folder}, at files: {name!r} {reason}") from error
@@ -35,8 +45,7 @@ def create_workspace(case: Case, target: Path) -> None:
 def create_check_copy(case: Case, workspace: Path, target: Path) -> None:
     """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError` if that fails.
 
-    The agent's programs can leave pipes, sockets and devices behind. These are not copied. If the agent made something
-    at the path of a hidden test, such as a link to another place, the test replaces it.
+    Pipes, sockets and devices are not copied. A hidden test replaces whatever the agent made at its path.
     """
     shutil.rmtree(target, ignore_errors=True)
     try:
@@ -71,10 +80,7 @@ def _write_file(target: Path, name: str, text: str) -> None:
 
 
 def _copy_as_container(case: Case, fixture: Path, target: Path) -> None:
-    """Copy the files that the Dockerfile copies to the working directory.
-
-    If the Dockerfile copies no files there, copy the whole folder.
-    """
+    """Copy the files that the Dockerfile copies to the working directory, or else the whole folder."""
     assert case.harbor is not None
     root = fixture.resolve()
     for source, place in case.harbor.copies:

@@ -5,16 +5,17 @@ reason.
 """
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 
 from anyio import to_thread
 
-from tui_agent.evals.cases.case import Case
+from tui_agent.errors import ConfigError, os_errors_as
+from tui_agent.evals.cases.case import FORMAT_HINT, Case
 from tui_agent.evals.cases.case_image import CaseImage
-from tui_agent.evals.cases.expectations import EXPECTED, check_expected
 from tui_agent.evals.checks.case_functions import CaseFunctions, run_environment_verifier, run_plugin_verifier
 from tui_agent.evals.checks.checks import CheckInput, describe_hang, run_harbor_tests, run_tests, run_verifier
 from tui_agent.evals.checks.workspace import create_check_copy, create_workspace
@@ -22,26 +23,31 @@ from tui_agent.evals.environments.environment_tests import EnvironmentSession, s
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
-from tui_agent.wiring.sandbox import build_confinement
 from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.wiring.workspace.sandbox import build_confinement
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 CHECKED = "checked"
 FIXTURE_CHECK = "fixture-checked"
 LOGS = "logs"
 TESTS = "tests"
+EXPECTED = "expected"
+"""Name of the check of a case's `expected`, recorded in results where a verifier's name would stand."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResults:
-    """The results of the checks. `category` and `fault` say why a check gave no result; both are empty otherwise."""
+    """The results of the checks.
+
+    `category`, `fault`: why a check gave no result; otherwise empty.
+    """
 
     tests: tuple[TestFinished, ...] = ()
     verifier: VerifierFinished | None = None
     category: str = ""
     fault: str = ""
     decides_by_reward: bool = False
-    """True for a Harbor task. The reward then decides, not the exit status of the tests."""
+    """True for a Harbor task: the reward decides, not the exit status of the tests."""
 
     @property
     def tests_passed(self) -> bool | None:
@@ -88,22 +94,24 @@ class CheckResults:
 
 
 class Checker:
-    """Checks workspaces of one case. `folder` is the cell's folder, where the copies are made."""
+    """Checks the workspaces of one case. Copies are made in `folder`, which belongs to one run of the case."""
 
     def __init__(self, base: StartupContext, case: Case, folder: Path, functions: CaseFunctions) -> None:
         self._base, self._case, self._folder = base, case, folder
         self._functions = functions
         self.image: CaseImage | None = None
-        """The image for the containers of tests and verifier commands. None if they run on this machine."""
+        """The image for tests and verifier commands; None if they run on this machine."""
         self.ended: frozenset[str] = frozenset()
         """Test commands that ended by themselves when they ran before the agent acted."""
 
     async def check(
         self, workspace: Path, session: Path, used_tools: Mapping[str, int], name: str = CHECKED
     ) -> CheckResults:
-        """Check a workspace after the agent's work. `session` is the folder of the agent's session.
+        """Check a workspace after the agent's work.
 
-        `name` is the folder for the copies; checks that run at the same time need different names.
+        `session`: folder of the agent's session.
+
+        `name`: folder for the copies; checks that run at the same time need different names.
         """
         case = self._case
         tests: tuple[TestFinished, ...] = ()
@@ -121,7 +129,7 @@ class Checker:
         return _with_fault(CheckResults(tests, verifier, decides_by_reward=case.harbor is not None))
 
     async def check_fixture(self, workspace: Path) -> CheckResults:
-        """Check the workspace before the agent acts, and remember which tests ended.
+        """Check the workspace before the agent acts, and store in `ended` which test commands ended by themselves.
 
         The verifier runs only if there are no tests. Raises `OSError` if the workspace cannot be copied.
         """
@@ -135,10 +143,7 @@ class Checker:
         return CheckResults(tests, verifier, decides_by_reward=self._case.harbor is not None)
 
     async def _verify_fixture(self, workspace: Path) -> VerifierFinished | None:
-        """Run the verifier with an empty log.
-
-        Return None for a plugin's verifier, because it needs an agent's session.
-        """
+        """Run the verifier with an empty log. Return None for a plugin's verifier: it needs an agent's session."""
         case, session = self._case, self._folder / FIXTURE_CHECK / "session"
         if case.verifier is None or case.verifier.plugin:
             return None
@@ -169,12 +174,20 @@ class Checker:
         finally:
             await to_thread.run_sync(shutil.rmtree, tests, True)
 
-    def copy(
+    @asynccontextmanager
+    async def copy(
         self, workspace: Path, name: str, mounts: Mapping[Path, str] = MappingProxyType({})
-    ) -> "CheckCopy":
-        """Return a context manager that copies a folder and adds the hidden tests. See `CaseImage` for `mounts`."""
+    ) -> AsyncIterator[Environment]:
+        """Copy a folder, add the hidden tests, and yield an environment for the copy. See `CaseImage` for `mounts`."""
         copy = self._folder / name / "repo"
-        return CheckCopy(self._case, workspace, copy, partial(self._open_env, copy, mounts))
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        create_check_copy(self._case, workspace, copy)
+        env = self._open_env(copy, mounts)
+        try:
+            await env.start()
+            yield env
+        finally:
+            await env.aclose()
 
     def _open_env(self, copy: Path, mounts: Mapping[Path, str]) -> Environment:
         if self.image is not None:
@@ -182,14 +195,14 @@ class Checker:
         return LocalEnvironment(copy, confinement=build_confinement(self._base, copy))
 
     async def _verify(self, workspace: Path, session: Path, name: str) -> VerifierFinished:
-        case, function, environment = self._case, self._functions.verifier, self._functions.environment
+        case, offered, environment = self._case, self._functions.verifier, self._functions.environment
         assert case.verifier is not None
         async with self.copy(workspace, name) as env:
             if environment is not None:
                 tests = EnvironmentSession(environment, Path(env.root), sandboxed_environments(self._base))
                 return await run_environment_verifier(case.verifier, tests)
-            if function is not None:
-                return await run_plugin_verifier(case.verifier, function, Path(env.root), session)
+            if offered is not None:
+                return await run_plugin_verifier(case.verifier, offered, Path(env.root), session)
             fixture = self._folder / name / "fixture"
             create_workspace(case, fixture)
             checked = CheckInput(Path(env.root), fixture, session / "events.jsonl")
@@ -197,7 +210,8 @@ class Checker:
 
 
 def _with_fault(results: CheckResults) -> CheckResults:
-    """Return the results. If a check gave no result, add the fault of the first such check."""
+    """If a check gave no result, return the results with the category and the reason of the first such check. Otherwise
+    return `results` unchanged."""
     stopped = next((test for test in results.tests if test.exit_code is None), None)
     if stopped is not None and not results.decides_by_reward:
         fault = f"the test command {stopped.failures[0]}"
@@ -209,26 +223,21 @@ def _with_fault(results: CheckResults) -> CheckResults:
     return results
 
 
-class CheckCopy:
-    """A context manager that copies a workspace and the hidden tests, and returns an environment for the copy."""
+def check_expected(case: Case, workspace: Path, used_tools: Mapping[str, int]) -> VerifierFinished:
+    """Compare the workspace and the tools in `used_tools` with the case's `expected`.
 
-    def __init__(self, case: Case, workspace: Path, copy: Path, open_env: Callable[[], Environment]) -> None:
-        self._case, self._workspace, self._copy, self._open_env = case, workspace, copy, open_env
-        self._env: Environment | None = None
-
-    async def __aenter__(self) -> Environment:
-        self._copy.parent.mkdir(parents=True, exist_ok=True)
-        create_check_copy(self._case, self._workspace, self._copy)
-        self._env = self._open_env()
-        try:
-            await self._env.start()
-        except BaseException:
-            await self._env.aclose()
-            raise
-        return self._env
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._env is not None:
-            await self._env.aclose()
+    Raises `ConfigError` if a file of the case cannot be read. `eval freeze` proposes the content of `expected`.
+    """
+    assert case.expected is not None
+    missed = [f"no call of {tool} succeeded" for tool in case.expected.tools if not used_tools.get(tool)]
+    for path, name in case.expected.files.items():
+        with os_errors_as(
+            ConfigError, f"{case.id}, at expected.files: {name} cannot be read", hint=FORMAT_HINT
+        ):
+            wanted = (case.folder / name).read_bytes() if name else None
+        file = workspace / path
+        content = file.read_bytes() if file.is_file() else None
+        if content != wanted:
+            what = "is missing" if content is None else f"differs from {name}" if name else "should not exist"
+            missed.append(f"{path} {what}")
+    return VerifierFinished(verifier=EXPECTED, reward=float(not missed), output="; ".join(missed))

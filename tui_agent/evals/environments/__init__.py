@@ -1,1 +1,2 @@
-"""Environments of cases, and calls of their functions with a time limit."""
+"""Evaluation environments (Python files with tests of a workspace, which cases can name), and calls of their functions
+with a time limit."""

@@ -13,8 +13,8 @@ OWN_PLACES = ("/dev", "/proc", "/tmp", "/tests", "/logs")
 def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -> str:
     """Return the shell command that runs `bash /tests/test.sh` in `work_dir`.
 
-    The command sees the folders `workspace`, `tests` and `logs` as `work_dir`, `/tests` and `/logs`; all other files
-    are read-only. Raises `ConfigError` if bubblewrap is not installed.
+    The command sees `workspace`, `tests` and `logs` as `work_dir`, `/tests` and `/logs`; all other files are read-only.
+    Raises `ConfigError` if bubblewrap is not installed.
     """
     require_own_folder(work_dir)
     if shutil.which("bwrap") is None:

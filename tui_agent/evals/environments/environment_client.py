@@ -27,7 +27,7 @@ MAX_REASON_CHARS = 1_000
 
 
 class RemoteTests:
-    """The tests of a deployed environment for one uploaded workspace. `paths` are the names of the tests."""
+    """The tests of a deployed environment for one uploaded workspace. `paths` has the names of the tests."""
 
     def __init__(self, client: "httpx.AsyncClient", address: str, paths: tuple[str, ...]) -> None:
         self.paths = paths
@@ -51,8 +51,8 @@ class RemoteTests:
 async def connect(address: str, workspace: Path) -> AsyncIterator[RemoteTests]:
     """Upload a workspace to a deployed environment and yield the environment's tests.
 
-    `address` is the address that `tui-agent deploy` printed. Raises `EnvironmentFault` if the environment cannot be
-    reached or refuses the request.
+    `address`: the address that `tui-agent deploy` printed.
+    Raises `EnvironmentFault` if the environment cannot be reached or refuses the request.
     """
     import httpx  # noqa: PLC0415 - slow, and only needed here
 

@@ -1,6 +1,6 @@
 """Environments of evaluations in Python files: decorators for an author's tests, and loading of the file.
 
-Invariant: the error for a file that cannot be used names the file and the reason. Decorators register nothing globally.
+Invariant: decorators register nothing globally.
 """
 
 import inspect
@@ -20,23 +20,20 @@ from tui_agent.plugin_host.exit_guard import guard_code
 ENVIRONMENT_FILE = "environment.py"
 """Name of an environment's file if the environment is given as a folder."""
 TIMEOUT_S = 600.0
-"""Time limit, in seconds, of the setup and of each test. A suite can set another limit for its tests."""
+"""Time limit of the setup and, unless a suite sets another one, of each test, in seconds."""
 LOAD_TIMEOUT_S = 60.0
 """Time limit, in seconds, for running a user's Python file, and for a call of its `generate()`."""
 _COLLECTED = "__tui_agent_collected__"
-"""Name of a global variable in an environment's file.
-
-It contains the functions with the decorators `test` and `setup`.
-"""
+"""Name of the global variable, in an environment's file, with the decorated functions."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
 
 EnvFunction: TypeAlias = Callable[[Workspace], Awaitable[object]]
-"""Function that an author decorates as a test or setup. The test or setup fails if the function raises an exception."""
+"""Function that an author decorates as a test or setup. The test has failed if the function raises an exception."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnvTest:
-    """One test. `path` has the names of its suites and its own name, such as `basics/adds`."""
+    """One test; `path` has the names of its suites and its own name, such as `basics/adds`."""
 
     path: str
     function: EnvFunction
@@ -55,7 +52,7 @@ _Item = TypeVar("_Item", EnvTest, Setup)
 
 
 class EnvSuite:
-    """A group of tests whose paths begin with `name`. `timeout_s` is the time limit of each test in seconds."""
+    """A group of tests whose paths begin with `name`; `timeout_s` is the time limit of each test in seconds."""
 
     def __init__(self, name: str, timeout_s: float) -> None:
         self.name = _checked_name(name)
@@ -85,7 +82,7 @@ def setup(function: EnvFunction) -> Setup:
 
 
 class EvalEnvironment:
-    """The tests and the setup of one environment. The tests are in the order of the environment's file."""
+    """The tests of one environment, in the order of its file, and its setup."""
 
     def __init__(self, name: str, tests: Iterable[EnvTest], setup: Setup | None = None) -> None:
         self.name = name
@@ -126,11 +123,12 @@ def load_environment(path: Path) -> EvalEnvironment:
         tests[item.path] = item
     if not tests:
         raise ConfigError(
-            f"{file} has no test.", hint="Decorate a function with @test, or with the test of a suite."
+            f"{file} has no test.",
+            hint="Decorate a function with `@test` or, in a suite, with `@SUITE.test`.",
         )
     setups = [value for value in values if isinstance(value, Setup)]
     if len(setups) > 1:
-        raise ConfigError(f"{file} has {len(setups)} setups.", hint="Keep one function with @setup.")
+        raise ConfigError(f"{file} has {len(setups)} setups.", hint="Keep only one function with `@setup`.")
     name = file.parent.name if file.name == ENVIRONMENT_FILE else file.stem
     return EvalEnvironment(name, tests.values(), setups[0] if setups else None)
 
@@ -138,18 +136,16 @@ def load_environment(path: Path) -> EvalEnvironment:
 def run_python_file(path: Path, timeout_s: float = LOAD_TIMEOUT_S) -> Mapping[str, Any]:
     """Run a user's Python file, and return its global variables.
 
-    Raises `ConfigError` if the file fails or reaches the time limit. A call of `os._exit` in the file counts as a
-    failure. It never ends this process, not even after the file has run.
+    Raises `ConfigError` if the file fails, calls `os._exit` or reaches the time limit. `os._exit` in the file never
+    ends this process.
     """
     guard_code(path)
     return call_with_limit(str(path), partial(runpy.run_path, str(path)), timeout_s)
 
 
 def _collect(function: EnvFunction, item: _Item) -> _Item:
-    """Add a test or setup to the list in the file of `function`.
-
-    The list keeps the item even if the file later defines another function of the same name.
-    """
+    """Add a test or setup to the list in the file of `function`, and return it. Functions of the same name are all
+    kept."""
     function.__globals__.setdefault(_COLLECTED, []).append(item)
     return item
 

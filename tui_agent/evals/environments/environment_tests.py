@@ -1,6 +1,6 @@
 """Running the tests of an environment on a copy of a workspace.
 
-Invariant: the workspace itself is never changed. A test that hangs or fails is reported, and the other tests still run.
+Invariant: the workspace itself is never changed. If a test hangs or fails, the other tests still run.
 """
 
 import shutil
@@ -22,17 +22,17 @@ from tui_agent.evals.environments.environment_workspace import Workspace
 from tui_agent.evals.environments.timed_call import call_in_thread
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
-from tui_agent.wiring.sandbox import build_confinement
 from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.wiring.workspace.sandbox import build_confinement
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 OpenEnvironment: TypeAlias = Callable[[Path], Environment]
-"""Function that returns the environment for the commands of a folder. Its argument is the folder."""
+"""Function that takes a folder and returns the environment in which commands run on this folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """The result of one test. `message` says why it failed, and is empty if it passed."""
+    """The result of one test; `message` says why it failed, and is empty if it passed."""
 
     path: str
     message: str
@@ -81,10 +81,7 @@ class EnvironmentReport:
 
 
 class EnvironmentSession:
-    """A folder and the environment that tests it.
-
-    The setup runs before the first tests. Setup and tests can change the folder.
-    """
+    """A folder, and the evaluation environment with the folder's tests. Setup and tests can change the folder."""
 
     def __init__(self, environment: EvalEnvironment, folder: Path, open_env: OpenEnvironment) -> None:
         self._environment = environment
@@ -109,7 +106,7 @@ class EnvironmentSession:
         return EnvironmentReport(tuple(results))
 
     async def _set_up(self) -> str:
-        """Run the setup if it has not run yet. Return why it failed, or an empty text."""
+        """Run the setup if it has not run yet; return why it failed, or an empty text."""
         setup = self._environment.setup
         if self._setup_fault is None:
             fault = "" if setup is None else await self._call("the setup", setup.function, TIMEOUT_S)
@@ -139,7 +136,7 @@ def _with_source_line(error: AssertionError) -> AssertionError:
 def sandboxed_environments(base: StartupContext) -> OpenEnvironment:
     """Return a function that opens local environments with the user's sandbox.
 
-    Their commands do not get the environment variables that hold API keys.
+    Commands do not get the environment variables with API keys.
     """
     hidden = base.keys.collect_secrets(profile.api_key_env for profile in base.config.models.values()).keys()
 

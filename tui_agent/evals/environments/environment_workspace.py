@@ -11,14 +11,14 @@ COMMAND_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The result of a command. `exit_code` is None if the command was killed, e.g. at its time limit."""
+    """The result of a command; `exit_code` is None if the command was killed, such as at its time limit."""
 
     exit_code: int | None
     output: str
 
 
 class Workspace:
-    """A test's copy of the workspace. Processes that the test's commands leave running are ended after the test."""
+    """A test's copy of the workspace; processes that its commands leave running are ended after the test."""
 
     def __init__(self, path: Path, env: Environment) -> None:
         self.path = path

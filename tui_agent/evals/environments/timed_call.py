@@ -14,24 +14,22 @@ from typing import TypeVar
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.engine.plugin_guard import guard_plugin
+from tui_agent.engine.plugins.guard import guard_plugin
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.protocol.unicode_text import limit_text
 from tui_agent.units import format_time_limit
 
 MAX_FAULT_CHARS = 300
 BLOCKED_S = 2.0
-"""Maximum seconds to wait after the time limit or a cancellation.
-
-A function that still blocks its thread is abandoned.
-"""
+"""Seconds after the time limit or a cancellation until a blocked function is abandoned."""
 _Result = TypeVar("_Result")
 
 
 async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], timeout_s: float) -> str:
     """Call `function` in a thread; return an error text, or an empty text if the call succeeded.
 
-    If this task is cancelled, the call is cancelled too. `name` is the function's name in the error text.
+    `name`: the function's name in the error text.
+    If this task is cancelled, the call is cancelled too.
     """
     fault = f"{name} was stopped after {format_time_limit(timeout_s)}"
     cancel_call: Callable[[], object] | None = None
@@ -67,9 +65,9 @@ async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], t
 
 
 def call_with_limit(name: str, function: Callable[[], _Result], timeout_s: float) -> _Result:
-    """Call `function` in a thread and return its result. A call that takes too long is abandoned.
+    """Call `function` in a thread and return its result; a call that takes too long is abandoned.
 
-    Raises `ConfigError` if the function fails or reaches the time limit; `name` is the function's name in the message.
+    Raises `ConfigError`, with `name` as the function's name, if the function fails or reaches the time limit.
     """
     future: Future[_Result] = Future()
 

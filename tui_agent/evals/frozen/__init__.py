@@ -1,1 +1,1 @@
-"""Sessions that were frozen as cases, and their replay."""
+"""Frozen sessions (recorded sessions that were converted to cases), and their replay."""

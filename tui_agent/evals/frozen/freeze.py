@@ -1,6 +1,6 @@
 """Conversion of a session to a case: its files at the start, its messages, its answers, and proposed assertions.
 
-Invariant: the session is only read. The case ends before the first turn that cannot be replayed, and a note says why.
+Invariant: the session is only read. The case ends before the first turn that cannot be replayed.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from tui_agent.evals.frozen.frozen_session import (
     RecordedReply,
     escape_path,
 )
-from tui_agent.export.bundle import checkout_part, find_checkpoint_stores, open_store
+from tui_agent.export.archive.bundle import checkout_part, find_checkpoint_stores, open_store
 from tui_agent.folds.comparison.divergence import Turn, split_turns
 from tui_agent.models.replay import RecordedAnswers, answers_format, read_recording, recorded_answers
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, Payload
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, find_payload
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.model import ModelResponded
@@ -49,12 +49,12 @@ RECORDING = "recording"
 FIXTURE = "fixture"
 EXPECTED = "expected"
 _REPLAYED = frozenset(("ok", "failed", "denied", "invalid"))
-"""Statuses of calls. A replay can reproduce the results of calls with these statuses."""
+"""Statuses of calls whose results a replay can reproduce."""
 
 
 @dataclass(slots=True)
 class FrozenCase:
-    """A case that was made from a session. `notes` are sentences about what the case leaves out."""
+    """A case that was made from a session; `notes` say what it leaves out."""
 
     folder: Path
     turns: int = 0
@@ -84,8 +84,7 @@ class _Freezer:
         self._session, self._dest = session, dest
         self._records = read_records(session)
         self._blobs: BlobReader = open_blobs(session)
-        started = (event.payload for event in self._records if isinstance(event, Envelope))
-        first = next((payload for payload in started if isinstance(payload, SessionStarted)), None)
+        first = find_payload(self._records, SessionStarted)
         if first is None:
             raise UsageError(
                 f"The log of {session.name} lacks its first events.", hint="Freeze another session."
@@ -96,23 +95,22 @@ class _Freezer:
         self._answers: list[ModelResponded] = []
         self._events: list[Envelope] = []
         self._edits: dict[int, dict[str, str]] = {}
-        """Maps a turn to the files that the user changed before the turn.
-
-        Each value maps a path to the commit that contains the changed file.
-        """
+        """Maps a turn to the files that the user changed before the turn, as a `dict` of path → commit of a checkpoint
+        with the changed file."""
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
-        """Maps a path to the case's file with the final content. Has the paths that calls changed.
-
-        A deleted path is mapped to "".
-        """
+        """For each path that a tool call changed: path → name of the file, in the case's folder, with the final
+        content; "" if the path was deleted."""
 
     @property
     def _payloads(self) -> list[Payload]:
         return [event.payload for event in self._events]
 
     def collect(self) -> None:
-        """Collect messages, answers and calls of the turns that can be replayed. Raises `UsageError` if none can."""
+        """Collect messages, answers and calls of the turns that can be replayed.
+
+        Raises `UsageError` if no turn can be replayed.
+        """
         turns, _ = split_turns(self._records)
         for number, turn in enumerate(turns, 1):
             reason = _stop_reason(turn)
@@ -156,10 +154,7 @@ class _Freezer:
         self.case.notes.append(f"The message that you sent during turn {number} is not replayed.")
 
     def _close_turn(self, turn: Turn) -> None:
-        """Make the replayed turn end after the same calls as the recorded turn.
-
-        The recorded turn can have been interrupted.
-        """
+        """Make the replayed turn end after the same calls as the recorded turn."""
         last = self._answers[-1]
         open_calls = {
             call.call_id

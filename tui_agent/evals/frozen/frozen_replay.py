@@ -1,6 +1,6 @@
-"""Replay of the user's actions in a frozen session, and comparison of its calls with the recorded calls.
+"""Replay of a frozen session: repeats the user's actions, and compares the replayed calls with the recorded calls.
 
-Invariant: the first recorded call that ends differently is reported with its event. The replay continues after it.
+Invariant: the first call that ends differently is reported with its event, and the replay continues.
 """
 
 import shutil
@@ -9,23 +9,22 @@ from pathlib import Path
 from tui_agent.evals.cases.case import Case
 from tui_agent.evals.frozen.frozen_session import EDITS_FOLDER, WORKSPACE, RecordedCall, load_recorded_events
 from tui_agent.ports.session import Session
-from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked
-from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.parts import text_previews
 
 COMPARED_VERBS = frozenset(("read", "list", "find", "search", "edit", "write"))
-"""Verbs of tool calls. The results of these calls are compared, because they depend only on the files."""
+"""Verbs of tool calls whose results are compared, because they depend only on the files."""
 MAX_VALUE_CHARS = 120
 MAX_COMPARED_CHARS = 1_000
 
 
 class CallEnds:
-    """Collects how each call of a session ended. `calls` maps the ids of the calls to their ends."""
+    """Collects how each call of a session ended; `calls` maps the ids of the calls to their ends."""
 
     def __init__(self, workspace: str, turn: int = 1) -> None:
         self.turn = turn
@@ -57,7 +56,7 @@ class CallEnds:
                 )
 
     def _compared_text(self, end: ToolFinished) -> str:
-        texts = [text_preview(item.text) for item in end.content if isinstance(item, TextContent)]
+        texts = text_previews(end.content)
         # Where a long text is cut depends on the length of the workspace's path.
         return "\n".join(texts).replace(self._workspace, WORKSPACE)[:MAX_COMPARED_CHARS]
 
@@ -115,7 +114,7 @@ class FrozenReplay:
 def describe_difference(recorded: RecordedCall, replayed: RecordedCall | None) -> str:
     """Return the difference between a recorded and a replayed call; empty if both ended the same.
 
-    `replayed` is None if the replay did not make the call.
+    `replayed`: None if the call was not made in the replay.
     """
     if replayed is None:
         return "the call was not made"
@@ -151,7 +150,8 @@ def _first_line(text: str) -> str:
 
 
 def _first_different_lines(old: str, new: str) -> tuple[str, str]:
-    """Return the first lines that differ, each cut to `MAX_VALUE_CHARS` characters around the difference."""
+    """Return the first line of `old` and the first line of `new` that differ, each cut to `MAX_VALUE_CHARS` characters
+    around the difference."""
     keep_ends = old.splitlines() == new.splitlines()
     old_lines, new_lines = old.splitlines(keep_ends), new.splitlines(keep_ends)
     count = max(len(old_lines), len(new_lines))

@@ -1,18 +1,18 @@
 """The recording of a frozen session: the model's answers, the user's actions, and the result of each call.
 
-Invariant: the error for a recording that cannot be read names the file and the reason. A recording has `WORKSPACE` in
-place of the workspace's path, so it can be replayed in any folder.
+Invariant: a recording has `WORKSPACE` in place of the workspace's path, so it can be replayed in any folder.
 """
 
 import json
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from tui_agent.config.settings.validation_errors import describe_errors
-from tui_agent.errors import ConfigError
+from tui_agent.errors import ConfigError, os_errors_as
 from tui_agent.evals.cases.case import FORMAT_HINT, Case
+from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.policy import Reach
 
 ANSWERS_FILE: Final = "answers.json"
@@ -21,11 +21,7 @@ EDITS_FOLDER: Final = "edits"
 WORKSPACE: Final = "{{workspace}}"
 
 
-class _StoredModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RecordedDecision(_StoredModel):
+class RecordedDecision(FrozenModel):
     """The user's decision about a call."""
 
     decision: str
@@ -34,18 +30,19 @@ class RecordedDecision(_StoredModel):
     message: str = ""
 
 
-class RecordedReply(_StoredModel):
+class RecordedReply(FrozenModel):
     """The user's answer to a question of the agent."""
 
     answer: str
     choice: int | None = None
 
 
-class RecordedCall(_StoredModel):
+class RecordedCall(FrozenModel):
     """The result of a call.
 
-    `seq` is the number of the call's last event in the session; `files` maps each changed file to its SHA-256, or to
-    None if the file was deleted. `content` is the result for the model, or None if the result can differ each time.
+    `seq`: number of the call's last event in the session.
+    `files`: maps each changed file to its SHA-256, or to None if the file was deleted.
+    `content`: the result for the model, or None if it can differ each time.
     """
 
     seq: int
@@ -59,11 +56,11 @@ class RecordedCall(_StoredModel):
     files: dict[str, str | None] = {}
 
 
-class RecordedEvents(_StoredModel):
+class RecordedEvents(FrozenModel):
     """The user's actions in a session, and the results of its calls.
 
-    `removed` maps a turn to the files that the user deleted before that turn. The folder `edits/N` of the recording has
-    the files that the user changed before turn N (counted from 1).
+    `removed`: maps a turn to the files that the user deleted before it.
+    The recording's folder `edits/N` has the files that the user changed before turn N (counted from 1).
     """
 
     session: str
@@ -97,10 +94,8 @@ def write_answers(case: Case, workspace: Path, target: Path) -> None:
 
 
 def _read(file: Path) -> bytes:
-    try:
+    with os_errors_as(ConfigError, f"{file} cannot be read", hint=FORMAT_HINT):
         return file.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}.", hint=FORMAT_HINT) from error
 
 
 def escape_path(path: Path) -> str:

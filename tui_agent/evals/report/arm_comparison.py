@@ -1,13 +1,14 @@
-"""Comparisons of arms, of runs, and of a run with a stored baseline, paired by case and repetition.
+"""Comparisons of arms (the configurations under which a run executes its cases), of runs, and of a run with a stored
+baseline. Results are paired by case and repetition.
 
-Invariant: a comparison that is not significant never claims that there is no difference. This module does no I/O.
+Invariant: a comparison that is not significant never claims that there is no difference.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TypeAlias
 
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import computed_field
 
 from tui_agent.errors import ConfigError
 from tui_agent.evals.report.statistics import (
@@ -17,21 +18,21 @@ from tui_agent.evals.report.statistics import (
     mcnemar_p_value,
 )
 from tui_agent.evals.runs.run_results import ArmResults, RunResults
+from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.unicode_text import format_count
 
 Verdicts: TypeAlias = Mapping[tuple[str, int], bool]
-"""Maps a cell's (case, repetition) to True if the cell passed."""
+"""Maps (case, repetition) to True if this run of the case passed."""
 
 
-class _StoredModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Comparison(FrozenModel):
+    """The paired comparison of two arms. A pair is the two runs of one case with the same repetition, one under each
+    arm.
 
+    A pair is discordant if only one of the two runs passed.
 
-class Comparison(_StoredModel):
-    """The paired comparison of two arms. A pair is two cells of the same case and repetition.
-
-    A pair is discordant if only one of its two cells passed. `p_adjusted` is the p-value after adjustment for several
-    comparisons. `adjusted_for` is the number of comparisons with enough discordant pairs.
+    `p_adjusted`: p-value after adjustment for several comparisons.
+    `adjusted_for`: number of comparisons with enough discordant pairs.
     """
 
     first: str
@@ -68,8 +69,8 @@ class Comparison(_StoredModel):
         )
 
 
-class BaselineCell(_StoredModel):
-    """The verdict of one cell of a baseline."""
+class BaselineCell(FrozenModel):
+    """The verdict of one cell (one run of a case under one arm) in a baseline."""
 
     case: str
     arm: str
@@ -77,15 +78,15 @@ class BaselineCell(_StoredModel):
     passed: bool
 
 
-class Baseline(_StoredModel):
+class Baseline(FrozenModel):
     """The verdicts of a run, without the cells in which the model's provider failed."""
 
     suite: str
     cells: tuple[BaselineCell, ...]
 
 
-class ChangedCase(_StoredModel):
-    """A case with a different verdict in the baseline. `before` and `now` are counts of passed cells, such as `3/3`."""
+class ChangedCase(FrozenModel):
+    """A case with a different verdict in the baseline; `before` and `now` count passed repetitions, such as `3/3`."""
 
     case: str
     arm: str
@@ -93,11 +94,12 @@ class ChangedCase(_StoredModel):
     now: str
 
 
-class BaselineResult(_StoredModel):
-    """The result of comparing a run with a baseline. A case passes if all its cells passed.
+class BaselineResult(FrozenModel):
+    """The result of comparing a run with a baseline. A case passes if all its repetitions passed.
 
-    `regressions` are cases that passed in the baseline but not in the run; `fixed` are cases that passed in the run but
-    not in the baseline. `not_compared` are cases of the baseline that have no counted cell in the run.
+    `regressions`: cases that passed only in the baseline.
+    `fixed`: cases that passed only in the run.
+    `not_compared`: cases of the baseline for which the run has no result that can be compared.
     """
 
     regressions: tuple[ChangedCase, ...]
@@ -109,8 +111,8 @@ class BaselineResult(_StoredModel):
 def compare_arms(runs: Sequence[RunResults]) -> tuple[Comparison, ...]:
     """Compare the arms of one or more runs.
 
-    Within each run, compare the first arm with each other arm. Between two runs, compare the arms of the same name.
-    If both runs have only one arm, compare these two arms even if their names differ.
+    Within a run, the first arm is compared with each other arm. Between two runs, arms of the same name are compared.
+    If each of the two runs has only one arm, those arms are compared even if their names differ.
     """
     pairs = [(run.arms[0], arm) for run in runs for arm in run.arms[1:]]
     for first, second in combinations(runs, 2):
@@ -175,7 +177,7 @@ def make_baseline(run: RunResults) -> Baseline:
 def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult:
     """Compare each arm of a run with the baseline's arm of the same name.
 
-    If run and baseline have one arm each, compare these arms even if their names differ. Raises `ConfigError` if the
+    If run and baseline have one arm each, these are compared even if their names differ. Raises `ConfigError` if the
     run and the baseline have no case in common.
     """
     before: dict[str, dict[tuple[str, int], bool]] = {}
@@ -201,8 +203,8 @@ def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult
     comparisons = _compare(sides)
     if not any(comparison.pairs for comparison in comparisons):
         raise ConfigError(
-            f"The baseline and {run.path} have no case and arm in common.",
-            hint=f"The baseline has the arms {', '.join(before) or '(none)'}; the run has {', '.join(now)}.",
+            f"The baseline and {run.path} have no case that both ran with the same configuration (arm).",
+            hint=f"Arms of the baseline: {', '.join(before) or '(none)'}; of the run: {', '.join(now)}.",
         )
     return BaselineResult(
         regressions=tuple(regressions),

@@ -2,15 +2,13 @@
 
 The JSON output has the fields of `Report`.
 
-Invariant: all measured values of sessions come from the metrics fold, as stored in `result.json`. If a cell's model
-provider failed, the cell is counted, but no rate, measured value or comparison includes it.
+Invariant: measured values of sessions come from the metrics fold, as stored in `result.json`. A case whose model
+provider failed is counted, but not included in any rate, value or comparison.
 """
 
 from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Final
-
-from pydantic import BaseModel, ConfigDict
 
 from tui_agent.evals.report.arm_comparison import (
     Baseline,
@@ -23,6 +21,7 @@ from tui_agent.evals.report.statistics import wilson_interval
 from tui_agent.evals.runs.plan import CellResult
 from tui_agent.evals.runs.run_results import ArmResults, DamagedResult, RunResults, read_metrics
 from tui_agent.folds.trace.metrics import MetricsView
+from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.unicode_text import escape_unprintable
 
 FIGURES: Final = {
@@ -48,16 +47,13 @@ FIGURES: Final = {
     "memory_updates": "memory updates",
     "first_target_read_part": "first part that reads a target file",
 }
-"""Maps a figure of a report to its label. The figures have the same names as in `MetricsView`."""
+"""Maps a figure of a report, named as in `MetricsView`, to its label."""
 _WITHOUT_SUM: Final = ("context_peak_tokens", "compression_ratio", "first_target_read_part")
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Rate(_Part):
-    """A share of cells with its 95 % confidence interval; `low` and `high` are None if no cell was counted."""
+class Rate(FrozenModel):
+    """A share of cells (runs of a case), with its 95 % confidence interval; `low` and `high` are None if no cell was
+    counted."""
 
     successes: int
     total: int
@@ -65,12 +61,12 @@ class Rate(_Part):
     high: float | None = None
 
 
-class Group(_Part):
+class Group(FrozenModel):
     """The pass rates of one arm in one category, or in all categories if `category` is empty.
 
-    `provider_failures` counts cells that failed because of the provider; no rate includes them. `missing` counts cells
-    without a result. The rates `tests` and
-    `verifier` count only the cells that ran tests or a verifier.
+    `provider_failures`: failures because of the provider; no rate includes them.
+    `missing`: cases without a result.
+    `tests`, `verifier`: rates at which the tests and the verifier passed, among the cases that ran them.
     """
 
     arm: str
@@ -84,10 +80,12 @@ class Group(_Part):
     verifier: Rate
 
 
-class FigureValue(_Part):
-    """A measured value of one arm. `cells` is the number of cells that measured it.
+class FigureValue(FrozenModel):
+    """A measured value of one arm.
 
-    `total` is None if a sum has no meaning.
+    `cells`: number of results that have this value.
+
+    `total`: None if a sum has no meaning.
     """
 
     cells: int
@@ -95,7 +93,7 @@ class FigureValue(_Part):
     total: float | None = None
 
 
-class Figure(_Part):
+class Figure(FrozenModel):
     """A measured value of the sessions, for each arm."""
 
     name: str
@@ -103,10 +101,10 @@ class Figure(_Part):
     arms: dict[str, FigureValue]
 
 
-class StaticCheck(_Part):
-    """The number of findings of a program, summed over the cells of an arm.
+class StaticCheck(FrozenModel):
+    """The number of problems that a checker such as `ruff` found, summed over all results of one arm of the experiment.
 
-    A cell counts only if the program ran both before and after the agent's work.
+    A result counts only if the program ran both before and after the agent's work.
     """
 
     program: str
@@ -116,8 +114,9 @@ class StaticCheck(_Part):
     after: int
 
 
-class CellSummary(_Part):
-    """The verdict of a cell and its session. `cause` is empty if the cell passed, `provider` if the provider failed."""
+class CellSummary(FrozenModel):
+    """The verdict of a cell (one run of a case), and the cell's session. `cause` is empty if the cell passed, and
+    `provider` if the model's provider failed."""
 
     case: str
     arm: str
@@ -131,8 +130,8 @@ class CellSummary(_Part):
     open_with: tuple[str, ...]
 
 
-class RunSource(_Part):
-    """A run in the report. `missing` has the names of its cells without a result."""
+class RunSource(FrozenModel):
+    """A run in the report; `missing` has the names of its cells without a result."""
 
     path: str
     suite: str
@@ -141,7 +140,7 @@ class RunSource(_Part):
     damaged: tuple[DamagedResult, ...]
 
 
-class Report(_Part):
+class Report(FrozenModel):
     """Everything that a report shows."""
 
     runs: tuple[RunSource, ...]
@@ -161,7 +160,7 @@ class Report(_Part):
 
 
 def build_report(runs: Sequence[RunResults], baseline: Baseline | None = None) -> Report:
-    """Return the report of runs. If a baseline is given, the first run is compared with it.
+    """Return the report of runs. The first run is compared with the baseline.
 
     Raises `ConfigError` if the baseline and the run have no case in common.
     """

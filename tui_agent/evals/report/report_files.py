@@ -1,6 +1,6 @@
 """Conversion of a report to Markdown and to an HTML page with plots.
 
-Invariant: every text is escaped. The page needs no network and runs no script.
+Invariant: every text is escaped, and the page needs no network and runs no script.
 """
 
 from collections.abc import Iterator, Sequence

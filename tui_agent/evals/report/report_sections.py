@@ -1,4 +1,4 @@
-"""The sections of a report, each with text and one table. Terminal, Markdown and HTML show the same sections.
+"""The sections of a report, which are the same in the terminal, in Markdown and in HTML.
 
 Invariant: this module does no I/O.
 """
@@ -25,7 +25,7 @@ class Code(str):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A titled part of a report. A section can have sentences, a table, or both."""
+    """A titled part of a report, with sentences, a table, or both."""
 
     title: str
     sentences: tuple[str, ...] = ()

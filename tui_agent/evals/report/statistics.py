@@ -1,7 +1,6 @@
 """Statistics of pass rates: confidence intervals and the paired comparison of two arms.
 
-Invariant: the p-values of the paired test are exact. Only the interval of a rate uses a normal approximation. This
-module does no I/O.
+Invariant: the p-values of the paired test are exact; only the interval of a rate uses a normal approximation.
 """
 
 from collections.abc import Sequence
@@ -11,10 +10,7 @@ from statistics import NormalDist
 SIGNIFICANCE_LEVEL = 0.05
 CONFIDENCE_Z = NormalDist().inv_cdf(1 - SIGNIFICANCE_LEVEL / 2)
 MIN_DISCORDANT_PAIRS = 6
-"""Minimum number of discordant pairs for a significant result.
-
-Even 5 in the same direction give a p-value of 0.0625.
-"""
+"""Minimum number of discordant pairs for a significant result; with 5 pairs, the p-value is at least 0.0625."""
 
 
 def wilson_interval(successes: int, total: int) -> tuple[float, float]:
@@ -35,8 +31,7 @@ def wilson_interval(successes: int, total: int) -> tuple[float, float]:
 def mcnemar_p_value(only_first: int, only_second: int) -> float:
     """Return the two-sided p-value of McNemar's exact test: a binomial test of the discordant pairs.
 
-    `only_first` counts the pairs with success only on the first side, and `only_second` the pairs with success only on
-    the second side.
+    `only_first`: number of pairs in which only the first run succeeded. `only_second`: the same for the second run.
     """
     pairs = only_first + only_second
     tail = sum(comb(pairs, count) for count in range(min(only_first, only_second) + 1))

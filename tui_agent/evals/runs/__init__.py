@@ -1,1 +1,1 @@
-"""Runs of suites: their plan, their cells, and the results of the cells."""
+"""Runs of suites: the plan of a run, its cells (each is one run of a case under one configuration), and their results."""

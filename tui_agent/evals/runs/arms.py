@@ -1,4 +1,5 @@
-"""The arms of a run: model profiles of a matrix, and configurations of an ablation."""
+"""The arms of a run, which are the configurations that it compares: model profiles (`eval matrix`) or disabled features
+(`eval ablate`)."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
 }
 """Maps an arm of `eval ablate` to the features that the arm turns off.
 
-All arms run in the context mode `memory`, which sends the working memory.
+All arms run in the context mode `memory`.
 """
 
 
@@ -69,5 +70,8 @@ def _require_unique(arms: Sequence[Arm]) -> tuple[Arm, ...]:
     names = [arm.name for arm in arms]
     double = next((name for name in names if names.count(name) > 1), "")
     if double:
-        raise UsageError(f"Two arms have the name {double!r}.", hint="Name each profile once.")
+        raise UsageError(
+            f"Two configurations of this run have the name {double!r}.",
+            hint="Name each profile, agent and feature only once.",
+        )
     return tuple(arms)

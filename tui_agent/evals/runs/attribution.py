@@ -1,6 +1,6 @@
 """Attribution of a failed case to its cause, from the session's events and the results of its checks.
 
-Invariant: a failure of the provider is never attributed to the agent. This module does no I/O.
+Invariant: a failure of the provider is never attributed to the agent.
 """
 
 from collections import Counter
@@ -18,12 +18,13 @@ from tui_agent.protocol.parts import tool_calls
 from tui_agent.session.headless_turn import LIMITS, Outcome
 
 _AGENT_FAULTS = frozenset(("model_error", "error", "stuck", "rejected"))
-"""Ends of a turn that make a case fail even if its tests pass."""
+"""Reasons for the end of a turn (`Outcome.reason`) that make a case fail even if its tests pass."""
 
 
 @dataclass(slots=True)
 class Conduct:
-    """Collects facts from a session's events: the results of the main agent's calls, and the agent's newest model fault."""
+    """Collects facts from a session's events, such as how the main agent's calls ended, and why the agent's last model
+    request failed."""
 
     model_fault: str = ""
     statuses: dict[CallId, str] = field(default_factory=dict)
@@ -31,7 +32,7 @@ class Conduct:
     environment: set[CallId] = field(default_factory=set)
     """The calls that failed because of files or processes."""
     exited: set[CallId] = field(default_factory=set)
-    """The calls that ran a program that exited with an error. The model saw the program's output."""
+    """The calls whose program exited with an error. The model saw the program's output."""
     is_machine_lost: bool = False
     """True if a call failed after the machine that runs the commands was lost."""
     answers: list[list[CallId]] = field(default_factory=list)
@@ -65,7 +66,7 @@ class Conduct:
         return {call: self.statuses.get(call, "") for call in calls}
 
     def broken_oracle_action(self, case: Case) -> str:
-        """Describe the first oracle action that did not end as its script expects; empty if there is none.
+        """Describe the first oracle action that did not end as its script expects, or return an empty text.
 
         A call must succeed, unless the script's next answer expects a result with `ok: false`.
         """
@@ -77,9 +78,9 @@ class Conduct:
             for call, scripted in zip(calls, answer.calls, strict=False):
                 status = self.statuses.get(call, "not run")
                 if status != "ok" and not may_fail:
-                    return f"oracle action {index + 1} ({scripted.name}) ended with the status {status}"
+                    return f"action {index + 1} of the reference solution ({scripted.name}) ended with the status {status}"
             if len(calls) != len(answer.calls):
-                return f"oracle action {index + 1} was not reached"
+                return f"action {index + 1} of the reference solution was not reached"
         return ""
 
 
@@ -92,7 +93,7 @@ class Verdict:
     detail: str = ""
     instability: bool = False
     interrupted: bool = False
-    """True if the machine was lost or a provider failed temporarily. Another attempt can then succeed."""
+    """True if the machine was lost or a provider failed temporarily. Another attempt can succeed."""
     end: TrajectoryEnd = "solved"
 
 
@@ -109,9 +110,10 @@ def judge(
 ) -> Verdict:
     """Return the verdict on a case that has ended.
 
-    `tests` and `verifier` are True if they passed, None if the case has none. `check_fault` has the category and the
-    reason if a check gave no result. `oracle_fault` says what the oracle did wrong; None if a model acted.
-    `tests_result` describes tests that failed, `verifier_result` a reward that is too low.
+    `tests`, `verifier`: True if passed, None if the case has none.
+    `check_fault`: category and reason if a check gave no result.
+    `oracle_fault`: what the oracle did wrong; None if a model acted.
+    `tests_result`, `verifier_result`: descriptions of failed tests and of a reward that is too low.
     """
     is_transient = conduct.model_fault in TRANSIENT
     if outcome.reason == "model_error" and (is_transient or conduct.model_fault == "auth"):
@@ -154,7 +156,7 @@ def judge(
 def _find_cause(conduct: Conduct) -> tuple[str, str]:
     """Return the category of a failure and an explanation, judging by the agent's last calls.
 
-    The explanation continues a sentence, for example `; the last calls were invalid`. It can be empty.
+    The explanation continues a sentence, such as `; the last calls were invalid`, and can be empty.
     """
     statuses = conduct.last_statuses
     ends = set(statuses.values())

@@ -1,7 +1,6 @@
 """The progress of evaluation runs, read from their folders: the runs of a workspace, and the state of each cell.
 
-Invariant: reading writes nothing and takes no lock, so the progress can be read during a run. A finished cell is read
-only once.
+Invariant: reading writes nothing and takes no lock, so the progress can be read during a run.
 """
 
 from pathlib import Path
@@ -27,9 +26,9 @@ CellState: TypeAlias = Literal["waiting", "running", "stopped", "passed", "faile
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run. `done` counts its finished cells, and `cells` counts all its cells.
+    """A run, with the numbers of its finished cells (`done`) and of all its cells (`cells`).
 
-    `path` is relative to the working folder if possible.
+    `path`: relative to the working folder if possible.
     """
 
     path: Path
@@ -72,7 +71,7 @@ def is_running(run: RunFolder) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BoardCell:
-    """A cell as the board shows it. `session` is the id of its session; empty before the cell has started."""
+    """A cell (one run of a case) as the board shows it; `session` is empty before the cell has started."""
 
     cell: Cell
     state: CellState

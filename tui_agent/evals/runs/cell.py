@@ -1,7 +1,6 @@
 """One cell of a run: a fresh workspace, one session of the agent, tests and verifier, and the result.
 
-Invariant: tests and verifier run on copies, so the workspace stays as the agent left it. Their results are in the
-session's log before the session closes.
+Invariant: tests and verifier run on copies, so the workspace stays as the agent left it.
 """
 
 import shutil
@@ -36,6 +35,7 @@ from tui_agent.evals.checks.workspace_checks import Checker, CheckResults
 from tui_agent.evals.runs.attribution import Conduct, Verdict, judge
 from tui_agent.evals.runs.oracle import CaseOracle
 from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.runs.pool import end_with_fault
 from tui_agent.evals.runs.preflight import require_model
 from tui_agent.evals.runs.static_checks import run_static_checks
 from tui_agent.export.trajectory.writer import TraceWriter
@@ -54,14 +54,14 @@ DEFAULT_SECONDS = 7_200.0
 """Time limit, in seconds, of a case without a time limit of its own."""
 MAX_TEST_OUTPUT_CHARS = 20_000
 NOT_IN_RESULT = ("kinds", "events", "final_answer")
-"""Names of metrics that a result leaves out. The session's log has them."""
+"""Names of metrics that a result leaves out, because the session's log has them."""
 
 
 async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellResult:
     """Run a case once, and return its result without storing it.
 
-    Raises `ConfigError` if the case cannot run at all, for example because its tests pass before the agent acts. Raises
-    `StoreError` if the session cannot be stored, for example because the disk is full.
+    Raises `ConfigError` if the case cannot run, such as because its tests pass before the agent acts. Raises
+    `StoreError` if the session cannot be stored, such as because the disk is full.
     """
     started = time.monotonic()
     arm = next(arm for arm in plan.arms if arm.name == cell.arm)
@@ -88,7 +88,7 @@ async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellRe
 
 
 class _Trial:
-    """The state of one cell while it runs."""
+    """A cell (one run of a case) with its state while it runs."""
 
     def __init__(
         self,
@@ -149,10 +149,7 @@ class _Trial:
         )
 
     async def prepare(self) -> None:
-        """Build the image of the case, if the case has an image, and check the case's fixture.
-
-        Raises `EnvironmentFault` if the image cannot be built, and `ConfigError` if the case cannot run.
-        """
+        """Build the image of the case, if the case has an image, and check the case's fixture."""
         image = await build_case_image(self._base, self._case, self._workspace)
         if image is not None:
             self._image, self.checker.image, self._notes = image, image, []
@@ -166,9 +163,9 @@ class _Trial:
         return self._result()
 
     async def _require_failing_checks(self) -> None:
-        """Raise `CaseRefused` if the tests pass in the unchanged fixture, or if there are none and the verifier passes.
+        """Raise `CaseRefused` if the tests, or else the verifier, pass in the unchanged fixture.
 
-        The tests of a frozen session are allowed to pass.
+        Tests of a frozen session are allowed to pass.
         """
         if self._case.recording:
             return
@@ -209,6 +206,7 @@ class _Trial:
             scope.cancel()
 
         async with open_session(self._options(), self._base, give_up) as session:
+            session.end_process = end_with_fault
             self._session = session.id
             self._run.save_session(self._cell, session.id)
             self._model = session.settings.model.model if session.settings is not None else self._model
@@ -260,7 +258,10 @@ class _Trial:
                 self._commits.apply(record)
 
     async def _end_turn(self, session: Session, outcome: Outcome) -> TurnStart | None:
-        """Return the message of the next turn; after the last turn, check the files, judge the case and return None."""
+        """Return the message that starts the next turn; if no turn follows, judge the case and return None.
+
+        The message is the case's next follow-up. If there is none, the results of the checks can be the message.
+        """
         self._outcome, self._is_working = outcome, False
         more = self._next_follow_up(outcome) if self._winner is None else None
         if more is None:
@@ -281,7 +282,8 @@ class _Trial:
         return rest[0] or ContinueTurn()
 
     async def _check(self, session: Session) -> CheckResults:
-        """Return the results of the winning checkpoint; if there is no winner, check the workspace."""
+        """Return the check results of the earliest checkpoint that passed all checks. If there is none, check the
+        workspace."""
         if self._commits is not None:
             self._winner = await self._commits.wait()
         if self._winner is not None and self._winner.results is not None:

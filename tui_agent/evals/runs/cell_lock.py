@@ -1,7 +1,6 @@
-"""The lock that the cell processes of a run share. A resumed run waits until no process of the killed run holds the
-lock.
+"""The lock that the cell processes of a run share, and on which a resumed run waits.
 
-Invariant: the lock is a `flock`. The kernel releases it when a process ends, even if the process is killed.
+Invariant: the lock is a `flock`, which the kernel releases even if a process is killed.
 """
 
 import fcntl
@@ -24,10 +23,7 @@ def share_cell_lock(run: RunFolder) -> int:
 
 
 def wait_for_cells(run: RunFolder, report: Callable[[], None]) -> None:
-    """Block until no cell process works in the run's folder.
-
-    If a cell process still works there, `report` is called first.
-    """
+    """Block until no cell process works in the run's folder; call `report` if this takes time."""
     descriptor = _open(run)
     try:
         try:

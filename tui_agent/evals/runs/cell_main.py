@@ -1,6 +1,6 @@
 """The process of one cell: `python -m tui_agent.evals.runs.cell_main RUN_FOLDER CELL_JSON PARENT_PID`.
 
-Invariant: the result is stored before the process ends with status 0. Nothing is written if the parent died first.
+Invariant: the result is stored before the process ends with status 0.
 """
 
 import os
@@ -53,10 +53,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process when the run's process is gone.
-
-    Otherwise this process could still write into the run's folder after the run was resumed.
-    """
+    """End this process when the run's process is gone, before the run can be resumed."""
     pause = threading.Event()
     while os.getppid() == parent:
         pause.wait(PARENT_CHECK_INTERVAL_S)

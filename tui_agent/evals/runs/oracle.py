@@ -1,7 +1,7 @@
 """The oracle of a case: known-good answers of a script or a frozen session, or a plugin's function.
 
-Invariant: an oracle's answers go through the real tools and the real policy. It is a fault if a call ends differently
-than expected.
+Invariant: an oracle's answers go through the real tools and the real policy. A call that ends differently than expected
+is a fault.
 """
 
 import json
@@ -20,7 +20,7 @@ from tui_agent.protocol.envelope import Envelope
 
 
 class CaseOracle:
-    """The oracle of a case in one cell. `folder` is the cell's folder.
+    """The oracle of a case, for one run of the case with the folder `folder`.
 
     Raises `ConfigError` if the case has no oracle, or if the oracle cannot be read.
     """
@@ -39,7 +39,8 @@ class CaseOracle:
         return self._replay is not None and self._replay.events.attended
 
     def write_model(self) -> str:
-        """Write the model's answers into the cell's folder; return the name of the model that gives them."""
+        """Write the oracle's answers to a file in the cell's folder; return the name of a scripted or replaying model
+        that gives these answers."""
         case = self._case
         if self._replay is not None:
             path = self._folder / ANSWERS_FILE

@@ -1,6 +1,6 @@
 """The plan of an evaluation run: its arms and cells, stored in the run's folder so that it can be resumed.
 
-Invariant: a cell is done if and only if its `result.json` exists. This file is written last, and atomically.
+Invariant: a cell is done if and only if its `result.json` exists.
 """
 
 import os
@@ -9,19 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from tui_agent.errors import ConfigError, StoreUnusable
+from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.session import TrajectoryEnd
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
 PLAN_FILE = "run.json"
 RESULT_FILE = "result.json"
 SESSION_FILE = "session.txt"
-"""Name of the file in a cell's folder that contains the id of the cell's session.
-
-It is written when the session starts.
-"""
+"""File in a cell's folder with the id of the cell's session, written when the session starts."""
 LOCK_FILE = "lock"
 START_LOCK_FILE = "start-lock"
 """Name of the file that a detached run's process locks from its start on, before it locks `LOCK_FILE`."""
@@ -31,27 +29,23 @@ ORACLE = "oracle"
 """Name of the model that answers with each case's own known-good answers."""
 
 CheckProgram: TypeAlias = Literal["pytest", "ruff", "mypy", "bandit"]
-"""Name of a static checker. Its findings in the changed files are counted."""
+"""Name of a static checker whose findings in the changed files are counted."""
 
 
-class _StoredModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Arm(_StoredModel):
+class Arm(FrozenModel):
     """One configuration under which all cases run."""
 
     name: str
     agent: str = ""
-    """Name of the agent. Empty for the configured agent."""
+    """Name of the agent; empty for the configured agent."""
     model: str = ""
     effort: Effort | None = None
     without: tuple[str, ...] = ()
     context_mode: ContextMode | None = None
 
 
-class Cell(_StoredModel):
-    """One run of one case under one arm. `repetition` counts from 1."""
+class Cell(FrozenModel):
+    """One run of one case under one arm; `repetition` counts from 1."""
 
     case: str
     arm: str
@@ -63,8 +57,8 @@ class Cell(_StoredModel):
         return f"{self.case}/{self.arm}-{self.repetition}"
 
 
-class Plan(_StoredModel):
-    """All settings of a run. Together with the files of the suite, they are enough to run it. Paths are absolute."""
+class Plan(FrozenModel):
+    """All settings of a run. A run needs only these settings and the suite's files. Paths are absolute."""
 
     suite: str
     suite_name: str
@@ -77,18 +71,19 @@ class Plan(_StoredModel):
     policy: PolicyName | None = None
     test_timeout_seconds: float | None = None
     test_paths: tuple[str, ...] = ()
-    """The test paths to check. Empty to check all test paths of the cases."""
+    """The test paths to check; empty for all test paths of the cases."""
     environment: str | None = None
-    """Name of the environment in which the agent's commands run. None for the configured environment."""
+    """Name of the environment for the agent's commands; None for the configured environment."""
     plugin_dirs: tuple[Path, ...] = ()
     evaluate: Literal["end", "commits"] = "end"
     """When a cell's checks run.
 
-    `end`: only after the agent has ended. `commits`: also on each checkpoint and after each turn.
+    `end`: only after the agent has ended.
+    `commits`: also on each checkpoint and after each turn.
     """
     static_checks: tuple[CheckProgram, ...] = ()
     preemptible: bool = False
-    """True if machines can be taken away at any time. If a cell's machine is lost, the cell gets another attempt."""
+    """True if machines can be taken away at any time. A cell whose machine was lost is then tried again."""
 
     @property
     def max_attempts(self) -> int:
@@ -106,21 +101,22 @@ class Plan(_StoredModel):
                     yield Cell(case=case, arm=arm.name, repetition=repetition)
 
 
-class Findings(_StoredModel):
-    """Counts of a program's findings in the files that the agent changed.
+class Findings(FrozenModel):
+    """Numbers of problems that a static checker found in the files that the agent changed.
 
-    `before` counts the findings before the agent's work; None if the program failed on these files.
+    `before`: number before the agent's work; None if the checker failed on these files.
     """
 
     before: int | None = None
     after: int
 
 
-class CellResult(_StoredModel):
-    """The result of one cell.
+class CellResult(FrozenModel):
+    """The result of one cell (one run of a case).
 
-    `success`, `test_output`, `returncode` and `verify` have the meaning that Harbor's tools give them. `open_with` has
-    the commands that open the session. `metrics` are the fields of `folds.trace.metrics.MetricsView`.
+    `success`, `test_output`, `returncode`, `verify`: same meaning as in Harbor's tools.
+    `open_with`: commands that open the session.
+    `metrics`: fields of `folds.trace.metrics.MetricsView`.
     """
 
     case: str
@@ -151,10 +147,10 @@ class CellResult(_StoredModel):
     returncode: int | None = None
     verify: dict[str, Any] = Field(default_factory=dict)
     winner: str = ""
-    """The first checkpoint that passed everything. Empty if there is none, or if checkpoints were not evaluated."""
+    """The first checkpoint that passed all checks; empty if none passed or none was checked."""
     winner_part: int | None = None
     static_checks: dict[str, Findings] = Field(default_factory=dict)
-    """Maps a program's name to its findings. Programs that are not installed are left out."""
+    """Maps the name of each installed checker to its findings."""
     metrics: dict[str, Any] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
     case_digest: str = ""
@@ -164,8 +160,8 @@ class CellResult(_StoredModel):
 def open_commands(session: str, data_folder: Path | None, workspace: Path | None = None) -> tuple[str, str]:
     """Return two shell commands: one resumes a session, the other replays it.
 
-    `data_folder` is the folder of the session store (None: the user's own). `workspace` is the workspace's new path if
-    the workspace was moved after the agent's work.
+    `data_folder`: folder of the session store (None: the user's own).
+    `workspace`: new path of a workspace that was moved after the agent's work.
     """
     data = f" --data-dir {shlex.quote(str(data_folder))}" if data_folder is not None else ""
     folder = f" -C {shlex.quote(str(workspace))}" if workspace is not None else ""
@@ -223,7 +219,7 @@ class RunFolder:
         write_file(self.cell_folder(cell) / SESSION_FILE, session)
 
     def load_session(self, cell: Cell) -> str:
-        """Return the id of the session of a cell's last attempt; empty if no session has begun."""
+        """Return the id of the session in which a cell was last run; empty if no session has begun."""
         try:
             return (self.cell_folder(cell) / SESSION_FILE).read_text(encoding="utf-8").strip()
         except OSError:
@@ -244,7 +240,7 @@ class RunFolder:
             return None
 
     def load_result(self, cell: Cell) -> CellResult | None:
-        """Return a cell's result, or None if the cell is not done. A damaged result counts as not done."""
+        """Return a cell's result, or None if the cell is not done or its result is damaged."""
         try:
             return self.read_result(cell)
         except (OSError, ValidationError):

@@ -1,6 +1,6 @@
 """A pool of child processes that run the cells of a plan, and restart cells whose process died.
 
-Invariant: a child stores its own result. Finished cells stay finished even if a child or this process is killed.
+Invariant: a finished cell stays finished even if its process or this process is killed.
 """
 
 import os
@@ -11,33 +11,37 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL
+from typing import NoReturn
 
 import anyio
 from anyio.abc import Process
 
+from tui_agent.errors import TuiAgentError
 from tui_agent.evals.runs.plan import Cell, CellResult, Plan, RunFolder
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.local.subprocesses import describe_end
 
 FIRST_PAUSE_S = 2.0
-"""Seconds before a cell is tried again after a failure of the provider. The time doubles with each further attempt."""
+"""Seconds before a second attempt after a failure of the provider. Each further wait is twice as long."""
 MAX_PAUSE_S = 30.0
 GRACE_PERIOD_S = 10.0
 """Seconds that a child has to close its session when the run is stopped."""
 FAULT_STATUS = 2
-"""Exit status of a child if its case cannot run at all. The last line of the child's messages gives the reason."""
+"""Exit status of a child whose case cannot run at all; the last line of its messages gives the reason."""
 REFUSED_STATUS = 3
-"""Exit status of a child whose case would be refused under every arm. The case's other cells do not start."""
+"""Exit status of a child whose case would be refused in every configuration. The remaining runs of this case are then
+not started."""
 INTERRUPTED_STATUS = 130
 """Exit status of a child that got SIGINT."""
 MAX_ATTEMPT_CHARS = 500
 MIN_FREE_BYTES = 16_384
-"""Minimum free disk space, in bytes. With less, a child might fail to store its result or a message."""
+"""Minimum free disk space for storing a result or a message, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellFault:
-    """A cell without a result, and the reason. `is_of_case` is True if the case has no result under any arm."""
+    """A cell (one run of a case) without a result, and the reason. `is_of_case` is True if no run of this case can have
+    a result."""
 
     cell: Cell
     reason: str
@@ -46,7 +50,7 @@ class CellFault:
 
 @dataclass(frozen=True, slots=True)
 class CellRetry:
-    """A cell that failed and is tried again after `pause_s` seconds. `attempt` is the number of the failed attempt."""
+    """A cell that failed in attempt `attempt` and is tried again after `pause_s` seconds."""
 
     attempt: int
     reason: str
@@ -54,7 +58,7 @@ class CellRetry:
 
 
 RunAttempt = Callable[[RunFolder, Cell], Awaitable[tuple[int, str]]]
-"""Function that runs one attempt of a cell. Returns (exit status, reason if there is no result)."""
+"""Function that tries once to run a cell, and returns (exit status, reason if there is no result)."""
 Report = Callable[[Cell, CellResult | CellFault | CellRetry], None]
 """Function that is called with each cell that has ended or will be tried again."""
 
@@ -125,12 +129,12 @@ def _needs_retry(plan: Plan, result: CellResult) -> bool:
 
 
 def _is_interruption(status: int) -> bool:
-    """Return True if a signal ended the child or its worker was lost. A child that fails by itself would fail again."""
+    """Return True if a signal ended the child or its worker was lost, so that a retry can succeed."""
     return status < 0 or status == INTERRUPTED_STATUS
 
 
 async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
-    """Run one attempt of a cell in a child process; return its exit status and the last line of its messages."""
+    """Try once to run a cell in a child process; return the process's exit status and the last line of its messages."""
     log = run.path / "logs" / f"{cell.case}-{cell.arm}-{cell.repetition}.txt"
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments = (str(run.path), cell.model_dump_json(), str(os.getpid()))
@@ -146,6 +150,13 @@ async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
                 await _stop(process)
             raise
     return status, _last_line(log) or _describe_end(run.path, status)
+
+
+def end_with_fault(error: TuiAgentError) -> NoReturn:
+    """End this process at once. It is a child that runs a cell, and `error` is the reason why the cell has no result."""
+    sys.stderr.write(f"{error}\n")
+    sys.stderr.flush()
+    os._exit(FAULT_STATUS)
 
 
 def _describe_end(folder: Path, status: int) -> str:

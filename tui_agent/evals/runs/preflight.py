@@ -1,4 +1,5 @@
-"""Checks before the first cell of a run: all arms have a usable model, and the cases have the oracle that a run needs.
+"""Checks before the first cell of a run: every arm has a usable model, and every case has an oracle if the oracles act
+instead of a model.
 
 Invariant: nothing is written outside of a temporary folder, and nothing is sent to a model.
 """
@@ -24,7 +25,7 @@ from tui_agent.protocol.settings import SessionSettings
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.models import build_model_factory
-from tui_agent.wiring.plugins import agent_factories, missing_program, plugin_host, require_agent
+from tui_agent.wiring.plugins.plugins import agent_factories, missing_program, plugin_host, require_agent
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.settings import build_settings, lacks_model
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
@@ -36,9 +37,11 @@ MAX_NAMED_CASES = 5
 def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[SessionSettings]:
     """Raise `ConfigError` if an unfinished cell has no usable model, has no oracle, or turns off an unknown feature.
 
-    For cells that run on other machines, models and names of features are not checked, because those machines have
-    their own configuration. Return the session settings of each arm with a checked model. They contain the run's cost
-    limit. If the run has none, they contain the lowest cost limit of the cases.
+    If the cells run on other machines, models and features are not checked, because these machines have their own
+    configuration.
+
+    Return the session settings of each arm whose model was checked. The cost limit in these settings is the run's
+    limit, or else the lowest limit of the cases.
     """
     cells = run.unfinished_cells(plan)
     wanted = {cell.arm for cell in cells}
@@ -61,7 +64,7 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[Sess
 
 
 def find_changed_cases(plan: Plan, run: RunFolder) -> list[str]:
-    """Return the ids of the cases that have changed since one of their finished cells ran."""
+    """Return the ids of the cases that have a stored result from before the case changed."""
     digests: dict[str, set[str]] = {}
     for cell in plan.cells():
         result = run.load_result(cell)
@@ -104,10 +107,7 @@ def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> SessionSettin
 
 
 def _lowest_cost_limit(plan: Plan) -> float | None:
-    """Return the run's cost limit in USD.
-
-    Without a limit, return the lowest cost limit of the run's cases; None if they have none.
-    """
+    """Return the run's cost limit in USD, or else the lowest limit of the run's cases, or None."""
     if plan.budgets.max_cost_usd is not None:
         return plan.budgets.max_cost_usd
     cases = load_suite(plan.suite, plan.here).cases
@@ -116,10 +116,7 @@ def _lowest_cost_limit(plan: Plan) -> float | None:
 
 
 def _require_known_features(plan: Plan, arm: Arm) -> None:
-    """Raise `ConfigError` if an arm turns off a section, tool, prompt part or skill that does not exist.
-
-    A skill exists if the user, a plugin or the fixture of one of the cases has it.
-    """
+    """Raise `ConfigError` if an arm turns off a section, tool, prompt part or skill that does not exist."""
     with TemporaryDirectory() as folder:
         if any(name.startswith("skill:") for name in arm.without):
             _copy_skills(plan, Path(folder))
@@ -156,10 +153,7 @@ async def _open_and_close(options: SessionOptions) -> None:
 
 
 def _require_program(base: StartupContext) -> None:
-    """Raise `ConfigError` if the agent is a program that would run on this machine but is not installed here.
-
-    In another environment, each cell checks for the program at its start.
-    """
+    """Raise `ConfigError` if the agent is a program that runs on this machine but is not installed."""
     agent = base.config.agent
     is_here = agent in PROGRAMS and base.config.environment == LOCAL_ENVIRONMENT
     if is_here and shutil.which(PROGRAMS[agent]({}).program) is None:

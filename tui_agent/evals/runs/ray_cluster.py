@@ -1,7 +1,6 @@
-"""The runner of a plan's cells on a Ray cluster. A worker runs a cell as the local pool does, and sends its files back.
+"""The runner of a plan's cells on a Ray cluster. The workers of the cluster send the files back.
 
-Invariant: a cell's folder appears in the run only when it is complete and its session is there. A lost worker leaves
-nothing in the run.
+Invariant: a cell's folder appears in the run only after the cell is complete.
 """
 
 import io
@@ -33,18 +32,18 @@ ADDRESS_HINT = "Give --address HOST:PORT as `ray start --head` prints it. If the
 CONNECT_TIMEOUT_S = 5.0
 MAX_PORT = 65_535
 LOST_STATUS = -1
-"""Exit status of an attempt after its worker was lost. The cell is tried again."""
+"""Exit status of an attempt whose worker was lost, so that the cell is tried again."""
 MOVED_FOLDERS = ("logs", "data/trajectories", "data/sessions")
-"""Folders of a worker. Their entries are moved into the folders of the same names in the run."""
+"""Folders of a worker whose entries are moved into the folders of the same names in the run."""
 
 
 @contextmanager
 def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
-    """Connect to a Ray cluster, and yield the function that runs an attempt of a cell there.
+    """Connect to a Ray cluster, and yield a function that tries once to run a cell there.
 
-    `address` is the cluster's HOST:PORT. None means the cluster in RAY_ADDRESS or on this machine; without such a
-    cluster, Ray starts a new one on this machine. Raises `UsageError` if Ray is not installed, `ConfigError` if the
-    cluster cannot be reached.
+    `address`: HOST:PORT of the cluster. If `address` is None, the cluster in RAY_ADDRESS or on this machine is used. If
+    there is no cluster, one is started on this machine.
+    Raises `UsageError` if Ray is not installed, `ConfigError` if the cluster cannot be reached.
     """
     # Without this setting, Ray prints the log of a lost machine to standard output.
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
@@ -66,10 +65,7 @@ def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
 
 
 def _require_reachable(address: str) -> None:
-    """Raise `ConfigError` if the address is not valid or nothing listens at HOST:PORT.
-
-    This check takes seconds; Ray itself would try for more than a minute.
-    """
+    """Raise `ConfigError` if the address is not valid or nothing listens at HOST:PORT."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not (host and port.isdecimal() and int(port) <= MAX_PORT):
         raise ConfigError(f"{address!r} is not an address of a Ray cluster.", hint=ADDRESS_HINT)
@@ -92,7 +88,8 @@ class _Cluster:
         self._packed: dict[str, tuple[str, Any]] = {}
 
     async def run_attempt(self, run: RunFolder, cell: Cell) -> tuple[int, str]:
-        """Run one attempt on a worker; return its exit status, and the reason if there is no result."""
+        """Try once to run a cell on a worker of the cluster; return the exit status, and the reason if there is no
+        result."""
         case_file, files = self._pack(cell.case)
         task = self._run_cell.remote(self._plan.model_dump_json(), cell.model_dump_json(), case_file, files)
         try:
@@ -122,7 +119,8 @@ class _Cluster:
 
 
 def _run_on_worker(plan_json: str, cell_json: str, case_file: str, files: bytes) -> tuple[int, str, bytes]:
-    """Run one attempt of a cell in a temporary folder; return exit status, reason of failure, and packed files."""
+    """Try once to run a cell in a temporary folder of a worker; return the exit status, the reason of a failure, and
+    the packed files."""
     cell = Cell.model_validate_json(cell_json)
     with TemporaryDirectory(prefix="tui-agent-cell-", ignore_cleanup_errors=True) as folder:
         suite, run = Path(folder, "suite"), RunFolder(Path(folder, "run"))
@@ -135,7 +133,7 @@ def _run_on_worker(plan_json: str, cell_json: str, case_file: str, files: bytes)
 
 
 def _store(run: RunFolder, cell: Cell, files: bytes) -> None:
-    """Unpack a worker's files into the run. The cell's folder is unpacked last.
+    """Unpack a worker's files into the run, the cell's folder last.
 
     Raises `OSError` or `TarError` if that fails.
     """

@@ -1,6 +1,6 @@
-"""Checks of each checkpoint of a recorded session, offline. They show which change solved which test.
+"""Checks of each checkpoint of a recorded session. The results show the change that solved a test.
 
-Invariant: the session is only read. Checkpoints are checked out into a temporary folder.
+Invariant: the session is only read.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from tui_agent.evals.checks.commit_checks import CheckedCommit, CommitChecks, Re
 from tui_agent.evals.checks.workspace_checks import Checker, CheckResults
 from tui_agent.evals.runs.attribution import Conduct
 from tui_agent.export.trajectory.trajectory_file import read_session_trace
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import find_payload, known_events
 from tui_agent.protocol.events.eval import EvalCaseStarted
 from tui_agent.store.log_reader import read_records
 from tui_agent.wiring.startup_context import StartupContext
@@ -25,10 +25,14 @@ from tui_agent.wiring.startup_context import StartupContext
 async def check_recorded_commits(
     base: StartupContext, session: Path, case: Case, report: Report
 ) -> list[CheckedCommit]:
-    """Check the workspace's files after each part that changed files; return the results in the order of the parts.
+    """Check the workspace's files after each message part that changed files; return the results in the order of the
+    parts.
 
-    Only parts on the current branch are checked. `session` is the session's folder. `report` is called with each
-    checkpoint as soon as it is checked. Raises `UsageError` if the session has no checkpoints.
+    Only parts on the current branch are checked.
+
+    `session`: the session's folder.
+    `report`: called with each checkpoint as soon as it is checked.
+    Raises `UsageError` if the session has no checkpoints.
     """
     trace = read_session_trace(session, base.redactor)
     commits = {
@@ -37,9 +41,8 @@ async def check_recorded_commits(
     if not commits:
         raise UsageError(f"{session.name} has no checkpoints, so there is nothing to check.")
     conduct = Conduct()
-    for record in read_records(session):
-        if isinstance(record, Envelope):
-            conduct.apply(record)
+    for record in known_events(read_records(session)):
+        conduct.apply(record)
     checked: list[CheckedCommit] = []
 
     def note(commit: CheckedCommit) -> None:
@@ -63,17 +66,10 @@ async def check_recorded_commits(
 def find_evaluated_case(session: Path, suite: str, here: Path) -> Case:
     """Return the case that a session of an evaluation run was about.
 
-    `suite` is a suite's name or file, relative to `here`; if `suite` is empty, use the suite named in the session.
+    `suite`: a suite's name or file, relative to `here`; if empty, the suite named in the session.
     Raises `UsageError` if the session is not from an evaluation, or if the suite has no such case.
     """
-    started = next(
-        (
-            record.payload
-            for record in read_records(session)
-            if isinstance(record, Envelope) and isinstance(record.payload, EvalCaseStarted)
-        ),
-        None,
-    )
+    started = find_payload(read_records(session), EvalCaseStarted)
     if started is None:
         raise UsageError(
             f"{session.name} is not the session of an evaluation.", hint="Give the tests: --test COMMAND"

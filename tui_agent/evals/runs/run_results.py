@@ -8,21 +8,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from tui_agent.errors import ConfigError
 from tui_agent.evals.runs.plan import CellResult, RunFolder, describe_fault
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.trace.metrics import MetricsView
+from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.unicode_text import escape_unprintable
 
 _METRICS = TypeAdapter(MetricsView)
 
 
-class DamagedResult(BaseModel):
+class DamagedResult(FrozenModel):
     """A `result.json` that cannot be read."""
-
-    model_config = ConfigDict(frozen=True)
 
     file: str
     reason: str
@@ -32,7 +31,7 @@ class DamagedResult(BaseModel):
 class ArmResults:
     """The results of one arm of a run.
 
-    `label` is the arm's name in reports. It is unique among all runs of a report.
+    `label`: the arm's name, which is unique among all runs of a report.
     """
 
     name: str
@@ -42,9 +41,9 @@ class ArmResults:
     """Number of the arm's cells that have no result."""
 
     def verdicts(self) -> dict[tuple[str, int], bool]:
-        """Return a `dict` that maps a cell's (case, repetition) to True if the cell passed.
+        """Return a `dict` that maps (case, repetition) to True if this run of the case passed.
 
-        If a cell's provider failed, the cell is left out.
+        Runs in which the model's provider failed are left out.
         """
         return {
             (result.case, result.repetition): result.passed
@@ -55,7 +54,7 @@ class ArmResults:
 
 @dataclass(frozen=True, slots=True)
 class RunResults:
-    """The results of a run. `missing` has the names of the cells without a readable result."""
+    """The results of a run, and the names of the cells without a readable result (`missing`)."""
 
     path: Path
     suite: str

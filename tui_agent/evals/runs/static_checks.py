@@ -32,11 +32,11 @@ COMMANDS: Final[dict[CheckProgram, tuple[tuple[str, ...], re.Pattern[str]]]] = {
     ),
     "bandit": (("bandit", "--quiet", "--format", "json"), re.compile(r'^ *+"test_id": ', re.MULTILINE)),
 }
-"""Maps a program to (its command, a pattern). The pattern matches each finding in the output once."""
+"""Maps a program to its command and a pattern that matches each finding in the output once."""
 EXPECTED_CODES: Final = {"pytest": (0, 1, 2, 5)}
 """Maps a program to the exit codes of a complete run.
 
-The codes are (0, 1) for programs not listed. pytest ends with 5 if it finds no tests.
+All other programs have (0, 1). pytest ends with 5 if it finds no tests.
 """
 
 
@@ -45,8 +45,8 @@ async def run_static_checks(
 ) -> tuple[dict[str, Findings], tuple[str, ...]]:
     """Return the number of findings of each program in the changed Python files, and notes about programs that failed.
 
-    `folder` is the cell's folder. pytest runs all tests, even if their files did not change. Raises `ConfigError` if
-    the fixture cannot be copied.
+    `folder`: the cell's folder. pytest runs all tests, even if their files did not change.
+    Raises `ConfigError` if the fixture cannot be copied.
     """
     fixture, workspace = folder / "fixture", folder / "repo"
     create_workspace(case, fixture)
@@ -98,6 +98,6 @@ async def _count(
             if count or result.exit_code in EXPECTED_CODES.get(program, (0, 1)):
                 counts[program] = count
             elif result.outcome != "not_found":
-                notes.append(f"{program} gave no findings: {result.message or text.strip()[-200:]}")
+                notes.append(f"{program} could not check the files: {result.message or text.strip()[-200:]}")
     shutil.rmtree(Path(env.root).parent, ignore_errors=True)
     return counts, notes

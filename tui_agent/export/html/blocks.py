@@ -1,4 +1,4 @@
-"""Conversion of outputs, diffs and tables to HTML. Long outputs and diffs are folded."""
+"""Conversion of outputs, diffs and tables to HTML, with folded long outputs and diffs."""
 
 import base64
 import re
@@ -18,7 +18,7 @@ OUTPUT_ROWS = 8
 DIFF_ROWS = 40
 """Number of lines that are not folded, at the start of a diff."""
 MAX_OUTPUT_CHARS = 400_000
-"""Maximum characters of one output in the page. Of a longer output, only the beginning and the end are kept."""
+"""Maximum characters of one output in the page; of a longer one, the beginning and the end are kept."""
 PICTURE_BYTES = 4_000_000
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
@@ -39,7 +39,7 @@ def block_html(shown: DisplayBlock, texts: Texts) -> SafeHtml:
 
 
 def output_html(text: str) -> SafeHtml:
-    """Return a program's output as HTML. The last lines are visible, and the earlier lines are folded."""
+    """Return a program's output as HTML, with the last lines visible and earlier lines folded."""
     text = text.rstrip()
     if not text:
         return SafeHtml("")
@@ -135,10 +135,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) 
 
 
 def picture_html(kind: str, digest: str, name: str, texts: Texts) -> SafeHtml:
-    """Return an embedded picture as HTML.
-
-    Return only the picture's name if its type is not supported, or if it is missing or too large.
-    """
+    """Return an embedded picture as HTML, or its name if it is missing, too large or of an unsupported type."""
     data = texts.image(digest)
     if data is None or len(data) > PICTURE_BYTES or not kind or image_type(data) != kind:
         return element("p", name or "a picture", class_="aside")

@@ -1,6 +1,6 @@
 """The only source of HTML markup for the page.
 
-Invariant: a plain string is always escaped. Only `SafeHtml` is inserted unchanged.
+Invariant: a plain string is always escaped; only `SafeHtml` is inserted unchanged.
 """
 
 from html import escape
@@ -20,7 +20,7 @@ _VOID = frozenset(("br", "hr", "img", "input", "meta", "link"))
 def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> SafeHtml:
     """Return an HTML element with the given attributes; attributes that are None or False are left out.
 
-    `class_` means `class`, `data_kind` means `data-kind`.
+    Python names: `class_` for `class`, `data_kind` for `data-kind`.
     """
     parts = [tag]
     for name, value in attributes.items():
@@ -34,7 +34,7 @@ def element(tag: str, *children: Child, **attributes: str | float | bool | None)
 
 
 def join(*children: Child, between: str = "") -> SafeHtml:
-    """Join children of an HTML element, with `between` between them. Children are escaped unless they are `SafeHtml`."""
+    """Join children, escaped unless they are `SafeHtml`, with `between` between them."""
     return SafeHtml(
         between.join(child if isinstance(child, SafeHtml) else escape(child) for child in children if child)
     )

@@ -26,7 +26,7 @@ KEYS = (("j k", "row"), ("[ ]", "turn"), ("1–5", "filter"), ("/", "search"), (
 TITLE_CHARS = 90
 TICK_ROOM = 24
 LONG_PAGE_ROWS = 300
-"""Maximum number of rows that the browser always draws. In a page with more rows, it draws only the visible ones."""
+"""Number of rows above which the browser draws only the visible rows of the page."""
 
 
 def to_html(story: ExportContent) -> str:
@@ -152,7 +152,11 @@ def _turns(story: ExportContent, page_rows: Sequence[Row]) -> list[SafeHtml]:
     items = []
     for turn, message in messages.items():
         end = ends.get(turn)
-        figures = (format_milliseconds(end.duration_ms), format_cost(end.cost_usd)) if end else ()
+        figures = (
+            (format_milliseconds(end.duration_ms), format_cost(end.cost_usd, end.cost_precision))
+            if end
+            else ()
+        )
         measure = element("small", " · ".join(figure for figure in figures if figure))
         items.append(
             element(

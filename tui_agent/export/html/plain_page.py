@@ -24,7 +24,7 @@ td { font-variant-numeric: tabular-nums; } p, th { color: var(--dim); font-weigh
 
 
 def plain_page(title: str, style: str, *body: Child) -> str:
-    """Return a page with a title as its heading. `style` is CSS for the elements in `body`."""
+    """Return a page with a title as its heading; `style` is CSS for the elements in `body`."""
     head = element(
         "head",
         element("meta", charset="utf-8"),

@@ -22,6 +22,7 @@ from tui_agent.export.labels import (
     other_changes,
     tool_labels,
     turn_end,
+    unsent_note,
 )
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
@@ -42,7 +43,11 @@ GOOD_ENDS = frozenset(("finished", "interrupted"))
 
 
 class Row(NamedTuple):
-    """A row of the HTML page. `tags` are the filters that show the row; `weight` is its length in characters."""
+    """A row of the HTML page.
+
+    `tags`: filters that show the row.
+    `weight`: length in characters.
+    """
 
     kind: str
     tags: tuple[str, ...]
@@ -95,6 +100,7 @@ def _user_row(entry: UserEntry, story: ExportContent) -> Row:
         picture_html(image.media_type, image.blob_sha256, image.name, story.texts)
         for image in entry.attachments
     ]
+    note = unsent_note(entry, story.texts)
     state_label = MESSAGE_STATES[entry.state]
     mention_items = [
         element("li", element("code", name), f" {sent}") for name, sent in mention_labels(entry, story.texts)
@@ -105,6 +111,7 @@ def _user_row(entry: UserEntry, story: ExportContent) -> Row:
             element("p", text, class_="said"),
             element("ul", *mention_items, class_="aside") if mention_items else None,
             *images,
+            element("p", note, class_="aside") if note else None,
         ),
         element(
             "div", state_label and element("span", state_label), _time_element(entry.time), class_="when"
@@ -164,7 +171,7 @@ def _tool_row(entry: ToolEntry, story: ExportContent) -> Row:
 
 
 def _only_diff(entry: ToolEntry, target: str) -> DiffBlock | None:
-    """Return the diff if a call's result contains only the diff of the file `target`. Otherwise return None."""
+    """Return the diff of the file `target` if a call's result contains nothing else, or None."""
     match entry.blocks:
         case (DiffBlock(path=path) as only,) if path == target:
             return only

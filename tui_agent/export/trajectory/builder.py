@@ -1,7 +1,7 @@
 """The builder of a trajectory's records from the events of a session, one event at a time.
 
-Invariant: every text is redacted and complete. A record changes only if its checkpoint or a test result arrives later,
-or if its branch is abandoned.
+Invariant: every text is redacted and complete. A finished record changes only if a checkpoint or a test result arrives
+later, or if the record's branch is abandoned.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from tui_agent.export.trajectory.records import (
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.branches import Branches, Stretch, is_on_branch, stretches
 from tui_agent.folds.trace.parts import PartRow, Parts
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.eval import EvalCaseStarted, TestFinished, VerifierFinished
@@ -31,7 +31,7 @@ from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import RunStarted, SessionEnded, SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress
-from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserSteered
 from tui_agent.protocol.parts import ModelPart, PatchPart, TextContent, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
 
@@ -47,7 +47,7 @@ _ITEM_TYPES: Final = {"reasoning": "reasoning", "text": "message", "patch": "pat
 
 
 class TraceBuilder:
-    """Builds the records of one session's trajectory. The position of a record is the number of its part, from 0."""
+    """Builds the records of one session's trajectory. The record at position N is part number N."""
 
     def __init__(self, session: str, texts: Texts) -> None:
         self.session = session
@@ -55,17 +55,22 @@ class TraceBuilder:
         self.parts = Parts()
         self._branches = Branches()
         self._records: list[PartRecord | None] = []
-        """One record for each part. None for a record that is in the file and was dropped."""
+        """One record for each part. None stands for a record that is only in the file."""
         self.first_changed = 0
         """Position of the first record that has changed since the file was last written."""
         self.is_stale = False
-        """True if an event changed a dropped record. All records must then be built again."""
+        """True if an event changed a dropped record, so that all records must be built again."""
         self.last_seq = -1
         self.moves = 0
         self.run: dict[str, Any] = {"started_at": "", "run_metadata": {}}
         self.models: dict[AgentId, ModelInfo] = {}
         self.verbs: dict[CallId, str] = {}
-        self.prompt: str | None = None
+        self.messages: dict[int, str] = {}
+        """The user messages that belong to the next part: maps the `seq` of a message to its text."""
+        self.waiting_steers: dict[int, str] = {}
+        """Messages that were sent during a turn and that the model has not answered yet, in the form of `messages`."""
+        self.requests: dict[RequestId, int] = {}
+        """Maps the id of a request without an answer to its `seq`."""
         self.turns: list[int] = []
         """The `seq` of the first event of each turn."""
         self.end_reason: str | None = None
@@ -95,7 +100,7 @@ class TraceBuilder:
         return stretches(self._branches.view().moves, self.last_seq)
 
     def records(self, start: int = 0) -> list[PartRecord]:
-        """Return the records from the position `start` on. The builder must still have all of these records."""
+        """Return the records from the position `start` on. All of these records must still be in memory (see `drop`)."""
         branch = self.branch()
         return [
             record.model_copy(
@@ -106,7 +111,7 @@ class TraceBuilder:
         ]
 
     def drop(self, before: int) -> None:
-        """Drop the records before the position `before`."""
+        """Drop the records before the position `before` from memory."""
         for position in range(before - 1, -1, -1):
             if self._records[position] is None:
                 break
@@ -115,18 +120,18 @@ class TraceBuilder:
     def build_run(self, **given: Any) -> RunRecord:
         """Return the record of the run.
 
-        `given` has fields that the log does not have, or that replace fields from the log.
+        `given`: more fields of the record. They take precedence over fields of the same name from the log.
         """
         metadata = {**self.run["run_metadata"], **given.pop("run_metadata", {})}
         fields = {"trajectory_id": self.session, **self.run, **given, "run_metadata": metadata}
         return RunRecord(**fields, session_end=self.build_end())
 
     def build_trace(self, **given: Any) -> AgentTrace:
-        """Return the whole trajectory. `given` are fields of the run, as for `build_run`."""
+        """Return the whole trajectory, with `given` as for `build_run`."""
         return AgentTrace(run=self.build_run(**given), parts=tuple(self.records()))
 
     def build_end(self, last_part: int | None = None) -> SessionEnd | None:
-        """Return the end of the trajectory, without the parts after `last_part`; None if the session has not ended."""
+        """Return the end of the trajectory, counting parts up to `last_part`, or None if the session has not ended."""
         if self.end_reason is None:
             return None
         branch = self.branch()
@@ -160,20 +165,30 @@ class TraceBuilder:
             summary_token_estimate=len(row.summary) // CHARS_PER_TOKEN,
             content_token_estimate=len(content) // CHARS_PER_TOKEN,
             turn=row.turn or None,
-            turn_user_message=self.prompt,
+            turn_user_message="\n\n".join(self.messages[seq] for seq in sorted(self.messages)) or None,
             agent_id=row.agent,
             call_id=row.call_id,
             seq=row.seq,
             **{"item_type": _ITEM_TYPES.get(row.type), **fields},
         )
-        self.prompt = None
+        self.messages = {}
         self._records.append(record)
         self.first_changed = min(self.first_changed, len(self._records) - 1)
 
-    def update(self, matches: Callable[[PartRow], bool], **fields: Any) -> PartRecord | None:
-        """Change the newest record with a matching row, and return the old record.
+    def release_steers(self, request_seq: int) -> None:
+        """Move the messages that the request `request_seq` contained from `waiting_steers` to `messages`, so that they
+        belong to the next part."""
+        branch = self.branch()
+        for seq in list(self.waiting_steers):
+            if seq < request_seq and is_on_branch(seq, branch):
+                self.messages[seq] = self.waiting_steers.pop(seq)
 
-        Return None if no row matches, or if the record was dropped.
+    def update(self, matches: Callable[[PartRow], bool], **fields: Any) -> PartRecord | None:
+        """Change the given `fields` of the newest record for which `matches` returns True. Return the record as it was
+        before the change.
+
+        `matches` gets the `PartRow` of a record. Return None if there is no such record, or if it is no longer in
+        memory.
         """
         for position in range(len(self._records) - 1, -1, -1):
             if not matches(self.parts.rows[position]):
@@ -193,7 +208,8 @@ class TraceBuilder:
         self.is_stale = self.is_stale or (bool(self._records) and self._records[0] is None)
 
     def testing_state(self) -> TestingState:
-        """Return the progress after the newest test run."""
+        """Return how many test commands ran so far, how many of them passed in their newest run, and the newest test
+        run."""
         *_, latest = self.latest_tests.values()
         result = latest.result
         return TestingState(
@@ -207,7 +223,8 @@ class TraceBuilder:
         )
 
     def add_test(self, call: EnvoiCall, call_id: CallId | None, part: int | None = None) -> None:
-        """Add a test run to `part` or to the part of `call_id`. If both are None, add it to the newest part."""
+        """Add a test run to the record of a part: the part number `part`, or else the part of the call `call_id`, or
+        else the newest part."""
         self.latest_tests.pop(call.path, None)
         self.latest_tests[call.path] = call
         state = self.testing_state()
@@ -274,25 +291,36 @@ def _on_session_ended(builder: TraceBuilder, ev: Envelope, payload: SessionEnded
 @_HANDLERS.on(UserMessageReceived)
 def _on_user_message(builder: TraceBuilder, ev: Envelope, payload: UserMessageReceived) -> None:
     if ev.agent == MAIN_AGENT:
-        builder.prompt = builder.texts.full_text(payload.text)
+        builder.messages = {ev.seq: builder.texts.full_text(payload.text)}
+
+
+@_HANDLERS.on(UserSteered)
+def _on_user_steered(builder: TraceBuilder, ev: Envelope, payload: UserSteered) -> None:
+    if ev.agent == MAIN_AGENT:
+        builder.waiting_steers[ev.seq] = builder.texts.full_text(payload.text)
 
 
 @_HANDLERS.on(TurnStarted)
 def _on_turn_started(builder: TraceBuilder, ev: Envelope, payload: TurnStarted) -> None:
     builder.turns.append(ev.seq)
     builder.end_reason = None
-    builder.prompt = None if payload.is_continuation else builder.prompt
+    if payload.is_continuation:
+        builder.messages = {}
 
 
 @_HANDLERS.on(ModelRequested)
 def _on_model_requested(builder: TraceBuilder, ev: Envelope, payload: ModelRequested) -> None:
     builder.models[ev.agent] = payload.model
+    builder.requests[payload.request_id] = ev.seq
 
 
 @_HANDLERS.on(ModelResponded)
 def _on_model_responded(builder: TraceBuilder, ev: Envelope, payload: ModelResponded) -> None:
+    request_seq = builder.requests.pop(payload.request_id, ev.seq)
     if not payload.parts:
         return
+    if ev.agent == MAIN_AGENT and builder.waiting_steers:
+        builder.release_steers(request_seq)
     rows = builder.parts.rows[-len(payload.parts) :]
     for number, (part, row) in enumerate(zip(payload.parts, rows, strict=True)):
         fields = _part_fields(builder, part)

@@ -38,7 +38,7 @@ class DamagedParquet(UsageError):
 def write_trace(trace: AgentTrace, dest: Path) -> None:
     """Write a trajectory to a parquet file, replacing an older one. Raises `StoreFull` if the file cannot be written.
 
-    This is for programs that create or change trajectories; a session's own file grows in `TrajectoryFile`.
+    For programs that create or change trajectories; `TrajectoryFile` writes a session's own file.
     """
     with temporary_folder(dest.parent) as folder:
         lines = folder / "parts.jsonl"
@@ -89,12 +89,12 @@ def merge_parts(
     branch: Iterable[Stretch] | None = None,
     last_part: int | None = None,
 ) -> None:
-    """Rewrite `dest` with its first `kept` rows, followed by the rows in the file `lines`. All rows get the fields of
-    `run`.
+    """Rewrite `dest`: its first `kept` rows, then the rows in the file `lines`. All rows get the fields of `run`.
 
-    `folder` is for temporary files. `branch` are the ranges of event numbers on the current branch, if they changed.
-    Parts after `last_part` are left out. Raises `StoreFull` if `dest` cannot be written, `DamagedParquet` if it cannot
-    be read.
+    `folder`: for temporary files.
+    `branch`: ranges of event numbers on the current branch; None if unchanged.
+    `last_part`: the last part to keep.
+    Raises `StoreFull` if `dest` cannot be written, and `DamagedParquet` if `dest` cannot be read.
     """
     run_lines, draft = folder / "run.jsonl", folder / "trace.parquet"
     abandoned = (
@@ -122,7 +122,7 @@ def merge_parts(
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """Yield a new folder in `parent`, and remove the folder at the end. `parent` is created if necessary.
+    """Yield a new folder in `parent`, and remove it at the end. Creates `parent` if necessary.
 
     Raises `StoreFull` if that fails.
     """

@@ -1,6 +1,6 @@
 """The progress of a trajectory: tests passed after each part, as text, SVG and HTML.
 
-Invariant: the graphs contain only numbers and redacted texts. A page needs no network and runs no script.
+Invariant: a page needs no network and runs no script, and texts are redacted.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,11 @@ circle { fill: var(--line); }
 
 @dataclass(frozen=True, slots=True)
 class ProgressPoint:
-    """Test counts after a part that ran tests. They are sums over the newest run of each test command so far.
+    """Test counts after a part that ran tests. Of each test command, only the newest run so far counts.
 
-    `command` is the newest test command; `commands` counts the test commands so far. `solved` counts the test commands
-    that passed in their newest run.
+    `command`: newest test command.
+    `commands`: number of test commands so far.
+    `solved`: number of test commands that passed in their newest run.
     """
 
     part: int
@@ -67,10 +68,7 @@ def find_progress(trace: AgentTrace) -> tuple[ProgressPoint, ...]:
 
 
 def _count_tests(call: EnvoiCall) -> tuple[int, int, bool]:
-    """Return the number of passed tests, the number of tests, and True if all passed.
-
-    A test run without counts is counted as one test.
-    """
+    """Return (passed tests, all tests, True if all passed). A run without counts is one test."""
     is_solved = call.status_code == 0 and call.error is None
     result = call.result
     if result is None or result.total < 0:
@@ -79,9 +77,9 @@ def _count_tests(call: EnvoiCall) -> tuple[int, int, bool]:
 
 
 def commit_of_part(trace: AgentTrace, part: int) -> str:
-    """Return the commit with the files after a part. Part -1 means the state before the first part.
+    """Return the commit with the files after a part. Part -1 is the state before the first part.
 
-    Raises `UsageError` if there is no such part, or if no checkpoint was taken up to this part.
+    Raises `UsageError` if there is no such part, or if there is no checkpoint up to this part.
     """
     wanted = [record for record in trace.parts if part in (record.part, -1)][:1]
     if not wanted:
@@ -93,7 +91,7 @@ def commit_of_part(trace: AgentTrace, part: int) -> str:
     if commit is None:
         raise UsageError(
             f"No checkpoint was taken up to part {part}.",
-            hint="The workspace was not stored then.",
+            hint="Files are available only from the first checkpoint on.",
         )
     return commit
 

@@ -14,7 +14,7 @@ PartType: TypeAlias = Literal["reasoning", "text", "tool_use", "tool_result", "p
 
 
 class TestResult(FrozenModel):
-    """Counts of one test run. A count is -1 if the output does not state it. `tests` are the names of failed tests."""
+    """Counts of one test run; -1 for a count that the output does not state. `tests` are the names of failed tests."""
 
     __test__ = False  # the name looks like a test class to pytest
 
@@ -25,9 +25,10 @@ class TestResult(FrozenModel):
 
 
 class EnvoiCall(FrozenModel):
-    """One run of tests or of a verifier. `path` is the command (with its folder), or `verifier:NAME`.
+    """One run of tests or of a verifier.
 
-    `status_code` is the exit code: 0 if everything passed, -1 if the exit code is unknown.
+    `path`: the command (with its folder), or `verifier:NAME`.
+    `status_code`: exit code, -1 if unknown.
     """
 
     path: str
@@ -39,7 +40,11 @@ class EnvoiCall(FrozenModel):
 
 
 class TestingState(FrozenModel):
-    """The progress after a part: the number of test paths run so far, and how many of them passed in their newest run."""
+    """The tests of a session after one of its parts: of `total_paths` different test commands so far, `solved_paths`
+    passed in their newest run.
+
+    The fields `latest_…` describe the newest test run.
+    """
 
     __test__ = False
 
@@ -53,7 +58,10 @@ class TestingState(FrozenModel):
 
 
 class RepoCheckpoint(FrozenModel):
-    """The checkpoints before and after a part that changed files. `numstat` has path, added and removed per file."""
+    """The checkpoints before and after a part that changed files.
+
+    `numstat`: for each file, its path and its numbers of added and removed lines.
+    """
 
     commit_before: str | None = None
     commit_after: str | None = None
@@ -78,12 +86,17 @@ class SessionEnd(FrozenModel):
 class PartRecord(FrozenModel):
     """One part: a text, a reasoning, a tool call (`tool_use`), its result, or a patch of another agent program.
 
-    `session_id` is the session that recorded the part. If a fork inherited the part, this is the fork's parent.
-    `agent_id` is `main` or the id of a delegate. `item_type` is the verb of a call (`edit`, `run`); for other parts it
-    is `message`, `reasoning` or `patch`. `content` is the full text; for the result of a call, it is the text that the
-    model got. `tool_output` is the tool's own JSON, and `tool_error` is the text of a failed call. The first part of an
-    answer has the answer's `token_usage` and `cost_usd`. The first part of a turn has its `turn_user_message`.
-    `abandoned` is True if the part is not on the current branch.
+    `session_id`: the session that recorded the part, which for an inherited part is the parent session.
+    `agent_id`: `main` or the id of a delegate.
+    `item_type`: verb of a call (`edit`, `run`), or `message`, `reasoning` or `patch`.
+    `content`: the full text; for the result of a call, the text that the model got.
+    `tool_output`: the tool's own JSON.
+    `tool_error`: text of a failed call.
+
+    `token_usage`, `cost_usd`: only in the first part of an answer.
+    `turn_user_message`: only in the first part of a turn; for messages sent during a turn, in the first part of the answer
+    to them.
+    `abandoned`: True if the part is not on the current branch.
     """
 
     session_id: str
@@ -125,8 +138,10 @@ class PartRecord(FrozenModel):
 
 
 class RunRecord(FrozenModel):
-    """The fields of a trajectory that every row repeats. `agent` is the agent program; `run_metadata` describes the
-    program's run.
+    """The fields of a trajectory that every row repeats.
+
+    `agent`: the agent program.
+    `run_metadata`: description of the program's run.
     """
 
     trajectory_id: str
@@ -144,7 +159,7 @@ class RunRecord(FrozenModel):
 
 
 class TurnRecord(FrozenModel):
-    """The parts of one turn, from `part_start` to `part_end`. A turn without parts has no record."""
+    """The parts of one turn, from `part_start` to `part_end`; a turn without parts has no record."""
 
     trajectory_id: str
     session_id: str

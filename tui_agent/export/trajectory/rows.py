@@ -33,7 +33,7 @@ RUN_COLUMNS: Final = {
     "sandbox_id": "VARCHAR",
     "sandbox_provider": "VARCHAR",
 }
-"""Types of the columns that are equal in all rows, by the column's name."""
+"""Maps each column that is equal in all rows to its type."""
 
 PART_COLUMNS: Final = {
     "session_id": "VARCHAR",
@@ -73,7 +73,7 @@ PART_COLUMNS: Final = {
     "cost_usd": "DOUBLE",
     "abandoned": "BOOLEAN",
 }
-"""Types of the columns with a part's own values, by the column's name."""
+"""Maps each column with a part's own values to its type."""
 
 _RUN_JSON: Final = frozenset(("task_params", "run_metadata", "suites", "artifacts"))
 _PART_JSON: Final = frozenset(
@@ -104,7 +104,7 @@ def trace_to_rows(trace: AgentTrace) -> list[Row]:
 
 
 def rows_to_trace(rows: Sequence[Mapping[str, Any]]) -> AgentTrace:
-    """Return the trajectory of these rows. Columns that are missing have their default values.
+    """Return the trajectory of these rows, with default values for missing columns.
 
     Raises `UsageError` if there are no rows.
     """
@@ -141,7 +141,7 @@ def _to_cell(record: PartRecord | RunRecord, name: str, json_names: frozenset[st
 
 
 def row_to_run(row: Mapping[str, Any]) -> RunRecord:
-    """Return the run of a row of `trace.parquet`. Every row repeats the fields of the run."""
+    """Return the run of any row of `trace.parquet`."""
     fields = _read_cells(row, RunRecord.model_fields, _RUN_JSON)
     if row.get("session_end_reason") is not None:
         end = {field: row.get(column) for column, field in _END_COLUMNS.items()}

@@ -1,7 +1,6 @@
-"""The folder of a trajectory. Its files `trace.parquet` and `repo.bundle` are made from a session's log.
+"""The folder of a trajectory, with `trace.parquet` and `repo.bundle`.
 
-Invariant: the log is the only source. A file that is missing, cut short or older than the log is made again from the
-log.
+Invariant: the log is the only source, and a missing, damaged or outdated file is made again.
 """
 
 from collections.abc import Iterable
@@ -11,7 +10,7 @@ from time import time
 from typing import Any, Final
 
 from tui_agent.errors import CheckpointError, UsageError
-from tui_agent.export.bundle import export_bundle
+from tui_agent.export.archive.bundle import export_bundle
 from tui_agent.export.export_content import Texts
 from tui_agent.export.trajectory.builder import TraceBuilder
 from tui_agent.export.trajectory.parquet import (
@@ -25,7 +24,7 @@ from tui_agent.export.trajectory.parquet import (
 )
 from tui_agent.export.trajectory.records import AgentTrace
 from tui_agent.export.trajectory.rows import part_to_row, row_to_run, to_json_lines
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Record, known_events
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import iterate_records, read_tail
 from tui_agent.store.redaction.redactor import Redactor
@@ -33,16 +32,17 @@ from tui_agent.store.redaction.redactor import Redactor
 TRACE: Final = "trace.parquet"
 BUNDLE: Final = "repo.bundle"
 UNSETTLED_PARTS: Final = 256
-"""Number of newest parts that stay in memory. A checkpoint or a test can still change them."""
+"""Number of newest parts that stay in memory, because a checkpoint or a test can still change them."""
 LEFT_BEHIND_S: Final = 3600.0
-"""Minimum age in seconds of a temporary folder that was probably left behind by a program that was killed."""
+"""Minimum age in seconds of a temporary folder before it counts as left behind by a killed program."""
 
 
 class TrajectoryFile:
     """Builds `trace.parquet` in `dest` from the records of the session in `session`.
 
-    `run_fields` are fields of the run that the log does not have. Parts after `last_part` are left out. All methods
-    block.
+    `run_fields`: fields of the run that the log does not have.
+    `last_part`: the last part to write.
+    All methods block.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class TrajectoryFile:
     def _start(self) -> None:
         self._builder = TraceBuilder(self._session.name, Texts(open_blobs(self._session), self._redactor))
         self._written = 0
-        """Number of final rows in the file."""
+        """Number of rows, from the start of the file, that usually do not change any more."""
         self._moves = 0
 
     @property
@@ -81,14 +81,14 @@ class TrajectoryFile:
 
     def apply(self, records: Iterable[Record]) -> None:
         """Apply the next records of the log."""
-        for record in records:
-            if isinstance(record, Envelope):
-                self._builder.apply(record)
+        for record in known_events(records):
+            self._builder.apply(record)
 
     def write(self, **run_fields: Any) -> None:
-        """Write all parts so far, or nothing if there are none.
+        """Write all parts so far; nothing if there are none.
 
-        `run_fields` are kept for later writes. Raises `StoreFull` if the file cannot be written.
+        `run_fields`: kept for later writes.
+        Raises `StoreFull` if the file cannot be written.
         """
         self._run_fields |= run_fields
         if not self.has_parts:
@@ -138,18 +138,19 @@ class TrajectoryFile:
 def read_session_trace(session: Path, redactor: Redactor, **run_fields: Any) -> AgentTrace:
     """Return the trajectory of a session, read from its log. Raises `SessionNotFound` if there is no log."""
     builder = TraceBuilder(session.name, Texts(open_blobs(session), redactor))
-    for record in iterate_records(session):
-        if isinstance(record, Envelope):
-            builder.apply(record)
+    for record in known_events(iterate_records(session)):
+        builder.apply(record)
     return builder.build_trace(**run_fields)
 
 
 def update_trajectory(session: Path, dest: Path, redactor: Redactor, **run_fields: Any) -> str:
     """Bring `trace.parquet` in `dest` up to the end of the session's log.
 
-    `run_fields` are fields of the run that the log does not have. Fields that are not given keep their values in the
-    file. Return a sentence if the file was damaged, else an empty string. Raises `SessionNotFound`, `UsageError` if
-    there are no parts, and `StoreFull` if the file cannot be written.
+    Return a sentence if the file was damaged, else an empty string.
+
+    `run_fields`: fields of the run that the log does not have. Fields that are not given keep the values that they have
+    in the file.
+    Raises `SessionNotFound`, `UsageError` if there are no parts, and `StoreFull` if the file cannot be written.
     """
     path, note = dest / TRACE, ""
     remove_left_behind(dest)
@@ -178,10 +179,11 @@ def _read_run_fields(path: Path) -> dict[str, Any]:
 
 
 async def update_bundle(session: Path, dest: Path, last_commit: str = "") -> bool:
-    """Write `repo.bundle` with all checkpoints of a session, replacing an older one; return False if there are none.
+    """Write `repo.bundle` with all checkpoints of a session, replacing an older one; return False if there are no
+    checkpoints.
 
-    Checkpoints after `last_commit` are left out. The files are exported without redaction. The commits in the bundle
-    therefore have the same ids as in the trajectory. Raises `StoreFull` if the file cannot be written.
+    Checkpoints after `last_commit` are left out. The files are not redacted, so commits have the same ids as in the
+    trajectory. Raises `StoreFull` if the file cannot be written.
     """
     with temporary_folder(dest) as folder:
         try:

@@ -1,6 +1,6 @@
 """The writer that keeps the trajectory of a running session up to date.
 
-Invariant: the session never waits for the file. A failed write is reported and tried again, without any other effect.
+Invariant: the session never waits for the file, and a failed write is only reported and tried again.
 """
 
 import time
@@ -21,30 +21,29 @@ from tui_agent.export.trajectory.trajectory_file import (
     update_bundle,
 )
 from tui_agent.ports.log import Follower
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Record, find_payload
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.store.redaction.redactor import Redactor
 
 MIN_PAUSE_S: Final = 0.5
 """Minimum seconds between two writes during a turn."""
 PAUSE_FACTOR: Final = 19
-"""Length of the pause after a write, as a multiple of the write's processor time.
-
-With 19, writing takes at most 5 % of the time.
-"""
+"""Pause after a write, as a multiple of its processor time: with 19, writing takes at most 5 % of the time."""
 Report = Callable[[StoreError], None]
 
 
 class TraceWriter:
     """Keeps `trace.parquet` and `repo.bundle` in `dest` up to date while a session runs.
 
-    Start it in a task group that is outside of the session, with a follower from the session's first event:
+    Start it in a task group around the session, with a follower from the session's first event:
 
         writer = TraceWriter(folder, dest, redactor, report=print)
         async with anyio.create_task_group() as group, open_session(options) as session:
             group.start_soon(writer.follow, session.follow())
 
-    It ends with a last write after the session is closed. `run_fields` are fields of `RunRecord` that the log does not have.
+    After the session is closed, it writes a last time and ends.
+
+    `run_fields`: fields of `RunRecord` that the log does not have.
     """
 
     def __init__(
@@ -66,9 +65,9 @@ class TraceWriter:
         self._projection = (part, commit)
 
     async def follow(self, follower: Follower) -> None:
-        """Write at the end of each turn.
+        """Write at the end of each turn, and at intervals during a turn.
 
-        During a turn, write at intervals. The intervals are longer if writing is slow.
+        The slower the writing, the longer the intervals.
         """
         await run_sync(self._prepare)
         while True:
@@ -125,5 +124,4 @@ class TraceWriter:
 
 
 def _ends_turn(records: Sequence[Record]) -> bool:
-    payloads = (record.payload for record in records if isinstance(record, Envelope))
-    return any(isinstance(payload, TurnFinished) for payload in payloads)
+    return find_payload(records, TurnFinished) is not None

@@ -1,7 +1,9 @@
 """Comparison of two recordings of the same turns, event by event.
 
 Invariant: all functions are pure. Ids, times, digests and machine-dependent values are ignored, because they differ
-from run to run. Checkpoints and streamed pieces (deltas, progress) are ignored too. The complete events are compared.
+from run to run.
+
+Checkpoints and streamed pieces (deltas, progress) are ignored too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +14,7 @@ from pydantic import JsonValue
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch
 from tui_agent.protocol.base import MAIN_AGENT, JsonMap, Payload
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope, Record, known_events
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
@@ -45,7 +47,7 @@ class Turn:
 
     @property
     def message(self) -> UserMessageReceived | None:
-        """The message that started the turn; None if the agent continued without one."""
+        """The message that started the turn; None if the agent continued without a message."""
         first = self.events[0].payload
         return first if isinstance(first, UserMessageReceived) else None
 
@@ -76,8 +78,11 @@ class Turn:
 class Divergence:
     """The first difference between two recordings.
 
-    `seq` is the number of the event in the older recording. `recorded` and `replayed` are the kinds of the two events.
-    `field` is the path of the first field that differs; `old_value` and `new_value` are its values.
+    `seq`: number of the event in the older recording.
+    `recorded`: kind of the event in the older recording.
+    `replayed`: kind of the event in the newer recording.
+    `field`: path of the first field that differs.
+    `old_value`, `new_value`: values of that field.
     """
 
     seq: int
@@ -93,9 +98,7 @@ def split_turns(records: Sequence[Record]) -> tuple[list[Turn], tuple[Envelope, 
     all_turns: list[Turn] = []
     before: list[Envelope] = []
     events: list[Envelope] = []
-    for record in current_branch(records):
-        if not isinstance(record, Envelope):
-            continue
+    for record in known_events(current_branch(records)):
         starts_turn = record.agent == MAIN_AGENT and _starts_turn(record.payload)
         if events and starts_turn:  # A crash left the previous turn without an end.
             all_turns.append(Turn(tuple(before), tuple(events)))
@@ -172,7 +175,7 @@ def _strip_value(value: JsonValue) -> JsonValue:
 
 
 def _locate_difference(old: JsonValue, new: JsonValue, path: str = "") -> tuple[str, JsonValue, JsonValue]:
-    """Return the path of the first difference inside two JSON values, and both values there."""
+    """Return the path of the first difference inside two JSON values, and the two values at this path."""
     if isinstance(old, dict) and isinstance(new, dict):
         if old.get("kind") != new.get("kind"):
             return f"{path}kind", old.get("kind"), new.get("kind")

@@ -1,16 +1,15 @@
 """The net changes to files in a part of a log.
 
-Invariant: `added` and `removed` count the lines in `hunks`. A change that was reverted is not listed.
+Invariant: a change that was reverted is not listed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
-from tui_agent.folds.session.checkpoints import PathChange
 from tui_agent.folds.text.charset import decode_text
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
 from tui_agent.protocol.envelope import Envelope
@@ -18,15 +17,15 @@ from tui_agent.protocol.events.files import FileChanged
 
 MAX_DIFF_BYTES: Final = 1_000_000
 """Maximum size of a file in bytes for a comparison line by line."""
-FileT = TypeVar("FileT", ChangedFile, PathChange)
 
 
 @dataclass(frozen=True, slots=True)
 class NetFileChange:
     """The net change of one file.
 
-    `before` and `after` are the SHA-256 of the file's content (None: no such file). `hunks` is a unified diff without
-    file header. If `hunks` is empty, `note` gives the reason.
+    `before`, `after`: SHA-256 of the file's content; None if the file did not exist.
+    `hunks`: unified diff without file header.
+    `note`: reason why `hunks` is empty.
     """
 
     path: str
@@ -52,11 +51,12 @@ def net_file_changes(
 
 
 def compare_contents(
-    file: ChangedFile | PathChange, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
+    file: ChangedFile, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
 ) -> NetFileChange:
     """Return the net change of a file.
 
-    If the contents of the file cannot be compared, the line counts of all changes are added up.
+    If the contents cannot be compared, `added` and `removed` are the sums of the line counts of all changes to the
+    file.
     """
     diff, note = diff_contents(file, text, clean)
     counts, hunks = (file, "") if diff is None else (diff, diff.text)
@@ -65,19 +65,17 @@ def compare_contents(
 
 
 class LineCounter:
-    """Counts the lines that a file gained and lost between the first and the newest content. `/diff` shows the same
-    counts.
+    """Counts the lines that a file gained and lost between its first and its newest content.
 
-    If a file changed only once, the counts of that change are returned. Otherwise the first and the newest content are
-    compared. The result is cached. If a content is not stored, the counts of all changes are added up. `text` returns
-    the stored content with a given SHA-256.
+    If the first or the newest content is not stored, the line counts of all changes to the file are added up. `text`
+    returns the stored content with a given SHA-256.
     """
 
     def __init__(self, text: Callable[[str], bytes | None]) -> None:
         self._text = text
         self._counts: dict[tuple[str | None, str | None], tuple[int, int]] = {}
 
-    def count(self, file: ChangedFile | PathChange) -> tuple[int, int]:
+    def count(self, file: ChangedFile) -> tuple[int, int]:
         """Return the numbers of added and removed lines."""
         if file.changes < 2:
             return file.added, file.removed
@@ -87,7 +85,7 @@ class LineCounter:
             self._counts[contents] = change.added, change.removed
         return self._counts[contents]
 
-    def count_all(self, files: Iterable[FileT]) -> tuple[FileT, ...]:
+    def count_all(self, files: Iterable[ChangedFile]) -> tuple[ChangedFile, ...]:
         """Return the files with the line counts of their net changes."""
         counted = []
         for file in files:
@@ -102,11 +100,11 @@ class LineCounter:
 
 
 def diff_contents(
-    file: ChangedFile | FileChanged | PathChange,
+    file: ChangedFile | FileChanged,
     text: Callable[[str], bytes | None],
     clean: Callable[[str], str] = str,
 ) -> tuple[LineDiff | None, str]:
-    """Return the diff of a file's contents, and the reason if the diff has no hunks.
+    """Return (diff, reason) for the contents of a file. `reason` says why the diff has no hunks.
 
     The diff is None if the contents cannot be compared. `text` returns the stored content with a given SHA-256. `clean`
     is applied to both contents first.
@@ -123,7 +121,7 @@ def diff_contents(
     return diff, "" if diff.text else _describe_empty_diff(file, same_bytes=before == after)
 
 
-def _describe_empty_diff(file: ChangedFile | FileChanged | PathChange, *, same_bytes: bool) -> str:
+def _describe_empty_diff(file: ChangedFile | FileChanged, *, same_bytes: bool) -> str:
     if file.disk_sha256_before is None:
         return "created, empty"
     if file.disk_sha256_after is None:

@@ -1,7 +1,7 @@
-"""Comparison of two branches: their fork point, their figures since then, and the files that differ at the end.
+"""Comparison of two branches: their fork point, their measured values since the fork point, and the files that differ
+at the end.
 
-Invariant: the functions are pure, except that `Branch.text` reads contents. A branch compared with itself has no
-differences.
+Invariant: a branch compared with itself has no differences.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolProgress
-from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.parts import text_previews
 from tui_agent.protocol.unicode_text import clip_line, format_count
 
 AFTER_CHARS: Final = 200
@@ -26,7 +26,7 @@ AFTER_CHARS: Final = 200
 class LastSharedEvent:
     """The last event that both branches share.
 
-    `after` is a one-line description of the newest message or action up to that event.
+    `after`: description, in one line, of the newest message or action at that point.
     """
 
     seq: int
@@ -37,8 +37,8 @@ class LastSharedEvent:
 class FileDifference:
     """A file that differs between the ends of two branches.
 
-    `left` and `right` are the hunks of each branch since the fork point. If a branch changed the file but has no hunks,
-    the branch's note gives the reason. If a branch did not change the file, the branch's hunks and note are empty.
+    `left`, `right`: hunks of each branch since the fork point; empty if the branch did not change the file.
+    `left_note`, `right_note`: reason why a changed file has no hunks.
     """
 
     path: str
@@ -50,10 +50,7 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of two branches.
-
-    If `fork_point` is None, the branches share no event, and all counts cover the complete branches.
-    """
+    """A comparison of two branches. If `fork_point` is None, the branches share no event."""
 
     fork_point: LastSharedEvent | None
     left: Side
@@ -62,7 +59,7 @@ class Comparison:
 
 
 def compare(left: Branch, right: Branch) -> Comparison:
-    """Compare two branches. Takes time linear in the number of records."""
+    """Compare two branches."""
     left, right = (
         replace(left, records=_without_pieces(left.records)),
         replace(right, records=_without_pieces(right.records)),
@@ -88,7 +85,7 @@ def compare(left: Branch, right: Branch) -> Comparison:
 
 
 def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
-    """Return both sides with a suffix added to their names. Used if both have the same name."""
+    """Add a suffix to the names of both sides, so that the names differ, and return the sides."""
     suffixes = (left.session, right.session)
     if left.session == right.session:
         suffixes = (f"to {left.last_seq}", f"to {right.last_seq}")
@@ -97,12 +94,8 @@ def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
 
 
 def _without_pieces(records: Iterable[Record]) -> list[Record]:
-    """Return the records without streamed pieces. A log can drop the pieces when the complete event exists."""
-    return [record for record in records if not _is_piece(record)]
-
-
-def _is_piece(record: Record) -> bool:
-    return isinstance(record, Envelope) and isinstance(record.payload, ModelDelta | ToolProgress)
+    """Return the records without the streamed pieces of answers and outputs."""
+    return [record for record in records if not isinstance(record.payload, ModelDelta | ToolProgress)]
 
 
 def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
@@ -115,7 +108,8 @@ def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
 
 
 def _is_same_record(left: Record, right: Record) -> bool:
-    """Return True if both are the same record. A fork copies records with their session, seq and time."""
+    """Return True if the records are equal. A record that a fork copied from its parent session has the same session,
+    seq and time as the original."""
     if isinstance(left, Envelope) and isinstance(right, Envelope):
         same_position = (left.session, left.seq, left.time) == (right.session, right.seq, right.time)
         return same_position and left.payload == right.payload
@@ -124,15 +118,15 @@ def _is_same_record(left: Record, right: Record) -> bool:
 
 def _describe_last(records: Sequence[Record]) -> str:
     for record in reversed(records):
-        if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
+        if record.agent != MAIN_AGENT:
             continue
         match record.payload:
-            case UserMessageReceived(text=text):
+            case UserMessageReceived(text=text) | UserSteered(text=text):
                 line = text_preview(text)
             case ToolCalled(verb=verb, target=target):
                 line = f"{verb} {target}"
             case ModelResponded(parts=parts):
-                line = " ".join(text_preview(part.text) for part in parts if isinstance(part, TextPart))
+                line = " ".join(text_previews(parts))
             case _:
                 continue
         if line.strip():
@@ -143,10 +137,7 @@ def _describe_last(records: Sequence[Record]) -> str:
 def _differing_files(
     left: Sequence[NetFileChange], right: Sequence[NetFileChange]
 ) -> Iterable[FileDifference]:
-    """Yield the files that differ between the ends of both branches.
-
-    A branch that did not change a file has empty hunks.
-    """
+    """Yield the files that differ between the ends of both branches."""
     left_files, right_files = {file.path: file for file in left}, {file.path: file for file in right}
     for path in dict.fromkeys((*left_files, *right_files)):
         left_file, right_file = left_files.get(path), right_files.get(path)

@@ -1,28 +1,30 @@
-"""One side of a comparison of branches: the figures of a branch since the fork point, and the branch's timeline.
+"""One side of a comparison of branches: the measured values of a branch since the fork point, and the branch's
+timeline.
 
-Invariant: the functions are pure, except that `Branch.text` reads contents. All figures cover only events after the
-fork point. Times count only the agent's working time. The last beat (event on the timeline) has the figures of the
-whole side.
+Invariant: all values cover only events after the fork point. The last beat (event on the timeline) has the values of
+the whole side.
+
+Times count only the agent's working time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeGuard
 from urllib.parse import urlsplit
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.files import LineCounter, NetFileChange, net_file_changes
+from tui_agent.folds.session.branch_tree import MAIN_BRANCH
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.generated_files import FolderFiles
-from tui_agent.folds.session.view import SessionStateView
-from tui_agent.folds.text.labels import TURN_END_LABELS
+from tui_agent.folds.text.labels import TURN_END_LABELS, describe_failing_tests
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts
 from tui_agent.folds.trace.timeline import Mark, event_mark
 from tui_agent.protocol.base import MAIN_AGENT, BlobText, CallId, JsonMap, LongText, Payload, text_preview
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope, Record, find_payload, known_events
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
@@ -41,22 +43,23 @@ from tui_agent.protocol.events.turn import (
     TurnFinished,
     TurnStarted,
 )
-from tui_agent.protocol.parts import TextPart, ToolCallPart
+from tui_agent.protocol.parts import TextPart, tool_calls
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.units import format_bytes
+from tui_agent.units import CostPrecision, format_bytes
 
 MAX_BEATS: Final = 2_000
 BeatKind: TypeAlias = Mark | Literal["denied", "model", "tool", "asked", "end"]
 MARKED_KINDS: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "compaction", "denied"))
-"""Kinds of beats (events on a branch's timeline) that are shown as marks. Beats of other kinds only change figures."""
+"""Kinds of beats (events on a branch's timeline) that are shown as marks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
     """An event on the timeline of a branch.
 
-    `at_ms` is the working time before the event, in milliseconds. All other numbers include the event.
+    `at_ms` is the working time before the event, in milliseconds. All counts and costs are totals up to and including
+    the event.
     """
 
     at_ms: float
@@ -72,12 +75,13 @@ class Beat:
     files: int = 0
     added: int = 0
     removed: int = 0
+    cost_precision: CostPrecision = "exact"
 
 
 def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -> float:
     """Return the working time of the agent during these events, in milliseconds.
 
-    If the agent was already `running` at time `start`, the time from `start` is included.
+    If the agent was already `running` at time `start`, the time since `start` counts as working time.
     """
     return max((at_ms for _, at_ms in _time_events(events, start, running)), default=0.0)
 
@@ -88,9 +92,10 @@ def list_beats(
     running: bool,
     text: Callable[[str], bytes | None] = lambda _: None,
 ) -> tuple[Beat, ...]:
-    """Return the events that have a mark or change a number, in order. `text` is `Branch.text`.
+    """Return the timeline of a branch: the events that are shown as marks or change one of the numbers in `Beat`.
+    `text` is `Branch.text`.
 
-    If there are more than `MAX_BEATS` events, an even selection is returned.
+    If there are more than `MAX_BEATS` events, an evenly spaced selection is returned.
     """
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
     all_beats: list[Beat] = []
@@ -103,8 +108,8 @@ def list_beats(
             asked.add(payload.call_id)
         elif isinstance(payload, QuestionAsked):
             asked.add(payload.question_id)
-        elif isinstance(payload, IterationStarted | ModelRequested):
-            iterations.add(payload.iteration)  # A fork may begin inside an iteration.
+        elif _is_iteration(payload):
+            iterations.add(payload.iteration)
         elif isinstance(payload, PermissionDecided) and payload.decided_by == "user":
             denied_by_user += payload.decision == "deny"
         kind = _kind(event)
@@ -117,6 +122,7 @@ def list_beats(
             kind=kind,
             seq=event.seq,
             cost_usd=sums.cost_usd,
+            cost_precision=sums.cost_precision,
             iterations=len(iterations),
             tokens_in=sums.input_tokens,
             tokens_out=sums.output_tokens,
@@ -182,10 +188,7 @@ def _time_events(
 
 
 def _stops_work(payload: Payload) -> bool:
-    """Return True if this event proves that no agent was working before it.
-
-    For example, a new run shows that earlier work has ended, even if no end of a turn was recorded.
-    """
+    """Return True if this event proves that no agent was working before it."""
     return isinstance(payload, RunStarted | RunResumed | RunFinished | SessionForked | SessionHeadMoved)
 
 
@@ -204,17 +207,19 @@ _ENDS: Final[dict[TurnEnd, OutcomeState]] = {
 class Branch:
     """A branch to compare.
 
-    `records` are in order. `text` returns the stored content with a given SHA-256; None if the content is missing.
+    `text` returns the stored content with a given SHA-256; None if the content is missing.
+    `name`: the branch's name in the tree of branches.
     """
 
     session: str
     records: Sequence[Record]
     text: Callable[[str], bytes | None] = lambda _: None
+    name: str = MAIN_BRANCH
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a branch, as shown on the screen. `state` selects the symbol."""
+    """The state of a branch at its end, as shown on the screen. `state` selects the symbol."""
 
     state: OutcomeState = "none"
     label: str = "no answer"
@@ -224,11 +229,16 @@ class Outcome:
 class Side:
     """One side of a comparison of branches. All counts cover the events after the fork point.
 
-    `cost_usd` is None if no price is known. `changed` lists the settings and texts that the fork changed. `change_text`
-    describes only the changes that no other field shows. `asked_count` counts the calls and questions that the user was
-    asked about. `denied_count` counts all denied calls; `user_denied_count` counts the calls that the user denied.
-    `added` and `removed` are the line counts of `files`. `failures` are the tests that fail at the end. `last_seq` is
-    the branch's newest event.
+    `cost_usd`: None if no price is known.
+    `changed`: settings and texts that the fork changed.
+    `change_text`: description of a change that has no field of its own: of the context mode, a tool result or a
+    message.
+    `asked_count`: number of calls and questions that the user was asked about.
+    `denied_count`: number of denied calls.
+    `user_denied_count`: number of calls that the user denied.
+    `added`, `removed`: line counts of `files`.
+    `failures`: tests that fail at the end.
+    `last_seq`: number of the branch's newest event.
     """
 
     session: str
@@ -243,6 +253,7 @@ class Side:
     outcome: Outcome = Outcome()
     duration_ms: float = 0.0
     cost_usd: float | None = None
+    cost_precision: CostPrecision = "exact"
     iterations: int = 0
     parts: int = 0
     tokens_in: int = 0
@@ -263,19 +274,20 @@ class Side:
 
 
 def build_side(branch: Branch, shared: int) -> Side:
-    """Return the data of a branch. The first `shared` records are left out, because both branches have them."""
+    """Return the side of a comparison for `branch`. The first `shared` records of the branch are left out of the
+    counts."""
     before, tail = branch.records[:shared], branch.records[shared:]
-    events = [record for record in tail if isinstance(record, Envelope)]
+    events = list(known_events(tail))
     state, metrics = fold(SessionState(), branch.records), fold(Metrics(), events)
     was_running = _is_turn_running(before)
     fork_time = before[-1].time if before else None
     timeline = list_beats(events, fork_time, was_running, branch.text)
     files = net_file_changes(events, branch.text)
-    forked = next((event.payload for event in events if isinstance(event.payload, SessionForked)), None)
+    forked = find_payload(events, SessionForked)
     model = state.settings.model if state.settings else ModelInfo(profile="", provider="", model="")
     return Side(
         session=branch.session,
-        name=_branch_name(events, bool(before), state),
+        name=branch.name if before else state.title or "untitled",
         title=state.title,
         model=model.model,
         local=_is_local(model),
@@ -286,6 +298,7 @@ def build_side(branch: Branch, shared: int) -> Side:
         outcome=_outcome(metrics, events),
         duration_ms=working_ms(events, fork_time, was_running),
         cost_usd=metrics.cost_usd,
+        cost_precision=metrics.cost_precision,
         iterations=timeline[-1].iterations if timeline else 0,
         parts=len(fold(Parts(), events)),
         tokens_in=metrics.input_tokens,
@@ -303,21 +316,6 @@ def build_side(branch: Branch, shared: int) -> Side:
         failures=_failures(events),
         last_seq=branch.records[-1].seq if branch.records else -1,
     )
-
-
-def _branch_name(events: Sequence[Envelope], shares: bool, state: SessionStateView) -> str:
-    """Return a name for a branch, made from the event that created the branch.
-
-    Later undos, redos and reverts do not change the name.
-    """
-    match events[0].payload if events else None:
-        case SessionForked(at_seq=seq):
-            return f"fork at {seq}"
-        case SessionHeadMoved(to_seq=seq):
-            return f"branch at {seq}"
-        case _:
-            pass
-    return "main" if shares else state.title or "untitled"
 
 
 def _is_local(model: ModelInfo) -> bool:
@@ -339,7 +337,7 @@ def _describe_change(forked: SessionForked, records: Sequence[Record]) -> str:
 
 def _call_label(call_id: CallId | None, records: Sequence[Record]) -> str:
     for record in reversed(records):
-        payload = record.payload if isinstance(record, Envelope) else None
+        payload = record.payload
         if isinstance(payload, ToolCalled) and payload.call_id == call_id:
             return f"{payload.verb} {payload.target}".strip()
     return ""
@@ -349,33 +347,39 @@ def _call_label(call_id: CallId | None, records: Sequence[Record]) -> str:
 
 
 def _outcome(metrics: MetricsView, events: Sequence[Envelope]) -> Outcome:
-    """Return the outcome of a branch, e.g. with the label `done, 32 tests pass` or `2 tests fail, agent says done`."""
+    """Return the outcome of a branch, e.g. with the label `done, 32 tests pass` or `2 tests fail, turn finished`."""
     reason = next((end for end in TURN_END_LABELS if end == metrics.last_turn_end), None)
     if reason is None or _is_turn_running(events):
-        started = metrics.model_calls or metrics.iterations or metrics.turns
+        started = metrics.turns or any(_is_iteration(event.payload) for event in events)
         return Outcome("open", "has not ended") if started else Outcome()
     failed, passed = metrics.tests_failed or 0, metrics.tests_passed or 0
-    failing = format_count(failed, "test fails", "tests fail")
+    failing = describe_failing_tests(failed, metrics.test_errors)
     passing = format_count(passed, "test passes", "tests pass")
     if reason == "finished" and failed:
-        return Outcome("failed", f"{failing}, agent says done")
+        return Outcome("failed", f"{failing}, turn finished")
     tests = failing if failed else passing if passed else ""
     label = f"{TURN_END_LABELS[reason]}, {tests}" if tests else TURN_END_LABELS[reason]
     return Outcome(_ENDS.get(reason, "stopped"), label)
 
 
+def _is_iteration(payload: Payload) -> TypeGuard[IterationStarted | ModelRequested]:
+    """Return True if the event shows that an iteration runs. A request for an answer counts too, because a fork may
+    begin after the iteration's start."""
+    if isinstance(payload, ModelRequested):
+        return payload.purpose == "answer"
+    return isinstance(payload, IterationStarted)
+
+
 def _is_turn_running(records: Sequence[Record]) -> bool:
     for record in reversed(records):
-        payload = record.payload if isinstance(record, Envelope) else None
+        payload = record.payload
         if isinstance(payload, TurnFinished | TurnStarted):
             return isinstance(payload, TurnStarted)
     return False
 
 
 def _failures(events: Sequence[Envelope]) -> tuple[str, ...]:
-    tests = next(
-        (event.payload for event in reversed(events) if isinstance(event.payload, TestFinished)), None
-    )
+    tests = find_payload(reversed(events), TestFinished)
     return tests.failures[:MAX_FAILURES] if tests else ()
 
 
@@ -385,7 +389,7 @@ def _answer(events: Sequence[Envelope], text: Callable[[str], bytes | None]) -> 
         payload = event.payload
         if not isinstance(payload, ModelResponded) or event.agent != MAIN_AGENT:
             continue
-        if not any(isinstance(part, ToolCallPart) for part in payload.parts):
+        if not tool_calls(payload.parts):
             return "\n\n".join(
                 _full_text(part.text, text) for part in payload.parts if isinstance(part, TextPart)
             )

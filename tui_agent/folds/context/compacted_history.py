@@ -1,8 +1,10 @@
 """Messages that were removed by compaction and can be restored, and pinned messages.
 
-Invariant: `originals` yields the whole history in order, even after compactions, reductions and undos. The newest
-`MAX_FULL_MESSAGES` removed messages are stored in full. Older layers keep only the user's messages, pins, the current
-plan and the newest tests. A session of several weeks therefore stays small. The log has everything.
+Only the newest `MAX_FULL_MESSAGES` removed messages are stored in full, so that a session of several weeks stays small.
+Of older messages, only the user's messages, the pinned messages and the newest test run are stored.
+
+Invariant: `originals` yields the stored messages in order, even after compactions and undos, and after results were
+reduced to one line.
 """
 
 import json
@@ -12,7 +14,7 @@ from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.artifacts import Artifact, left_out_note
-from tui_agent.protocol.base import CallId, text_preview
+from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -21,18 +23,13 @@ from tui_agent.protocol.messages import (
     ToolMessage,
     UserMessage,
 )
-from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart, text_previews, tool_calls
 
 MAX_FULL_MESSAGES = 400
 """Maximum number of messages that are stored in full after a summary has replaced them."""
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
-"""Limits for the user's older messages.
-
-The first limit applies to the earliest messages, which contain the task. The second limit applies to the newest
-messages.
-"""
-RETAINED_TOOLS: Final = ("present_plan", "run_tests")
-"""The newest call of each of these tools is always stored. For `present_plan`, it is the newest approved call."""
+"""How many of the user's older messages are stored at most: the earliest, because they contain the task, and the
+newest."""
 QUOTED_CHARS: Final = 4_000
 """Maximum length of the quoted arguments of a restored call, in characters."""
 FIRST_LINE_CHARS: Final = 120
@@ -50,11 +47,26 @@ RESTORED_PREFIX = "[Restored from before the summary: "
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
-    """The messages that the compaction with the event `seq` removed, in order.
+class UserReply:
+    """Words of the user that reached the model in the result of a call: the reason of a refusal, the answer to a question,
+    or an edited plan.
 
-    If `is_thinned`, most of the messages were discarded, and the compaction cannot be undone. Only the oldest layer can
-    be thinned.
+    `seq`: the event with the words.
+    `occasion`: what the user replied to, such as `refusing to run` and the command.
+    `refused_call`: the call that the user refused; empty for other replies.
+    """
+
+    seq: int
+    occasion: str
+    words: LongText
+    refused_call: CallId = CallId("")
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The messages that one compaction, recorded by the event `seq`, removed from the history, in order.
+
+    If `is_thinned` is True, most of the messages were discarded, and the compaction cannot be undone.
     """
 
     seq: int
@@ -68,13 +80,13 @@ class RemovedMessages:
 
     The methods take the current messages of the history and return its new messages.
 
-    `reduced`: the full results of tool calls that were reduced to one line.
-
-    `pinned`: the event numbers of pinned messages.
-
-    `user_seqs`: the event numbers of the user's own messages. `steered_seqs`: the messages that arrived during a turn.
-
-    `restored`: maps the event of each restored message to the event that quotes the message.
+    `reduced`: full results of tool calls that were reduced to one line.
+    `pinned`: event numbers of pinned messages.
+    `user_seqs`: event numbers of the user's own messages.
+    `steered_seqs`: event numbers of messages that arrived during a turn.
+    `restored`: for each restored message: the message's event → the event that quotes the message.
+    `replies`: the user's newest `NEWEST_USER_MESSAGES` replies, whether or not their calls have left the history.
+    `plan`: the newest approved plan, as the user edited it.
     """
 
     layers: list[Layer] = field(default_factory=list)
@@ -83,11 +95,13 @@ class RemovedMessages:
     user_seqs: dict[int, None] = field(default_factory=dict)
     steered_seqs: dict[int, None] = field(default_factory=dict)
     restored: dict[int, int] = field(default_factory=dict)
+    replies: list[UserReply] = field(default_factory=list)
+    plan: LongText = ""
 
     def compact(self, messages: Sequence[Message], through: int, summary: SummaryMessage) -> list[Message]:
         """Replace all messages up to the event `through` by `summary`, and return the new history.
 
-        An older summary is replaced too. A result is removed together with its call.
+        A result is removed together with its call.
         """
         first = len(self.leading_summary(messages))
         newer = [message for message in messages[first:] if message.seq > through]
@@ -108,32 +122,40 @@ class RemovedMessages:
                 break
         return [summary, *staying]
 
+    def add_reply(self, reply: UserReply) -> None:
+        """Store a reply of the user, unless it has no words."""
+        if text_preview(reply.words).strip():
+            self.replies = [*self.replies, reply][-NEWEST_USER_MESSAGES:]
+
     def is_user_text(self, message: Message) -> bool:
-        """Return True for the user's own message. Context that was added by the same event is not the user's own."""
+        """Return True if the user wrote the message. Context that the program added, such as mentioned files, is in
+        separate messages."""
         return (
             isinstance(message, UserMessage) and message.origin == "prompt" and message.seq in self.user_seqs
         )
 
     def starts_turn(self, message: Message) -> bool:
-        """Return True if the user's message started a turn. Return False if the message arrived during a turn."""
+        """Return True if the user's message started a turn; False if the message arrived during a turn."""
         return self.is_user_text(message) and message.seq not in self.steered_seqs
 
     @property
     def newest_compaction(self) -> int | None:
-        """The event of the newest compaction. None if that compaction cannot be undone."""
+        """The number of the newest compaction's event; None if that compaction cannot be undone."""
         return self.layers[-1].seq if self.layers and not self.layers[-1].is_thinned else None
 
     def _thin_oldest(self) -> bool:
-        """Discard most messages of the oldest layer that is stored in full. The user's messages and pins stay.
+        """Discard most of the messages that an old compaction removed: of the compactions with all messages still
+        stored, the oldest one is used.
 
-        Return False if only the newest layer is stored in full.
+        The pinned messages, the user's own messages and the newest test run stay. Return False, and
+        discard nothing, if only the newest compaction still has all its messages.
         """
         thin_layer = self.layers[0] if self.layers[0].is_thinned else Layer(-1, ())
         layer = self.layers[int(thin_layer.is_thinned)]
         if layer is self.layers[-1]:
             return False
         messages = [*thin_layer.messages, *layer.messages]
-        kept_seqs = {*self.pinned, *_retained_seqs(messages)}
+        kept_seqs = {*self.pinned, *_newest_test_run(messages)}
         remaining = [
             message for message in messages if self.is_user_text(message) or message.seq in kept_seqs
         ]
@@ -150,14 +172,12 @@ class RemovedMessages:
         return True
 
     def leading_summary(self, history: Sequence[Message]) -> Sequence[Message]:
-        """Return a sequence with the summary at the start of the history. Empty if there is no summary."""
+        """Return the summary at the start of the history as a sequence of one message, or an empty sequence."""
         has_summary = bool(self.layers and history) and history[0].seq == self.layers[-1].seq
         return history[:1] if has_summary else ()
 
     def reduce(self, history: Sequence[Message], artifacts: dict[CallId, Artifact]) -> list[Message]:
-        """Reduce each result in `artifacts` to its first line and a note, and return the new history. The note names
-        the artifact with the full result.
-        """
+        """Reduce each result in `artifacts` to its first line and a note, and return the new history."""
         return [self._reduce_message(message, artifacts) for message in history]
 
     def _reduce_message(self, message: Message, artifacts: dict[CallId, Artifact]) -> Message:
@@ -176,8 +196,9 @@ class RemovedMessages:
     ) -> tuple[list[Message], list[UserMessage]]:
         """Restore the messages of the events `seqs`. `seq` is the event that restores them.
 
-        Returns the new history and a list of quotations. Reduced results are in the history in full. Summarised
-        messages are quoted, and the caller must append the quotations to the history.
+        Returns (new history, quotations). In the new history, results that had been reduced to one line are complete
+        again. Messages that a summary had replaced are returned as quotations, which the caller must append to the
+        history.
         """
         present_seqs = {message.seq for message in history}
         unreduced = [self._unreduce(message) if message.seq in seqs else message for message in history]
@@ -200,7 +221,7 @@ class RemovedMessages:
     def undo(
         self, history: Sequence[Message], compaction: int, open_calls: Collection[CallId]
     ) -> list[Message]:
-        """Undo the newest compaction. Return the history with all messages that the compaction removed.
+        """Undo the newest compaction, and return the history with all messages that the compaction removed.
 
         If `compaction` is not the newest compaction, the history is returned unchanged.
         """
@@ -211,7 +232,7 @@ class RemovedMessages:
         return drop_unpaired_calls([*layer.messages, *history[len(front) :]], open_calls)
 
     def originals(self, history: Sequence[Message]) -> Iterator[Message]:
-        """Yield every message of the session in its original form, in order. `history` is the current history."""
+        """Yield every stored message in its original form, in order. `history` is the current history."""
         previous_summary: int | None = None
         for layer in self.layers:
             has_summary = layer.messages and layer.messages[0].seq == previous_summary
@@ -220,7 +241,8 @@ class RemovedMessages:
         yield from map(self.original, history[len(self.leading_summary(history)) :])
 
     def original(self, message: Message) -> Message:
-        """Return the full form of a result that was reduced to one line. Return any other message unchanged."""
+        """If `message` is a tool result that was reduced to one line, return the full result. Return any other message
+        unchanged."""
         return self.reduced.get(message.call_id, message) if isinstance(message, ToolMessage) else message
 
 
@@ -230,27 +252,20 @@ def _first_line(message: ToolMessage) -> str:
     return text.strip().partition("\n")[0][:FIRST_LINE_CHARS]
 
 
-def _retained_seqs(messages: Sequence[Message]) -> set[int]:
-    """Return the seqs of the newest calls of `RETAINED_TOOLS`, and the seqs of the calls' results."""
+def _newest_test_run(messages: Sequence[Message]) -> set[int]:
+    """Return the seqs of the newest finished call of `run_tests` and of its result."""
     results = {message.call_id: message for message in messages if isinstance(message, ToolMessage)}
-    newest: dict[str, tuple[int, int]] = {}
-    for message in messages:
-        for call in _calls(message) if isinstance(message, AssistantMessage) else ():
-            result = results.get(call.call_id)
-            # A plan counts only if it was approved, which means that its call succeeded.
-            if (
-                call.name in RETAINED_TOOLS
-                and result is not None
-                and (result.ok or call.name != RETAINED_TOOLS[0])
-            ):
-                newest[call.name] = message.seq, result.seq
-    return {seq for pair in newest.values() for seq in pair}
+    for message in reversed(messages):
+        for call in reversed(tool_calls(message.parts)) if isinstance(message, AssistantMessage) else ():
+            if call.name == "run_tests" and call.call_id in results:
+                return {message.seq, results[call.call_id].seq}
+    return set()
 
 
 def calls_by_id(messages: Iterable[Message]) -> dict[CallId, ToolCallPart]:
     """Return a `dict` that maps call ids to the calls in these messages."""
     answers = (message for message in messages if isinstance(message, AssistantMessage))
-    return {call.call_id: call for answer in answers for call in _calls(answer)}
+    return {call.call_id: call for answer in answers for call in tool_calls(answer.parts)}
 
 
 def successful_calls(messages: Iterable[Message]) -> set[CallId]:
@@ -264,9 +279,9 @@ def call_ids(messages: Iterable[Message]) -> set[CallId]:
 
 
 def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
-    """Return the messages without unpaired calls and results.
+    """Remove results without a call, and calls without a result; return the remaining messages.
 
-    A result without a call is unpaired. A call without a result is unpaired too, unless it is in `open_calls`.
+    Calls in `open_calls` stay.
     """
     answered = {message.call_id for message in messages if isinstance(message, ToolMessage)} | set(open_calls)
     remaining = [rest for message in messages if (rest := _without_open_calls(message, answered)) is not None]
@@ -290,9 +305,7 @@ def _without_open_calls(message: Message, results: Collection[CallId]) -> Messag
 
 
 def quote_message(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
-    """Return a user message that quotes `message`. The quotation is valid anywhere in a history. A quoted result
-    includes its call.
-    """
+    """Return a user message that quotes `message`. A quoted result includes its call."""
     match message:
         case UserMessage(content=content, origin=kind):
             return _quote(_ORIGINS[kind], content, seq)
@@ -304,17 +317,15 @@ def quote_message(message: Message, seq: int, calls: Mapping[CallId, ToolCallPar
             return _quote("a summary", (TextContent(text=text),), seq)
         case AssistantMessage():
             texts = tuple(TextContent(text=part.text) for part in message.parts if isinstance(part, TextPart))
-            requested = tuple(TextContent(text=format_call(part, QUOTED_CHARS)) for part in _calls(message))
+            requested = tuple(
+                TextContent(text=format_call(part, QUOTED_CHARS)) for part in tool_calls(message.parts)
+            )
             return _quote("your answer", (*texts, *requested), seq)
 
 
 def _quote(origin: str, content: tuple[Content, ...], seq: int) -> UserMessage:
     heading = TextContent(text=f"{RESTORED_PREFIX}{origin}.]")
     return UserMessage(content=(heading, *content), seq=seq, origin="restored")
-
-
-def _calls(message: AssistantMessage) -> Iterator[ToolCallPart]:
-    return (part for part in message.parts if isinstance(part, ToolCallPart))
 
 
 def format_call(call: ToolCallPart, max_chars: int = 200) -> str:
@@ -327,10 +338,10 @@ def preview(message: Message) -> str:
     """Return the beginning of a message's text."""
     match message:
         case UserMessage(content=content) | ToolMessage(content=content):
-            texts = [text_preview(part.text) for part in content if isinstance(part, TextContent)]
+            texts = text_previews(content)
         case SummaryMessage(text=text):
             texts = [text_preview(text)]
         case AssistantMessage():
-            texts = [text_preview(part.text) for part in message.parts if isinstance(part, TextPart)]
-            texts += [format_call(part) for part in _calls(message)]
+            texts = text_previews(message.parts)
+            texts += [format_call(part) for part in tool_calls(message.parts)]
     return "\n".join(texts)

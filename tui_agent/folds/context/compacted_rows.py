@@ -1,4 +1,5 @@
-"""Rows of the screen that lists the messages of a history, with each message's turn and its form in the context."""
+"""The rows of the screen that lists the messages of a history. A row shows a message, its turn, and its form in the
+context: unchanged, in one line, quoted, or only in a summary."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -21,7 +22,7 @@ from tui_agent.protocol.messages import (
     ToolMessage,
     UserMessage,
 )
-from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart, text_previews
 from tui_agent.protocol.unicode_text import clip_line
 
 MessagePlace: TypeAlias = Literal["summary", "line", "back", "here"]
@@ -40,14 +41,15 @@ _SENDERS: Final[dict[MessageOrigin, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
-    """A row for one message of a history. `place` is the message's form in the context:
+    """A row for one message of a history.
+
+    `tokens`: token count when the message was first sent. If it was never sent, an estimate.
+    `place`: form of the message in the context:
 
     - `summary`: replaced by a summary.
     - `line`: replaced by one line that names an artifact.
     - `back`: restored as a quotation.
     - `here`: unchanged.
-
-    `tokens` were counted when the message was first sent. For a message that was never sent, they are estimated.
     """
 
     seq: int
@@ -70,7 +72,7 @@ class CompactedView:
     items: tuple[MessageRow, ...]
     compaction: int | None
     present_items: tuple[MessageRow, ...] = ()
-    """Messages (texts and results) that are in the context in their original form. The user can pin these messages."""
+    """Messages that are in the context in their original form. The user can pin these messages."""
 
 
 class CountedTokens:
@@ -96,7 +98,7 @@ class CountedTokens:
         return True
 
     def tokens_of(self, seq: int, index: int) -> int | None:
-        """Return the number of tokens of a message. Return None if the message was not sent.
+        """Return the number of tokens of a message, or None if the message was not sent.
 
         `index` is the message's position among the messages of the event `seq`.
         """
@@ -105,7 +107,7 @@ class CountedTokens:
 
 
 class CallNames:
-    """Collects the names of calls from events. The transcript shows the same names, e.g. `read src/app.py`."""
+    """Collects the names of calls from events, e.g. `read src/app.py`."""
 
     def __init__(self) -> None:
         self._names: dict[CallId, str] = {}
@@ -119,18 +121,18 @@ class CallNames:
     def name_of(self, call: ToolCallPart) -> str:
         """Return the name of a call as the transcript shows it.
 
-        For a call that was never accepted, the name is the tool and the first argument.
+        If the call was never recorded as accepted (`tool.called`), the name is the tool's name and the first argument.
         """
         return self._names.get(call.call_id) or f"{call.name} {_first_argument(call)}".strip()
 
 
 class TurnNumbers:
-    """Collects the number and the first event of each turn from events. The chat shows the same numbers."""
+    """Collects the number and the first event of each turn from events."""
 
     def __init__(self) -> None:
         self._first_seqs, self._turns = [-1], [1]
         self._message_seq: int | None = None
-        """The seq of the user's message that has not started its turn yet. None if there is no such message."""
+        """The seq of the user's message that has not started its turn yet."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:
@@ -146,7 +148,7 @@ class TurnNumbers:
                 return False
 
     def turn_of(self, seq: int) -> int:
-        """Return the number of the event's turn. Return 1 if no turn has started."""
+        """Return the number of the event's turn."""
         return self._turns[bisect_right(self._first_seqs, seq) - 1]
 
 
@@ -207,7 +209,7 @@ def _describe(
             return "summary", preview(message), (text,)
         case AssistantMessage(parts=parts):
             names = [calls.name_of(part) for part in parts if isinstance(part, ToolCallPart)]
-            beginnings = [text_preview(part.text) for part in parts if isinstance(part, TextPart)]
+            beginnings = text_previews(parts)
             texts = tuple(_full_call(part) if isinstance(part, ToolCallPart) else part.text for part in parts)
             return "agent", " ".join([*beginnings, ", ".join(names)]), texts
 
@@ -222,9 +224,9 @@ def _first_argument(call: ToolCallPart) -> str:
 
 
 def _is_pinnable(message: Message) -> bool:
-    """Return True if the user can pin the message: a text or a result.
+    """Return True if the user can pin the message.
 
-    A call is pinned with its result. The program's own messages are always added again, so they need no pin.
+    A call is pinned with its result. The program's own messages need no pin: they are added again after a compaction.
     """
     match message:
         case UserMessage(origin=kind):
@@ -238,7 +240,7 @@ def _is_pinnable(message: Message) -> bool:
 
 
 def _has_only_calls(message: Message) -> bool:
-    """Return True for an answer without text. The calls of such an answer are shown in the rows of their results."""
+    """Return True for an answer without text."""
     if not isinstance(message, AssistantMessage):
         return False
     return not any(isinstance(part, TextPart) and text_preview(part.text).strip() for part in message.parts)

@@ -1,7 +1,7 @@
-"""The instruction files (AGENTS.md) of an agent, including files that are added to the conversation later.
+"""The instruction files (AGENTS.md) of an agent, including files that are added during the conversation.
 
-Invariant: all functions are pure. A file that is added later does not change the beginning of an agent's prompt. It is
-in the agent's history, as a message of the event that added it.
+Invariant: a file that is added during the conversation does not change the beginning of the agent's prompt. Its text is
+a message in the agent's history.
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,9 @@ _JOINED = (
 class AgentInstructions:
     """The instructions of one agent.
 
-    `files` are in order of application, the outermost folder first. `joined` maps the path of each file that was added
-    later to the event of its message. `notes` describe files that were left out.
+    `files`: instruction files, the outermost folder first.
+    `joined`: maps the path of each file that was added later to the event of the message with the file's text.
+    `notes`: descriptions of files that were left out.
     """
 
     files: tuple[InstructionFile, ...] = ()
@@ -46,7 +47,7 @@ class AgentInstructions:
         )
 
     def for_delegate(self) -> "AgentInstructions":
-        """Return the instructions for a new delegate. The delegate's prompt contains all files from the start."""
+        """Return the instructions for a new delegate."""
         return replace(self, joined={}, notes=())
 
 
@@ -64,7 +65,7 @@ def instruction_heading(path: str, scope: InstructionScope) -> str:
 
 
 def truncation_note(file: InstructionFile) -> str:
-    """Return the note that follows the text of an instruction file. Empty if the text is complete."""
+    """Return the note that follows the text of an instruction file."""
     return f"[{file.path} continues: {TRUNCATION_NOTE}]" if file.truncated else ""
 
 

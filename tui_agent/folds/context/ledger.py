@@ -1,21 +1,23 @@
 """The content of the context by message, tool and file, and the requests that sent this content.
 
-Invariant: every message is counted once, when a request first contains it. The tokens of a message are estimated, and
-then scaled like the total of the newest request.
+Invariant: every message is counted once, when a request first contains it.
+
+The sizes of messages are estimates, corrected by the provider's count for the newest request.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.meter import estimate_partial_answer, scale_to_total
-from tui_agent.protocol.base import MAIN_AGENT, CallId, RequestId, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, CallId, RequestId, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPacked,
     ContextReduced,
     ContextRestored,
+    CountedMessage,
     RepomapUsed,
     SectionName,
 )
@@ -23,8 +25,10 @@ from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
-from tui_agent.protocol.parts import TextPart, ToolCallPart
+from tui_agent.protocol.parts import text_previews, tool_calls
 
+IMAGE_CHARS = 4_800
+"""Estimated size of an image: a text of this many characters has about as many tokens."""
 MAX_REQUESTS = 40
 """Maximum number of requests in the list of requests."""
 FILE_ARGUMENT = "path"
@@ -45,21 +49,23 @@ TAKES = (
     UserMessageReceived,
     UserSteered,
 )
-"""The classes of event payloads that `Ledger` handles. It ignores all other events."""
+"""The classes of event payloads that `Ledger` handles."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerMessage:
     """A message of the context.
 
-    `seq` is the number of its event. `sender` is `you`, `answer`, `summary`, … or the name of a tool.
+    `seq`: number of the message's event.
+    `sender`: `you`, `answer`, `summary`, … or the name of a tool.
+    `files`: maps each file in the message to its fraction of the message's tokens.
     """
 
     seq: int
     sender: str
     subject: str
     tokens: int
-    path: str = ""
+    files: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +81,11 @@ class LedgerSum:
 class LedgerRequest:
     """A request of the main agent.
 
-    `sections` maps each section to its tokens, and `chars` to its characters. `input_tokens`, `cached_tokens` and
-    `cost_usd` come from the provider; None until the provider answers. `cache_miss_reason` says why part of the
-    previous request was not read from the cache. It is empty if the whole request was read.
+    `sections`: maps each section to its tokens.
+    `chars`: maps each section to its characters.
+    `input_tokens`, `cached_tokens`, `cost_usd`: numbers from the provider; None until the provider answers.
+    `cache_miss_reason`: reason why the provider's cache contained only a part of the previous request, or nothing of
+    it; empty if nothing was missing.
     """
 
     request_id: RequestId
@@ -93,7 +101,7 @@ class LedgerRequest:
 
 @dataclass(frozen=True, slots=True)
 class LedgerView:
-    """The content of the context. Messages and totals are sorted by size, largest first. Requests are sorted by time."""
+    """The content of the context. Messages and totals are sorted by size, largest first; requests are sorted by time."""
 
     messages: tuple[LedgerMessage, ...] = ()
     tools: tuple[LedgerSum, ...] = ()
@@ -101,10 +109,9 @@ class LedgerView:
     requests: tuple[LedgerRequest, ...] = ()
 
     def scale_to(self, total: int) -> "LedgerView":
-        """Scale the sizes of messages so that they add up to `total`, and return the new ledger.
+        """Scale the sizes of the conversation's messages so that they add up to `total`, and return the new ledger.
 
-        `total` is the number of tokens that the context meter shows for the conversation. The repository map and
-        instructions have their own sections in the meter, so their sizes are not scaled.
+        The repository map and instructions are not part of the conversation.
         """
         conversation = [message for message in self.messages if message.sender not in _OWN_SECTION_SENDERS]
         sizes = scale_to_total([message.tokens for message in conversation], total)
@@ -117,8 +124,7 @@ class LedgerView:
     def difference(self, before: int, after: int) -> dict[SectionName, int]:
         """Return the growth in tokens of each section between two requests. Unchanged sections are left out.
 
-        `before` and `after` are indexes of `requests`. The growth is measured in characters and converted to tokens,
-        because two requests can have different token counts even for unchanged text.
+        `before` and `after` are indexes of `requests`.
         """
         old, new = self.requests[before], self.requests[after]
         changes = {name: _section_change(old, new, name) for name in (*old.sections, *new.sections)}
@@ -129,42 +135,36 @@ class LedgerView:
 class _Source:
     sender: str
     subject: str
-    path: str = ""
+    files: Mapping[str, float] = field(default_factory=dict)
 
 
 _OTHER_SOURCE = _Source("other", "")
 _INSTRUCTIONS, _REPO_MAP = "instructions", "repo map"
 _OWN_SECTION_SENDERS = frozenset({_INSTRUCTIONS, _REPO_MAP})
 _CACHE_MISS = "nothing in the provider's cache"
-"""Reason for a cache miss if the request starts like the previous one. The cache entry probably expired."""
+"""Reason for a cache miss of a request with an unchanged beginning."""
 _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
 _EXPECTED_CACHE_SHARE = 0.8
 """A cache hit is full if it reads at least this fraction of the unchanged tokens."""
 _CACHE_BLOCK_TOKENS = 1_024
-"""A full cache hit can miss this many unchanged tokens.
-
-A cache stores whole blocks of this size.
-"""
+"""Size of a block of the provider's cache. A cache stores only whole blocks, so a full hit can miss up to one block."""
 
 
 class Ledger:
-    """Builds the ledger of the context from the events of the main agent.
-
-    It uses the manifests of requests, and the events that add messages.
-    """
+    """Builds the ledger of the context from the events of the main agent."""
 
     def __init__(self) -> None:
         self._new_sources: dict[int, _Source] = {}
-        """Maps the seq of a new message to its source. No request has contained these messages yet."""
+        """For each message that no request has contained yet: seq → source of the message."""
         self._calls: dict[CallId, _Source] = {}
         self._present: dict[int, tuple[_Source, int]] = {}
         self._removed: dict[int, tuple[_Source, int]] = {}
-        """Messages that the newest summary has replaced. Maps each seq to (source, size)."""
+        """For each message that the newest summary has replaced: seq → (source, size)."""
         self._ratio = 1.0
         self._requests: dict[RequestId, LedgerRequest] = {}
         self._previous: ContextPacked | None = None
         self._changes: dict[str, None] = {}
-        """Changes of the history since the newest request, such as "turns summarised". Only the keys are used."""
+        """Changes of the history since the newest request, such as "turns summarised", as an ordered set."""
         self._model = ("", "")
         self._previous_tokens = 0
         """Number of tokens of the newest request, as counted by the provider."""
@@ -190,17 +190,20 @@ class Ledger:
             case ToolCalled(call_id=call, name=name, target=target, arguments=arguments):
                 path = arguments.get(FILE_ARGUMENT)
                 self._calls[call] = _Source(
-                    name, target[:_MAX_SUBJECT_CHARS], path if isinstance(path, str) else ""
+                    name,
+                    target[:_MAX_SUBJECT_CHARS],
+                    {path: 1.0} if isinstance(path, str) and path else {},
                 )
             case ToolFinished(call_id=call, name=name):
                 self._new_sources[ev.seq] = self._calls.pop(call, _Source(name, ""))
-            case UserMessageReceived(text=text) | UserSteered(text=text):
-                self._new_sources[ev.seq] = _Source(
-                    "you", " ".join(text_preview(text)[:_MAX_SUBJECT_CHARS].split())
-                )
+            case UserMessageReceived() | UserSteered() as message:
+                subject = " ".join(text_preview(message.text)[:_MAX_SUBJECT_CHARS].split())
+                self._new_sources[ev.seq] = _Source("you", subject, _mentioned_files(message))
             case InstructionsLoaded(trigger="nested", files=files):
                 paths = [item.path for item in files]
-                source = _Source(_INSTRUCTIONS, ", ".join(paths)[:_MAX_SUBJECT_CHARS], "".join(paths[:1]))
+                source = _Source(
+                    _INSTRUCTIONS, ", ".join(paths)[:_MAX_SUBJECT_CHARS], dict.fromkeys(paths[:1], 1.0)
+                )
                 self._new_sources[ev.seq] = source
             case RepomapUsed(injected=True):
                 self._new_sources[ev.seq] = _Source(_REPO_MAP, "")
@@ -231,25 +234,22 @@ class Ledger:
         self._changes["turns summarised"] = None
 
     def _restore(self, seq: int, restored: ContextRestored) -> None:
-        """Add the restored messages with their earlier sender, subject and path.
-
-        A message that was restored as a quotation belongs to the event `seq`.
-        """
+        """Add the restored messages with their earlier sender, subject and files."""
         removed = dict(self._removed)
         if restored.compaction is not None:
             self._present.pop(restored.compaction, None)
             self._present, self._removed = self._removed | self._present, {}
-        for message in restored.added:
-            source, _ = self._present.get(message.seq) or removed.get(message.seq) or (_OTHER_SOURCE, 0)
-            is_original = message.seq in self._present or restored.compaction is not None
-            self._present[message.seq if is_original else seq] = source, message.tokens
+        for number, tokens in _tokens_by_event(restored.added).items():
+            source, _ = self._present.get(number) or removed.get(number) or (_OTHER_SOURCE, 0)
+            is_original = number in self._present or restored.compaction is not None
+            self._present[number if is_original else seq] = source, tokens
         self._changes["messages restored"] = None
 
     def _add_request(self, seq: int, packed: ContextPacked) -> None:
-        for message in packed.added:
-            entry = self._present.get(message.seq)
-            source = self._new_sources.get(message.seq, entry[0] if entry is not None else _OTHER_SOURCE)
-            self._present[message.seq] = source, message.tokens
+        for number, tokens in _tokens_by_event(packed.added).items():
+            entry = self._present.get(number)
+            source = self._new_sources.get(number, entry[0] if entry is not None else _OTHER_SOURCE)
+            self._present[number] = source, tokens
         self._new_sources = {}
         if packed.counted_tokens:
             self._ratio = packed.total_tokens / packed.counted_tokens
@@ -300,10 +300,10 @@ class Ledger:
         )
 
     def view(self) -> LedgerView:
-        """Return the ledger as of the newest request and its answer. It is computed by this call."""
+        """Return the ledger as of the newest request and its answer."""
         if self._view is None:
             messages = (
-                LedgerMessage(seq, source.sender, source.subject, round(tokens * self._ratio), source.path)
+                LedgerMessage(seq, source.sender, source.subject, round(tokens * self._ratio), source.files)
                 for seq, (source, tokens) in self._present.items()
             )
             self._view = _ledger_view(messages, tuple(self._requests.values()))
@@ -313,15 +313,38 @@ class Ledger:
 def _ledger_view(messages: Iterable[LedgerMessage], requests: tuple[LedgerRequest, ...]) -> LedgerView:
     ordered = tuple(sorted(messages, key=lambda message: (-message.tokens, message.seq)))
     tools = _sums((message.sender, message.tokens) for message in ordered)
-    files = _sums((message.path, message.tokens) for message in ordered if message.path)
+    files = _sums(
+        (path, round(message.tokens * fraction))
+        for message in ordered
+        for path, fraction in message.files.items()
+    )
     return LedgerView(ordered, tools, files, requests)
 
 
-def _section_change(old: LedgerRequest, new: LedgerRequest, name: SectionName) -> int:
-    """Return the growth of a section in tokens.
+def _tokens_by_event(messages: Iterable[CountedMessage]) -> dict[int, int]:
+    """Return the tokens of each event. An event can add two messages: a prompt and its mentions."""
+    tokens: dict[int, int] = {}
+    for message in messages:
+        tokens[message.seq] = tokens.get(message.seq, 0) + message.tokens
+    return tokens
 
-    The growth in characters is converted to tokens with the ratio of the larger version.
-    """
+
+def _mentioned_files(message: UserMessageReceived | UserSteered) -> dict[str, float]:
+    """Return the files attached to a user's message. The result is a dict of path → estimated fraction of the message's
+    tokens."""
+    sizes = [IMAGE_CHARS] * len(message.attachments)
+    chars: dict[str, int] = {}
+    for mention in message.mentions:
+        size = text_size(mention.text) + (IMAGE_CHARS if mention.image is not None else 0)
+        sizes.append(size)
+        if size and mention.path and mention.kind in ("file", "symbol", "image"):
+            chars[mention.path] = chars.get(mention.path, 0) + size
+    total = text_size(message.text) + sum(sizes)
+    return {path: size / total for path, size in chars.items()}
+
+
+def _section_change(old: LedgerRequest, new: LedgerRequest, name: SectionName) -> int:
+    """Return the growth of a section in tokens, converted from its growth in characters."""
     change = new.chars.get(name, 0) - old.chars.get(name, 0)
     larger = new if change > 0 else old
     chars = larger.chars.get(name, 0)
@@ -345,8 +368,8 @@ def _prefix_changes(previous: ContextPacked, packed: ContextPacked) -> list[str]
 
 
 def _answer_subject(answer: ModelResponded) -> str:
-    texts = [text_preview(part.text) for part in answer.parts if isinstance(part, TextPart)]
-    calls = [part.name for part in answer.parts if isinstance(part, ToolCallPart)]
+    texts = text_previews(answer.parts)
+    calls = [part.name for part in tool_calls(answer.parts)]
     return " ".join(texts).strip() or ", ".join(calls)
 
 

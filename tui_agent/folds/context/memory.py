@@ -1,7 +1,6 @@
 """The working memory of a task: applies updates to its blocks, and formats them as text for the user and the model.
 
-Invariant: all functions are pure, and the size is limited. A fact depends on files. It is marked as outdated when one
-of these files changes.
+Invariant: the size is limited. If a file changes, facts about the file are marked as outdated.
 """
 
 import re
@@ -24,20 +23,17 @@ TITLES: Final = {
 """Titles of the blocks of the memory, in order."""
 
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
-"""Maps the name of each growing block to its maximum number of items. The oldest items are dropped."""
+"""Maps the name of a block to its maximum number of items. The oldest items are dropped."""
 MAX_CHANGED_FILES: Final = 200
 DIGEST_CHARS: Final = 12
-"""Length of a stored digest, in characters.
-
-The digest identifies the content of a file before its first change.
-"""
+"""Number of characters of a SHA-256 that are stored for a file's original content."""
 _PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
 _CHANGED_SUFFIX = " was changed since"
 _NOTE_START = re.compile(r"; (?=\S)")
 
 
 def command_fact(command: str, result: str) -> str:
-    """Return the text of the fact that a command failed or passed. Such a fact depends on all files."""
+    """Return the text of the fact that a command failed or passed."""
     return f"`{command}` {result}"
 
 
@@ -47,10 +43,7 @@ def fact_with_places(fact: str, places: Sequence[str]) -> str:
 
 
 def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
-    """Return the memory after an update.
-
-    First, blocks are replaced. Next, items are removed from lists. Last, items are appended.
-    """
+    """Return the memory after an update: blocks are replaced first, then items are removed, then items are appended."""
     updated: JsonMap = {**memory, **update.blocks}
     for block in {**update.removed, **update.appended}:
         replaced = {*update.removed.get(block, ()), *update.appended.get(block, ())}
@@ -66,10 +59,10 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 
 
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
-    """Return the memory after a file changed.
+    """Return the memory after a file changed: its list of changed files is updated, and facts about the file become
+    outdated.
 
-    The file is added to the changed files. A file that has its original content again is removed from the changed
-    files. Facts that depend on the file are marked as outdated.
+    A file that has its original content again is removed from the changed files.
     """
     updated: JsonMap = {**memory}
     path, summary = change.path, memory.get("patch_summary")
@@ -96,7 +89,7 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
 
 
 def strip_change_note(fact: str) -> str:
-    """Return a fact without the note `; … was changed since`. The note marks an outdated fact."""
+    """Return a fact without the note `; … was changed since` that marks the fact as outdated."""
     return _NOTE_START.split(fact, maxsplit=1)[0] if fact.endswith(_CHANGED_SUFFIX) else fact
 
 
@@ -107,7 +100,7 @@ def block_items(memory: JsonMap, block: str) -> list[str]:
 
 
 def block_lines(memory: JsonMap, block: str) -> list[str]:
-    """Return a block of the memory as lines for people and models. Empty if there is no such block."""
+    """Return a block of the memory as lines for people and models."""
     match memory.get(block):
         case dict() as value if block == "task":
             return [f"{name}: {detail}" for name, detail in value.items() if detail]
@@ -120,16 +113,13 @@ def block_lines(memory: JsonMap, block: str) -> list[str]:
 
 
 def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
-    """Return (title, lines) for each block of the memory in order. Empty blocks are left out."""
+    """Return (title, lines) for each block of the memory that is not empty, in order."""
     blocks = [(title, block_lines(memory, name)) for name, title in TITLES.items()]
     return [(title, text_lines) for title, text_lines in blocks if text_lines]
 
 
 def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """Return the newest `most` items. Facts that are marked as outdated are dropped first.
-
-    If `most` is None, all items are returned.
-    """
+    """Return the newest `most` items. Facts that are marked as outdated are dropped first."""
     if most is None or len(items) <= most:
         return items
     outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]

@@ -35,18 +35,16 @@ SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = 0.40, 0.80, 0.85
 
 
 ASSUMED_WINDOW = 128_000
-"""Assumed window of a model with an unknown window, in tokens.
-
-Without it, no limit would apply to such a model.
-"""
+"""Window to assume for a model whose window is unknown, in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeterSection:
     """A section of the context.
 
-    `name` is shown on the screen: system, tools, repo map, … `budget` is the section's maximum in tokens if not
-    everything fits; None means unlimited. `rule` is the reason why the section is incomplete.
+    `name`: name on the screen, e.g. system, tools, repo map.
+    `budget`: the section's maximum in tokens if not everything fits; None means unlimited.
+    `rule`: reason why the section is incomplete.
     """
 
     name: str
@@ -66,11 +64,13 @@ class MeterSection:
 class ContextMeterView:
     """The fill level of the context: `used` tokens of `window` tokens.
 
-    `used` and `sections` include the newest answer. `window` is 0 before there is a model. `assumed` is True if the
-    model's own window is unknown. `estimated` is True until the provider's own count arrives. `next_cost_usd` is the
-    expected cost of the next turn's first request. `cache_breaks` counts the requests with a changed beginning. The
-    provider's cache was useless for these requests. `cache_break` names the sections that changed in the newest of
-    these requests.
+    `used`, `sections`: sizes that include the newest answer.
+    `window`: 0 before there is a model.
+    `assumed`: True if the model's own window is unknown.
+    `estimated`: True until the provider's own count arrives.
+    `next_cost_usd`: expected cost of the next turn's first request.
+    `cache_breaks`: number of requests with a changed beginning. The provider's cache was useless for these requests.
+    `cache_break`: names of the sections that changed in the newest of these requests.
     """
 
     used: int = 0
@@ -88,7 +88,7 @@ class ContextMeterView:
     compaction_fraction: float = COMPACT_FRACTION
     """Old turns are summarised when this fraction of the window is full. 0 means never."""
     input_budget: int | None = None
-    """Number of tokens that were available to the newest request. None if the number is unknown."""
+    """Number of tokens that were available to the newest request."""
 
     @property
     def message_tokens(self) -> int:
@@ -133,8 +133,8 @@ _SECTIONS_WITHOUT_MESSAGES = STABLE_SECTIONS | {SECTION_LABELS["working_memory"]
 def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTION) -> float:
     """Return the number of tokens at which old turns are summarised.
 
-    This is `share` of the window, or less to leave space for an answer of `answer` tokens. The space for the answer is
-    at most half of the window.
+    This is `share` of the window, or less if an answer of `answer` tokens would not fit. At most half of the window is
+    reserved for the answer.
     """
     return min(share * window, max(window - answer, window / 2))
 
@@ -142,7 +142,7 @@ def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTI
 def estimate_partial_answer(failure: ModelFailed) -> int:
     """Return the tokens of an answer that the user stopped, estimated at four characters per token.
 
-    Returns 0 for any other failure, because only a stopped answer stays in the conversation.
+    Returns 0 for any other failure.
     """
     return text_size(failure.partial) // 4 if failure.fault == "cancelled" else 0
 
@@ -158,15 +158,16 @@ TAKES = (
     SettingsChanged,
     SessionStarted,
 )
-"""The classes of event payloads that `ContextMeter` handles. It ignores all other events."""
+"""The classes of event payloads that `ContextMeter` handles."""
 
 
 @dataclass(slots=True)
 class MeterState:
     """The complete state of a meter, for a snapshot.
 
-    `is_named` is True if a model was chosen. `max_answer` is the maximum tokens of the model's answer.
-    `previous_tokens` is the size of the request before the newest one, as counted by the provider.
+    `is_named`: True if a model was chosen.
+    `max_answer`: maximum tokens of the model's answer.
+    `previous_tokens`: size of the request before the newest one, as counted by the provider.
     """
 
     window: int = 0
@@ -186,23 +187,19 @@ class MeterState:
     previous_tokens: int = 0
     window_inferred: bool = False
     stable: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Maps the name of each stable section to its (characters, tokens).
-
-    They come from the first counted request with the section's current text.
-    """
+    """Maps the name of each stable section to its (characters, tokens), as counted for the first request with the
+    section's current text."""
 
 
 class ContextMeter:
-    """Computes the fill level of the context from the main agent's manifests and the provider's token counts.
-
-    With `state`, it continues from that state.
-    """
+    """Computes the fill level of the context from the main agent's `context.packed` events and the provider's token
+    counts."""
 
     def __init__(self, state: MeterState | None = None) -> None:
         self._state = state or MeterState()
         self._share = COMPACT_FRACTION
         self._pending_manifest: ContextPacked | None = None
-        """The newest manifest, while the sizes of its sections are not computed. Otherwise None."""
+        """The newest `context.packed` event, if the sizes of its sections are not computed yet."""
         self._pending_totals: list[int] = []
         self._view: ContextMeterView | None = None
 
@@ -286,15 +283,12 @@ class ContextMeter:
         self._set_total(used)
 
     def _set_total(self, used: int) -> None:
-        """Set a new total of tokens. `_compute_sections` scales the sections to this total later."""
+        """Set a new total of tokens."""
         self._state.used = used
         self._pending_totals.append(used)
 
     def _compute_sections(self) -> None:
-        """Compute the sections of the newest manifest.
-
-        This is done only when the sections are needed. They are rarely needed while a log is folded.
-        """
+        """Compute the sections of the newest `context.packed` event."""
         state = self._state
         packed, self._pending_manifest = self._pending_manifest, None
         if packed is not None:
@@ -304,10 +298,7 @@ class ContextMeter:
             state.sections = _fit_sections(state.sections, used, state.stable)
 
     def _keep_stable_sections(self) -> None:
-        """Store the token counts of the stable sections with changed text.
-
-        Later requests do not change a stored count.
-        """
+        """Store the token counts of those stable sections whose text has changed."""
         state, packed = self._state, self._state.manifest
         sections = packed.sections if packed is not None else ()
         names = {SECTION_LABELS[section.name]: section.chars for section in sections}
@@ -360,7 +351,7 @@ class ContextMeter:
         return self._used_tokens() / limit if limit else 0.0
 
     def _used_tokens(self) -> int:
-        """Return the tokens of the newest request and its answer. Every later request contains both."""
+        """Return the tokens of the newest request and its answer."""
         return self._state.used + self._state.usage.output_tokens
 
     def _sections_with_answer(self) -> tuple[MeterSection, ...]:
@@ -436,8 +427,7 @@ def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[Met
 def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
     """Return the level for a fraction of the window.
 
-    The level returns to `below` only at `WARN_OFF_FRACTION`. This limit is lower than the limit for `near`, so that the
-    level does not flicker.
+    The level returns to `below` only under `WARN_OFF_FRACTION`, so that the level does not flicker.
     """
     if fraction >= CRITICAL_FRACTION:
         return "compaction"
@@ -451,9 +441,9 @@ def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
 def _fit_sections(
     sections: Sequence[MeterSection], total: int, stable: Mapping[str, tuple[int, int]]
 ) -> tuple[MeterSection, ...]:
-    """Scale the sections so that they add up to `total`, and return the new sections.
+    """Scale the sections so that they add up to `total`.
 
-    If there is room, stable sections keep the tokens in `stable`.
+    If there is room, sections in `stable` keep their stored tokens.
     """
     kept = {
         item.name: stable[item.name][1]

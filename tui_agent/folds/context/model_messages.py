@@ -1,16 +1,22 @@
 """The history of one agent, as sent to the agent's model.
 
-Invariant: while no call waits for its result, the history is valid for a request. Each call of an answer is followed by
-exactly one result. Messages that were sent while calls ran come after the results.
+Invariant: while no call waits for its result, each call of an answer is followed by exactly one result. Messages that
+were sent while calls ran come after the results.
 """
 
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from tui_agent.folds.context.compacted_history import RemovedMessages, call_ids
+from tui_agent.folds.context.compacted_history import (
+    RemovedMessages,
+    UserReply,
+    call_ids,
+    calls_by_id,
+)
 from tui_agent.folds.context.instructions import joined_content
 from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.session.unfinished_work import PROGRAM_CLOSED
 from tui_agent.protocol.base import (
     MAIN_AGENT,
     AgentId,
@@ -19,6 +25,7 @@ from tui_agent.protocol.base import (
     LongText,
     RequestId,
     share_field_tables,
+    text_preview,
 )
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
@@ -31,11 +38,14 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.instructions import InstructionsLoaded
-from tui_agent.protocol.events.job import JobEnd, JobFinished
+from tui_agent.protocol.events.job import STOP_REASONS, JobEnd, JobFinished
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionForked
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import (
+    QuestionAnswered,
+    QuestionAsked,
     TurnFinished,
     TurnStarted,
     UserMessageReceived,
@@ -44,19 +54,29 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import (
+    Content,
+    ImageContent,
+    ModelPart,
+    TextContent,
+    TextPart,
+    tool_calls,
+)
+from tui_agent.protocol.unicode_text import clip_line, escape_unprintable
 from tui_agent.units import format_bytes, format_duration
 
 INTERRUPTED = "[The user interrupted here.]"
 CONTINUED = "[The user interrupted here and now asks you to continue.]"
-CRASHED = "[The program crashed here during the turn and was restarted.]"
+CRASHED = "[The program ended here during the turn and was started again.]"
+MAX_OCCASION_CHARS = 120
+"""Maximum length of the command, question or title to which the user replied, in characters."""
 _JOB = "[Background job "
 _JOB_ENDS: dict[JobEnd, str] = {
     "exited": "ended by itself",
-    "stopped": "was stopped by the user",
+    "stopped": "was stopped",
     "session": "was stopped with the session",
     "failed": "could not be started",
-    "lost": "was lost: the program crashed while it ran",
+    "lost": "was lost: tui-agent crashed while the job ran",
 }
 
 
@@ -65,12 +85,14 @@ MAP_BEGINS, MAP_ENDS = "<repo_map>", "</repo_map>"
 
 @dataclass(slots=True)
 class History:
-    """The complete state of a history of messages, for the handlers of events and for a snapshot.
+    """The complete state of a history of messages.
 
-    `late` messages wait at the end for the next request. `task` is the index of a delegate's task. The message that
-    starts the delegate's turn replaces the task and sets `task` to None. `answers` counts all answers, including
-    summarised ones. `opening` is the first text of the conversation: the user's message or a delegate's task. `removed`
-    are the messages that can be restored.
+    `late`: messages that wait for the next request.
+    `task`: index of the message with a delegate's task, until the delegate's turn starts; otherwise None.
+    `answers`: number of all answers, including summarised ones.
+    `opening`: first text of the conversation: the user's message or a delegate's task.
+    `removed`: messages that can be restored.
+    `permissions`, `plans`: permission requests and plans that wait for the user.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -81,18 +103,22 @@ class History:
     removed: RemovedMessages = field(default_factory=RemovedMessages)
     answers: int = 0
     opening: LongText = ""
+    permissions: dict[RequestId, PermissionRequested] = field(default_factory=dict)
+    plans: dict[RequestId, QuestionAsked] = field(default_factory=dict)
     was_interrupted: bool = False
     """True if an earlier run ended in the middle of the running turn."""
     is_fork_start: bool = False
-    """True until the first turn of a fork starts. A turn that ends while this is True was cut off by the fork."""
+    """True from the start of a fork until the fork's first turn starts. If a turn ends in this state, the fork has cut
+    off a turn of the parent session."""
 
     def add(self, message: Message) -> None:
-        """Append a user message. While calls have no result yet, the message waits. It is added after the results."""
+        """Append a user message. While calls have no result yet, the message waits and is added after the results."""
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Add a note before the waiting messages. While calls have no result yet, the note waits after these
-        messages.
+        """Append a note to the history, before the messages that wait for the next request.
+
+        While calls have no result yet, the note itself waits for the next request, after those messages.
         """
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
@@ -103,14 +129,13 @@ class History:
             return False
         self.messages.append(_save_memory(AssistantMessage(parts=parts, model=profile, seq=seq)))
         self.answers += 1
-        self.open_calls.update(part.call_id for part in parts if isinstance(part, ToolCallPart))
+        self.open_calls.update(part.call_id for part in tool_calls(parts))
         return True
 
     def note_continuation(self) -> bool:
-        """Replace the note about an interruption because the agent continues.
+        """Replace the note about an interrupted turn by a note that the agent continues.
 
-        While calls have no result yet, the new note says that the program crashed. Returns False if the newest message
-        is not a note about an interruption.
+        Returns False if the newest message is not a note about an interruption.
         """
         messages = self.late if self.open_calls else self.messages
         index = next(
@@ -124,9 +149,7 @@ class History:
         return True
 
     def restore(self, seqs: Collection[int], compaction: int | None, seq: int) -> None:
-        """Restore the messages of the events `seqs`. With `compaction`, restore all messages that this compaction
-        removed.
-        """
+        """Restore the messages of the events `seqs`, or all messages that the event `compaction` removed."""
         if compaction is not None:
             self.messages = self.removed.undo(self.messages, compaction, self.open_calls)
             return
@@ -136,10 +159,10 @@ class History:
 
 
 class ModelMessages:
-    """Builds the history of one agent from the agent's events. The history is sent to the agent's model.
+    """Builds the history of one agent from the agent's events.
 
-    With `history`, it continues from that state. Messages that arrive while calls run (`user.steered`, a shell command)
-    wait at the end of the view. The next `model.requested` moves them into place.
+    Messages that arrive while calls run (`user.steered`, a shell command) stay at the end of the view until the next
+    `model.requested` event.
     """
 
     def __init__(self, agent: AgentId = MAIN_AGENT, history: History | None = None) -> None:
@@ -191,14 +214,14 @@ def _message_content(text: LongText, attachments: tuple[ImageContent, ...]) -> t
 
 
 def _mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessage]:
-    """Return the contents of mentions as a separate message.
-
-    This message can be shortened; the user's own text must not be shortened.
-    """
+    """Return the contents of mentions, and the reasons why files were not attached, as a separate message."""
     pieces: list[Content] = []
     for mention in mentions:
         if mention.text:
             pieces.append(TextContent(text=mention.text))
+        elif mention.kind == "refused":
+            name = escape_unprintable(mention.reference)
+            pieces.append(TextContent(text=f"[{name} was not attached: {mention.note}]"))
         if mention.image is not None:
             pieces.append(mention.image)
     return [UserMessage(content=tuple(pieces), seq=seq, origin="mentions")] if pieces else []
@@ -234,7 +257,7 @@ def _on_user_shell_finished(history: History, ev: Envelope, payload: UserShellFi
         "interrupted": f"stopped by the user after {format_duration(seconds)}",
         "timeout": f"stopped at its time limit of {format_duration(seconds)}",
         "failed": "could not be run",
-        "lost": "the program crashed while it ran; its effects are unknown",
+        "lost": "tui-agent crashed while it ran; its effects are unknown",
     }.get(payload.end, "did not end" if payload.exit_code is None else f"exit status {payload.exit_code}")
     head = f"[The user ran a command: {payload.command} ({end}). Its output:]"
     if isinstance(payload.output, BlobText):
@@ -253,10 +276,7 @@ def _on_hook_ran(history: History, ev: Envelope, payload: HookRan) -> None:
 
 
 def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
-    """Yield notes for the model about the effect of a hook.
-
-    The reason for a refusal is left out, because the call's result contains it.
-    """
+    """Yield notes for the model about the effect of a hook."""
     event_name = payload.event.replace("_", " ")
     if payload.arguments_changed:
         arguments = json.dumps(payload.arguments, ensure_ascii=False)
@@ -353,10 +373,7 @@ def _on_model_failed(history: History, ev: Envelope, payload: ModelFailed) -> bo
 
 
 def _is_job_note(message: Message, job: str) -> bool:
-    """Return True if the message is the note about the end of a job.
-
-    `job` is the start of the job's id; if it is empty, any job matches.
-    """
+    """Return True if the message is a note about the end of a job whose id starts with `job`."""
     first = message.content[0] if isinstance(message, UserMessage) and message.content else None
     text = first.text if isinstance(first, TextContent) else ""
     return isinstance(text, str) and text.startswith(_JOB + job)
@@ -369,7 +386,7 @@ def _on_job_finished(history: History, ev: Envelope, payload: JobFinished) -> bo
     seconds = f" after {format_duration(payload.duration_ms / 1000)}" if payload.duration_ms else ""
     status = f", exit {payload.exit_code}" if payload.exit_code is not None else ""
     printed = f"; {format_bytes(payload.size)} printed" if payload.size else ""
-    text = f"{_JOB}{payload.job_id} {_JOB_ENDS[payload.end]}{seconds}{status}{printed}.]"
+    text = f"{_JOB}{payload.job_id} {_JOB_ENDS[payload.end]}{seconds}{STOP_REASONS[payload.stopped_by]}{status}{printed}.]"
     history.late.append(_save_memory(UserMessage(content=(TextContent(text=text),), seq=ev.seq)))
     return True
 
@@ -391,6 +408,8 @@ def _on_tool_finished(history: History, ev: Envelope, payload: ToolFinished) -> 
         artifact_id=_artifact_id(payload),
     )
     history.messages.append(_save_memory(message))
+    if payload.name == "ask_user" and payload.data.get("answer"):
+        _add_answer_to_question(history, ev, payload)
     return True
 
 
@@ -400,6 +419,52 @@ def _artifact_id(end: ToolFinished) -> str:
         return end.artifact.id
     artifact_id = end.data.get("artifact_id")
     return artifact_id if isinstance(artifact_id, str) else ""
+
+
+@_HANDLERS.on(PermissionRequested)
+def _on_permission_requested(history: History, ev: Envelope, payload: PermissionRequested) -> bool:
+    history.permissions[payload.request_id] = payload
+    return False
+
+
+@_HANDLERS.on(PermissionDecided)
+def _on_permission_decided(history: History, ev: Envelope, payload: PermissionDecided) -> bool:
+    request = history.permissions.pop(payload.request_id, None) if payload.request_id else None
+    if request is not None and payload.decision == "deny":
+        occasion = f"refusing to {request.verb} `{clip_line(request.target, MAX_OCCASION_CHARS)}`"
+        history.removed.add_reply(UserReply(ev.seq, occasion, payload.message, payload.call_id))
+    return False
+
+
+@_HANDLERS.on(QuestionAsked)
+def _on_question_asked(history: History, ev: Envelope, payload: QuestionAsked) -> bool:
+    if payload.form == "plan":
+        history.plans[payload.question_id] = payload
+    return False
+
+
+@_HANDLERS.on(QuestionAnswered)
+def _on_question_answered(history: History, ev: Envelope, payload: QuestionAnswered) -> bool:
+    plan = history.plans.pop(payload.question_id, None)
+    if plan is None:
+        return False
+    # An answer without own words repeats the plan or the option.
+    words = "" if payload.answer in (plan.text, *plan.options) else payload.answer
+    is_approved = payload.choice is not None and payload.choice < len(plan.options) - 1
+    title = clip_line(text_preview(plan.text).strip().partition("\n")[0].lstrip("# "), MAX_OCCASION_CHARS)
+    occasion = f'{"editing" if is_approved else "refusing"} the plan "{title}"'
+    history.removed.add_reply(UserReply(ev.seq, occasion, words))
+    if is_approved:
+        history.removed.plan = words or plan.text
+    return False
+
+
+def _add_answer_to_question(history: History, ev: Envelope, payload: ToolFinished) -> None:
+    """Add the result of `ask_user` to the user's replies. Questions of other tools are not answered to the model."""
+    question = calls_by_id(history.messages)[payload.call_id].arguments.get("question")
+    words = next((part.text for part in payload.content if isinstance(part, TextContent)), "")
+    occasion = f'answering "{clip_line(str(question).strip(), MAX_OCCASION_CHARS)}"'
+    history.removed.add_reply(UserReply(ev.seq, occasion, words))
 
 
 @_HANDLERS.on(RunStarted)
@@ -422,8 +487,11 @@ def _on_turn_started(history: History, ev: Envelope, payload: TurnStarted) -> bo
 
 @_HANDLERS.on(TurnFinished)
 def _on_turn_finished(history: History, ev: Envelope, payload: TurnFinished) -> bool:
+    history.permissions.clear()
+    history.plans.clear()
     if payload.reason != "interrupted" or history.is_fork_start:
         return False
-    note = CRASHED if history.was_interrupted else INTERRUPTED
+    by_user = not history.was_interrupted and payload.detail != PROGRAM_CLOSED
+    note = INTERRUPTED if by_user else CRASHED
     history.add_note(UserMessage(content=(TextContent(text=note),), seq=ev.seq))
     return True

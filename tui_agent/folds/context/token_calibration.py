@@ -14,23 +14,24 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 _SMOOTHING: Final = 0.3
 _MIN_RATIO, _MAX_RATIO = 0.4, 2.5
 _MIN_TOKENS: Final = 100
-"""Minimum token count for computing a ratio. Ratios of smaller counts are inaccurate."""
+"""Minimum token count for computing a ratio, because ratios of smaller counts are inaccurate."""
 
 
 class Calibration:
     """Compares the token counts of providers with our own counts, for the requests of all agents.
 
-    The main agent has its own ratio. Requests of subtasks consist mostly of tool definitions, and some servers do not
-    count these. So this ratio is used only until the main agent has a ratio.
+    The main agent and the subtasks have separate ratios, because some servers do not count tool definitions. Requests
+    of subtasks consist mostly of tool definitions. Until the main agent has its own ratio, it uses the ratio of the
+    subtasks.
 
-    A ratio is an exponential moving average of the provider's count divided by our own count. It starts at 1 and stays
-    between 0.4 and 2.5, so that a single wrong count has little effect.
+    A ratio is an exponential moving average of the provider's count divided by our own count. It stays between 0.4 and
+    2.5. Without counts, it is 1.
     """
 
     def __init__(self, ratios: Mapping[str, float] | None = None) -> None:
         self.ratios: dict[str, float] = dict(ratios or {})
         self._counted: dict[RequestId, tuple[str, int]] = {}
-        """Maps the id of each request without an answer to (name of the tokenizer, the tokenizer's token count)."""
+        """For each request that has no answer yet: its id → (name of the tokenizer, token count by this tokenizer)."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

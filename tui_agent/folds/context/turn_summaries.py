@@ -1,7 +1,6 @@
 """Summaries of a session's turns, and a short text with all summaries. A new session can start with this text.
 
-Invariant: the summaries are built from recorded text, without a model. The text has at most `MAX_CHARS` characters and
-fits in one line of a log. No turn's summary is longer than its detail level allows.
+Invariant: the summaries are built from recorded text, without a model. The text has at most `MAX_CHARS` characters.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,6 +8,8 @@ from dataclasses import field
 from typing import Final, NamedTuple
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.session.todo import CLOSED_STATUSES, format_todo_item
+from tui_agent.folds.text.labels import describe_failures
 from tui_agent.protocol.base import MAIN_AGENT, LongText, Payload, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.eval import TestFinished
@@ -17,7 +18,7 @@ from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.events.session import ErrorRaised, SessionContextLoaded, SessionTitled
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserSteered
-from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.parts import text_previews
 from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_CHARS: Final = 6_000
@@ -26,7 +27,6 @@ MAX_BYTES: Final = 7_600
 MAX_CARRIED_CHARS: Final = 900
 """Maximum length of the summary of an earlier session, in characters."""
 _MAX_TEXT_CHARS = 1_200
-_DONE = ("completed", "verified", "abandoned")
 
 
 class DetailLevel(NamedTuple):
@@ -52,8 +52,9 @@ _HEAD_CHARS = 200
 class TurnSummary:
     """The summary of one turn.
 
-    `files` are paths. `tests` and `errors` are sentences, newest last. `prompt` is empty if the turn continued without a
-    new message.
+    `prompt`: the user's message; empty if the turn continued without a new message.
+    `files`: paths of changed files.
+    `tests`, `errors`: sentences, newest last.
     """
 
     turn: int
@@ -68,8 +69,8 @@ class TurnSummary:
 class TurnSummariesView:
     """The summaries of a session's turns, in order.
 
-    `open_tasks` are the unfinished todo items. `earlier_summary` is the summary of the earlier session that this
-    session continues.
+    `open_tasks`: unfinished todo items.
+    `earlier_summary`: summary of the earlier session that this session continues.
     """
 
     turns: tuple[TurnSummary, ...] = ()
@@ -93,7 +94,7 @@ class _Turn:
             case UserSteered(text=text):
                 self.asked.append(_clip_text(text))
             case ModelResponded(parts=parts) if is_main:
-                texts = [text_preview(part.text) for part in parts if isinstance(part, TextPart)]
+                texts = text_previews(parts)
                 self.done = _clip_text(" ".join(texts)) or self.done
             case FileChanged(path=path) as change if change.author != "human":
                 self.files[path] = None
@@ -153,7 +154,7 @@ class TurnSummaries:
             number = turns[-1].turn + 1 if turns else 1
             asked = " / ".join(self._waiting)
             turns.append(TurnSummary(number, asked, errors=("Not answered.",)))
-        left = tuple(item for item in self._todo if item.status not in _DONE)
+        left = tuple(item for item in self._todo if item.status not in CLOSED_STATUSES)
         return TurnSummariesView(tuple(turns), left, self._title, text_preview(self._carried))
 
 
@@ -163,7 +164,7 @@ def _clip_text(text: LongText) -> str:
 
 def _describe_test(test: TestFinished) -> str:
     counts = [f"{test.passed} passed"] if test.passed >= 0 else []
-    counts += [f"{test.failed} failed"] if test.failed > 0 else []
+    counts += [describe_failures(test.failed, test.errors)] if test.failed > 0 else []
     outcome = "did not end" if test.exit_code is None else f"exit {test.exit_code}"
     folder = f" in {test.folder}" if test.folder else ""
     failures = f" ({', '.join(test.failures)})" if test.failures else ""
@@ -174,10 +175,10 @@ def _describe_test(test: TestFinished) -> str:
 
 
 def summary_text(view: TurnSummariesView, session: str) -> str:
-    """Return the summary of a session for a new session, in Markdown. Empty if there were no turns.
+    """Return the summary of a session for a new session, in Markdown.
 
     The newest turn is described in detail, the `RECENT_TURNS` turns before it briefly, and each older turn in one line.
-    A turn that does not fit gets less detail. If the text is still too long, the oldest turns are left out.
+    If the text is too long, the oldest turns are left out.
     """
     if not view.turns and not view.earlier_summary:
         return ""
@@ -194,10 +195,8 @@ def summary_text(view: TurnSummariesView, session: str) -> str:
 
 
 def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
-    """Return a turn's summary, with as much detail as the turn's age and the space allow.
-
-    Return None if no summary fits.
-    """
+    """Return the summary of a turn, in as much detail as the turn's age and the remaining space allow. Return None if
+    not even the shortest summary fits."""
     details = (NEWEST_DETAIL, RECENT_DETAIL, OLD_DETAIL)[0 if age == 0 else 1 if age <= RECENT_TURNS else 2 :]
     used = "\n\n".join(others)
     room = MAX_CHARS - _HEAD_CHARS - len(used)
@@ -233,7 +232,7 @@ def _format_turn(turn: TurnSummary, detail: DetailLevel) -> str:
 
 
 def _format_tasks(left: Iterable[TodoItem]) -> str:
-    lines = [f"- {'[>]' if item.status == 'in_progress' else '[ ]'} {item.content}" for item in left]
+    lines = [f"- {format_todo_item(item)}" for item in left]
     return "## Left open\n" + _join_items(lines, MAX_OPEN_TASK_CHARS, "\n")
 
 
@@ -242,10 +241,7 @@ def _format_line(name: str, items: Sequence[str], most: int) -> str:
 
 
 def _join_items(items: Sequence[str], most: int, separator: str) -> str:
-    """Join as many items as fit in `most` characters, and count the items that do not fit.
-
-    The first item is cut if it does not fit.
-    """
+    """Join as many items as fit in `most` characters, and add how many items are left out, e.g. ` and 3 more`."""
     shown = [clip_line(items[0], most)]
     for item in items[1:]:
         if sum(len(text) + len(separator) for text in shown) + len(item) > most:

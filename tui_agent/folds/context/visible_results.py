@@ -1,7 +1,6 @@
 """Tool results that models still get in full, and the main agent's summaries that replaced other results.
 
-Invariant: only the log's current branch counts. Results on an abandoned branch are not visible, and summarised results
-are visible again once the summary is undone.
+Invariant: only the log's current branch counts. If a summary is undone, the results that it replaced are visible again.
 """
 
 from collections.abc import Iterable
@@ -29,7 +28,7 @@ TAKES: tuple[type[Payload], ...] = (
 _ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
 """The (seq, agent, payload) of an event that can change which results are visible.
 
-If the event is a result, the payload is None, because it can be large.
+If the event is a result, the payload is None, because results can be large.
 """
 
 
@@ -37,9 +36,11 @@ If the event is a result, the payload is None, because it can be large.
 class _VisibleResults:
     """The tool results that models get, as of one event.
 
-    All keys are the events of results. `hot` contains the results that models get in full, with the agent of each
-    result. `cold` contains all other results as (event that replaced the result, True if the result was reduced to one
-    line, agent). `summaries` are the main agent's valid summaries with their lengths.
+    `hot`: results that models get in full. Maps the event number of the result to the agent that got the result.
+    `cold`: results that were replaced. Maps the event number of the result to (event that replaced the result, is_line,
+    agent that got the result). `is_line` is True if the result was reduced to one line, and False if a summary replaced
+    it.
+    `summaries`: (event number, length) of each valid summary of the main agent.
     """
 
     hot: dict[int, AgentId] = field(default_factory=dict)
@@ -68,10 +69,10 @@ class _VisibleResults:
                 self.cold[result] = seq, by_line, agent
 
     def _restore(self, results: frozenset[int], compaction: int | None) -> None:
-        """Make results visible again.
+        """Make results visible again: those that the event `compaction` removed, and those in `results` that were
+        reduced to one line.
 
-        These are the results that the event `compaction` removed, and the results in `results` that were reduced to one
-        line. A single result that a summary replaced stays hidden, because only a quotation of it is restored.
+        If a summary replaced a result in `results`, only a quotation is restored, so the result stays hidden.
         """
         for result, (replaced_by, by_line, agent) in list(self.cold.items()):
             if replaced_by == compaction or (by_line and result in results):
@@ -99,10 +100,7 @@ class VisibleResults:
         return self._visible.summaries[-1][1] if self._visible.summaries else 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Apply one event. Return True if the event can change the visible results.
-
-        After a move of the head, all visible results are computed again.
-        """
+        """Apply one event. Return True if the event can change the visible results."""
         if type(ev.payload) not in TAKES:
             return False
         if isinstance(ev.payload, SessionHeadMoved):

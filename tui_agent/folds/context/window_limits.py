@@ -1,7 +1,7 @@
 """Context windows of models, inferred from the requests that providers refused and accepted.
 
-Invariant: the windows are inferred from the log alone, for all agents. A later run, a fork and a delegate therefore
-know a window before a request is refused. A size that was accepted once can still be used after later refusals.
+Invariant: the windows are inferred from the log alone, for all agents. A request size that the provider has accepted
+stays allowed, even if a later request is refused.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from tui_agent.protocol.settings import ModelInfo
 BELOW_REFUSED: Final = 0.75
 """Fraction of the refused size to try next, unless a larger request was accepted."""
 _MIN_GAP: Final = 0.02
-"""Minimum relative gap between the accepted and the refused size. In a smaller gap, no size in between is tried."""
+"""Minimum relative gap between the accepted and the refused size for trying a size in between."""
 _COUNT_TOLERANCE: Final = 0.98
 """Factor that keeps accepted sizes below refused sizes, although the counted sizes are not exact."""
 _ANNOUNCED_CHANGE: Final = 0.15
@@ -27,10 +27,11 @@ _ANNOUNCED_CHANGE: Final = 0.15
 
 @dataclass(frozen=True, slots=True)
 class InferredWindow:
-    """The known limits of one model's window, in tokens.
+    """The known limits of one model's window, in tokens. 0 means unknown.
 
-    `accepted` is the largest accepted request and `refused` is the smallest refused request (0: none). `stated` is the
-    window including the answer, as stated by the provider (0: not stated).
+    `accepted`: size of the largest accepted request.
+    `refused`: size of the smallest refused request.
+    `stated`: window that the provider stated, including the answer.
     """
 
     accepted: int = 0
@@ -39,8 +40,8 @@ class InferredWindow:
 
     @property
     def window(self) -> int:
-        """The window that the provider stated. 0 if the provider stated no window, or if a refusal contradicts the
-        stated window.
+        """The window that the provider stated. 0 if no window was stated, or if a request that fits in the stated
+        window was refused.
         """
         return self.stated if 0 < self.stated < self.refused else 0
 
@@ -53,30 +54,25 @@ class InferredWindow:
 
     @property
     def last_resort(self) -> int:
-        """Maximum tokens of a request with user messages that do not fit in `tokens`.
-
-        It is slightly more than the largest accepted request.
-        """
+        """Maximum tokens of a request if the user's messages do not fit in `tokens`."""
         gap = self.refused - self.accepted
         is_small_gap = gap <= self.accepted * _MIN_GAP
         return max(self.tokens, self.accepted + gap // 4) if self.tokens and not is_small_gap else self.tokens
 
     @property
     def refusal_state(self) -> tuple[int, int]:
-        """The pair (`refused`, `stated`). It changes only when a request is refused."""
+        """The pair (`refused`, `stated`)."""
         return self.refused, self.stated
 
     def stated_window(self, window: int) -> int:
-        """Return the smaller of two stated windows: the provider's and the profile's (`window`).
-
-        Both include the answer. 0 means not stated.
-        """
+        """Return the smaller of two windows: the one that the provider stated, and `window`, which the model's profile
+        in the settings states. 0 means not stated."""
         return min((size for size in (window, self.window) if size), default=0)
 
     def effective_window(self, window: int) -> int:
-        """Return the number of tokens to use as the window: the smallest known limit.
+        """Return the number of tokens to use as the window: the smallest known limit. 0 means unknown.
 
-        `window` is the profile's window (0: unknown).
+        `window` is the window that the model's profile in the settings states, or 0.
         """
         return min((size for size in (self.stated_window(window), self.tokens) if size), default=0)
 
@@ -90,7 +86,7 @@ class InferredWindow:
     def with_refused(self, tokens: int, stated: int) -> "InferredWindow":
         """Return the limits after a request of `tokens` tokens was refused.
 
-        `stated` is the window that the refusal states (0: none).
+        `stated` is the window that the refusal states, or 0.
         """
         accepted = min(self.accepted, round(tokens * _COUNT_TOLERANCE))
         return InferredWindow(accepted, min(self.refused or tokens, tokens), stated or self.stated)
@@ -113,7 +109,7 @@ class InferredWindows:
         return self.known.get(_key(model), UNKNOWN_WINDOW)
 
     def effective_window(self, model: ModelInfo) -> int:
-        """Return the number of tokens to use as the model's window. 0 if the window is unknown."""
+        """Return the number of tokens to use as the model's window, or 0 if the window is unknown."""
         return self.window_of(model).effective_window(model.window)
 
     def has_news(self, model: ModelInfo) -> bool:

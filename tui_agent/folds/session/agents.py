@@ -16,10 +16,7 @@ from tui_agent.protocol.settings import AgentState
 
 @dataclass(frozen=True, slots=True)
 class AgentNode:
-    """An agent in the tree of agents.
-
-    The calls (of models and tools), tokens and cost of its delegates are not included.
-    """
+    """An agent in the tree of agents. Its numbers and cost do not include those of its delegates."""
 
     id: AgentId
     name: str
@@ -51,7 +48,7 @@ TAKES = (
     ModelResponded,
     ModelFailed,
 )
-"""The classes of event payloads that `AgentsTree` handles. It ignores all other events."""
+"""The classes of event payloads that `AgentsTree` handles."""
 
 
 class AgentsTree:

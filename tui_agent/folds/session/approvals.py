@@ -10,22 +10,20 @@ from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, Turn
 
 @dataclass(frozen=True, slots=True)
 class ApprovalsView:
-    """The permission requests and questions that wait for the user.
-
-    A request or question is removed when it is answered or its turn ends.
-    """
+    """The permission requests and questions that wait for the user, until they are answered or their turn ends."""
 
     permissions: tuple[PermissionRequested, ...] = ()
     questions: tuple[QuestionAsked, ...] = ()
 
 
 TAKES = (PermissionRequested, PermissionDecided, ToolFinished, QuestionAsked, QuestionAnswered, TurnFinished)
-"""The classes of event payloads that `Approvals` handles. It ignores all other events."""
+"""The classes of event payloads that `Approvals` handles."""
 
 
 class Approvals:
-    """Tracks the permission requests and questions that wait for an answer. A second request for the same call replaces
-    the first.
+    """Tracks the permission requests and questions that wait for an answer.
+
+    A second request for a call replaces the first.
     """
 
     def __init__(self) -> None:

@@ -1,28 +1,56 @@
 """The branches of a log as a tree: the start, the messages and the outcome of each branch.
 
-Invariant: every record is in `own` of exactly one branch. The `path` of a branch has exactly the records that
-`folds.session.branches.stretches` returns for the branch's last record. Work that continues at the end of a branch
-belongs to that branch. The result of a message is derived from the records up to the next message on its branch.
+An undo or another move of the log's head starts a new branch if it leaves work behind: a message, an answer, a tool
+call or a command of the user. If it leaves only file changes and earlier moves behind, the branch continues, and the
+records left behind belong to no branch.
+
+Invariant: each record that belongs to a branch is in `own` of exactly one branch. The `path` of a branch has exactly
+the records that `folds.session.branches.stretches` returns for the branch's last record.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import Final, Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.files import LineCounter
-from tui_agent.folds.session.branches import Stretch
+from tui_agent.folds.session.branches import HeadMove, Stretch, is_on_branch, stretches
 from tui_agent.folds.session.changed_files import FilesChanged
-from tui_agent.folds.text.labels import TURN_END_LABELS
+from tui_agent.folds.text.labels import TURN_END_LABELS, describe_failing_tests
+from tui_agent.folds.text.line_diff import FileCounts
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.protocol.base import MAIN_AGENT, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.events.turn import TurnEnd, TurnStarted, UserMessageReceived
+from tui_agent.protocol.events.context import ContextCompacted
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.events.turn import (
+    TurnEnd,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserShellStarted,
+)
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.units import CostPrecision
 
 TurnState: TypeAlias = Literal["done", "failed", "stopped", "open", "empty"]
-"""State of a turn. `open` means that the turn has not ended, and `empty` that it never started."""
+"""State of a turn. `open`: the turn has not ended. `empty`: the turn never started."""
+MAIN_BRANCH: Final = "main"
+_WORK: Final = (
+    UserMessageReceived,
+    UserShellStarted,
+    TurnStarted,
+    ModelResponded,
+    ToolFinished,
+    TurnFinished,
+    ContextCompacted,
+)
+"""The classes of event payloads that count as work: a new branch starts if a move of the head leaves one of these
+events behind."""
 FAILED_ENDS: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_error", "error"))
 
 
@@ -36,10 +64,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """One message of the user and its result. `text` is empty if a turn continued without a new message.
+    """One message of the user and its result.
 
-    `seq` is the event of the message. `last_seq` is the last event before the next message. `files` are (path, lines
-    added, lines removed).
+    `seq`: event of the message.
+    `last_seq`: last event before the next message.
+    `text`: text of the message; empty if a turn continued without a new message.
     """
 
     seq: int
@@ -48,20 +77,19 @@ class TurnResult:
     text: str
     outcome: Outcome
     answer: str = ""
-    files: tuple[tuple[str, int, int], ...] = ()
+    files: tuple[FileCounts, ...] = ()
     tools: Mapping[str, int] | None = None
     duration_s: float = 0.0
     cost_usd: float | None = None
+    cost_precision: CostPrecision = "exact"
     iterations: int = 0
     tests_passed: int | None = None
     tests_failed: int | None = None
+    test_errors: int = 0
 
 
 def outcome_of(figures: MetricsView) -> Outcome:
-    """Return the outcome of the newest turn in these metrics.
-
-    If tests fail, the outcome is `failed`, even if the agent reported success.
-    """
+    """Return the outcome of the newest turn in these metrics. If tests fail, the outcome is `failed`."""
     if not figures.turns:
         return Outcome("empty", "not answered")
     end = figures.last_turn_end
@@ -70,15 +98,18 @@ def outcome_of(figures: MetricsView) -> Outcome:
     label = TURN_END_LABELS[end]  # type: ignore[index]  # the fold stores the event's own reason
     state: TurnState = "done" if end == "finished" else "failed" if end in FAILED_ENDS else "stopped"
     if figures.tests_failed:
-        tests = format_count(figures.tests_failed, "test fails", "tests fail")
-        return Outcome("failed", f"{tests}, agent says done" if state == "done" else f"{label}, {tests}")
+        tests = describe_failing_tests(figures.tests_failed, figures.test_errors)
+        return Outcome("failed", f"{tests}, turn finished" if state == "done" else f"{label}, {tests}")
     if figures.tests_passed and state == "done":
         return Outcome("done", f"{label}, {format_count(figures.tests_passed, 'test passes', 'tests pass')}")
     return Outcome(state, label)
 
 
 class TurnResultFold:
-    """Computes the result of a message from the events up to the next message."""
+    """Computes the result of a message from the events up to the next message.
+
+    If turns of another branch changed files and the user kept these changes, they are not part of the result.
+    """
 
     def __init__(self, seq: int, time: float, text: LongText, lines: LineCounter) -> None:
         self._lines = lines
@@ -94,7 +125,8 @@ class TurnResultFold:
 
     def apply(self, ev: Envelope) -> None:
         self._metrics.apply(ev)
-        self._files.apply(ev)
+        if not isinstance(ev.payload, FileChanged) or ev.payload.original_author is None:
+            self._files.apply(ev)
         self._turns += ev.payload.kind == "turn.started"
         self._last_seq = ev.seq
         if ev.payload.kind in ("turn.finished", "model.responded", "tool.finished"):
@@ -114,23 +146,33 @@ class TurnResultFold:
             tools=dict(figures.tools),
             duration_s=max(0.0, self._last_time - self._time),
             cost_usd=figures.cost_usd,
+            cost_precision=figures.cost_precision,
             iterations=figures.iterations,
             tests_passed=figures.tests_passed,
             tests_failed=figures.tests_failed,
+            test_errors=figures.test_errors,
         )
 
 
-def _count_files(files: FilesChanged, lines: LineCounter) -> tuple[tuple[str, int, int], ...]:
-    return tuple((file.path, *lines.count(file)) for file in files.view().files)
+def _count_files(files: FilesChanged, lines: LineCounter) -> tuple[FileCounts, ...]:
+    return tuple(FileCounts(file.path, *lines.count(file)) for file in files.view().files)
+
+
+def fork_name(at_seq: int | None) -> str:
+    """Return the name of a fork's first branch. `at_seq` is the parent session's event that the fork continues from."""
+    return f"fork at {at_seq}"
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
     """One branch of a log.
 
-    `own` are the branch's own records. `path` are all records from the log's first record to the branch's last record.
-    The branch starts from the branch `parent` (an index) after the event `at_seq`; both are None for the first branch.
-    `current` is True for the branch that the session is on. `files` are the net changes in `own`, as in `TurnResult`.
+    `parent`: index of the branch from which this branch starts; None for the first branch.
+    `at_seq`: event of `parent` after which this branch starts; None for the first branch.
+    `own`: the ranges of records that belong only to this branch.
+    `path`: the ranges of all records from the log's first record to the branch's last record.
+    `current`: True for the branch that the session is on.
+    `files`: net changes in `own`.
     """
 
     parent: int | None
@@ -142,7 +184,12 @@ class Branch:
     started: float
     ended: float
     current: bool
-    files: tuple[tuple[str, int, int], ...] = ()
+    files: tuple[FileCounts, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the branch within its session: `main` or e.g. `branch at 50`."""
+        return MAIN_BRANCH if self.at_seq is None else f"branch at {self.at_seq}"
 
     @property
     def first(self) -> int:
@@ -151,7 +198,7 @@ class Branch:
 
     @property
     def last(self) -> int:
-        """The seq of the branch's last record. The branch can continue after this record."""
+        """The seq of the branch's last record."""
         return self.own[-1].last
 
     @property
@@ -170,6 +217,14 @@ class TreeView:
     def current(self) -> int | None:
         """The index of the current branch."""
         return next((index for index, branch in enumerate(self.branches) if branch.current), None)
+
+    def find_branch(self, seq: int) -> Branch | None:
+        """Return the branch with this record; None if no branch has it."""
+        return next((branch for branch in self.branches if is_on_branch(seq, branch.own)), None)
+
+    def shown_branches(self) -> tuple[Branch, ...]:
+        """Return the branches to show, in the order of their start."""
+        return tuple(branch for index, branch in enumerate(self.branches) if self.is_worth_showing(index))
 
     def children(self, index: int) -> tuple[int, ...]:
         """Return the indexes of the branches that start from branch `index`, oldest first."""
@@ -201,12 +256,17 @@ class _OpenBranch:
     finished: list[TurnResult]
     files: FilesChanged
     current: TurnResultFold | None = None
+    last_work: int = -1
+    """Seq of the branch's newest record that counts as work (see `_WORK`); -1 if there is none."""
+    after_work: list[Envelope] = field(default_factory=list)
+    """The records that the branch's results do not include yet."""
 
 
 class Tree:
     """Builds the tree of branches from all records of a log.
 
-    Messages up to the event `after` are left out. `text` returns the stored content with a given SHA-256.
+    `after`: messages up to this event are left out.
+    `text`: returns the stored content with a given SHA-256.
     """
 
     def __init__(self, after: int = -1, text: Callable[[str], bytes | None] = lambda _: None) -> None:
@@ -214,37 +274,61 @@ class Tree:
         self._lines = LineCounter(text)
         self._branches: list[_OpenBranch] = []
         self._starts: list[int] = []
-        """The first seq of each stretch. A stretch is the records between two moves of the head."""
+        """The first seq of each stretch of records between two moves of the head."""
         self._run_branches: list[int] = []
         """For each stretch in `_starts`, the index of its branch."""
         self._current = 0
+        self._moves: list[HeadMove] = []
 
     def apply(self, record: Record) -> bool:
-        """Add one record of the log. Records must be added in order. Always returns True."""
-        payload = record.payload if isinstance(record, Envelope) else None
+        """Add the next record of the log."""
+        payload = record.payload
         if not self._branches:
             self._start_branch(None, None, 0, (), record)
         elif isinstance(payload, SessionHeadMoved):
-            self._move_head(payload.to_seq, record)
+            self._move_head(payload, record)
         branch = self._branches[self._current]
         branch.own[-1] = branch.own[-1][0], record.seq
         branch.ended = record.time
-        if isinstance(record, Envelope) and record.seq > self._after:
-            _apply_to_branch(branch, record, self._lines)
+        if not isinstance(record, Envelope):
+            return True
+        if record.seq > self._after:
+            branch.after_work.append(record)
+        if isinstance(payload, _WORK):
+            branch.last_work = record.seq
+            self._count_records(branch)
         return True
 
-    def _move_head(self, to_seq: int, record: Record) -> None:
+    def _count_records(self, branch: _OpenBranch) -> None:
+        """Apply the records in `after_work` to the results of the branch."""
+        waiting, branch.after_work = branch.after_work, []
+        for record in waiting:
+            _apply_to_branch(branch, record, self._lines)
+
+    def _move_head(self, move: SessionHeadMoved, record: Record) -> None:
+        to_seq = move.to_seq
         run = max(0, bisect_right(self._starts, to_seq) - 1)
         index = self._run_branches[run]
         branch = self._branches[index]
-        # A head move to the end of a branch continues it; a move to an earlier event starts a new branch.
-        if to_seq >= branch.own[-1][1]:
-            branch.own[-1] = branch.own[-1][0], to_seq
-            branch.own.append((record.seq, record.seq))
-            self._switch_to(index, record.seq)
+        above = stretches(self._moves, to_seq)
+        self._moves.append(HeadMove(record.seq, record.time, to_seq, move.from_seq, move.reason, move.files))
+        if to_seq < branch.last_work or not self._continues(index, to_seq):
+            self._start_branch(index, to_seq, branch.depth + 1, above, record)
             return
-        shared = tuple(Stretch(first, min(last, to_seq)) for first, last in branch.own if first <= to_seq)
-        self._start_branch(index, to_seq, branch.depth + 1, (*branch.above, *shared), record)
+        branch.after_work = [event for event in branch.after_work if event.seq <= to_seq]
+        branch.own = [(first, min(last, to_seq)) for first, last in branch.own if first <= to_seq]
+        branch.own.append((record.seq, record.seq))
+        self._switch_to(index, record.seq)
+
+    def _continues(self, index: int, to_seq: int) -> bool:
+        """Return True if the branch can go on after the record `to_seq`.
+
+        The branch cannot go on if another branch starts after `to_seq`, or if the head was moved to a record before
+        `to_seq`, so that the branch no longer contains `to_seq`.
+        """
+        is_own = any(first <= to_seq <= last for first, last in self._branches[index].own)
+        later = (branch for branch in self._branches if branch.parent == index and branch.at_seq is not None)
+        return is_own and all(branch.at_seq is not None and branch.at_seq <= to_seq for branch in later)
 
     def _start_branch(
         self, parent: int | None, at_seq: int | None, depth: int, above: tuple[Stretch, ...], record: Record
@@ -269,11 +353,12 @@ class Tree:
         self._run_branches.append(index)
 
     def view(self) -> TreeView:
-        """Return the tree as of the last record. Takes time linear in the number of branches."""
+        """Return the tree as of the last record."""
         return TreeView(tuple(self._freeze_branch(index) for index in range(len(self._branches))))
 
     def _freeze_branch(self, index: int) -> Branch:
         branch = self._branches[index]
+        self._count_records(branch)
         own = tuple(Stretch(first, last) for first, last in branch.own)
         return Branch(
             parent=branch.parent,
@@ -313,3 +398,12 @@ def branch_tree(
     for record in records:
         fold.apply(record)
     return fold.view()
+
+
+def name_branch(records: Sequence[Record]) -> str:
+    """Return the name of the branch with the last record, e.g. `branch at 50`. `records`: the records of all branches."""
+    branch = branch_tree(records).find_branch(records[-1].seq) if records else None
+    if branch is not None and branch.at_seq is not None:
+        return branch.name
+    forked = [record.payload for record in records if isinstance(record.payload, SessionForked)]
+    return fork_name(forked[-1].at_seq) if forked else MAIN_BRANCH

@@ -1,7 +1,9 @@
-"""The branches of a log: the moves of its head, its parts on the current branch, and the targets of undo and redo.
+"""The branches of a log, and the targets of undo and redo.
 
-Invariant: every record of the log is applied, including records of other branches. Nothing is deleted, so every move of
-the head can be reverted.
+The head of a log is the event after which the log continues. An undo, redo or revert moves the head, and new events
+then form another branch.
+
+Invariant: the records of all branches are applied, and every move of the head can be reverted.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +22,10 @@ Reason = MoveReason | Literal["redo"]
 
 @dataclass(frozen=True, slots=True)
 class HeadMove:
-    """A move of the head from `from_seq` to `to_seq` by the event `seq`."""
+    """A move of the log's head, recorded by the event `seq`. The head is the event after which the log continues.
+
+    `from_seq`, `to_seq`: the head before and after the move.
+    """
 
     seq: int
     time: float
@@ -45,7 +50,8 @@ class Stretch:
 class BranchesView:
     """The moves of a log's head in order, and the targets of undo and redo.
 
-    `undo_to` is the event before the newest turn. `redo_to` is the position of the head before the newest undo.
+    `undo_to`: event before the newest turn.
+    `redo_to`: position of the head before the newest undo.
     """
 
     moves: tuple[HeadMove, ...] = ()
@@ -64,7 +70,7 @@ class BranchesView:
 def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:
     """Return the stretches of the log on the branch that ends at `last`, in order.
 
-    Takes time linear in the number of moves. Moves that are not on that branch are ignored.
+    Moves that are not on that branch are ignored.
     """
     backwards: list[Stretch] = []
     end = last
@@ -94,8 +100,8 @@ def last_shared(one: Sequence[Stretch], other: Sequence[Stretch]) -> int:
 class BranchesState:
     """The complete state of `Branches`, for a snapshot.
 
-    `prompts` has the (seq, parent) of each prompt on all branches. A prompt is a user message, or a turn that continued
-    without a message.
+    `prompts`: (seq, parent) of each prompt on all branches. The start of a turn that continued without a message counts
+    as a prompt, too.
     """
 
     moves: list[HeadMove] = field(default_factory=list)
@@ -104,7 +110,7 @@ class BranchesState:
 
 
 class Branches:
-    """Tracks the moves of the head, and the prompts that can be undone. With `state`, it continues from that state."""
+    """Tracks the moves of the head, and the prompts that can be undone."""
 
     def __init__(self, state: BranchesState | None = None) -> None:
         self.state = state or BranchesState()
@@ -140,16 +146,21 @@ class Branches:
         return self._view
 
     def count_turns_back(self, to_seq: int, last: int) -> int:
-        """Return the number of turns that are on the branch up to `to_seq`, but not on the branch up to `last`."""
+        """Return how many turns a move from event `last` to event `to_seq` brings back: they are on the branch that
+        ends at `to_seq`, but not on the branch that ends at `last`."""
         now, then = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
         return sum(is_on_branch(seq, then) and not is_on_branch(seq, now) for seq, _ in self.state.prompts)
 
     def kept_spans(self, to_seq: int, last: int, has_event: Callable[[int], bool]) -> list[tuple[int, int]]:
-        """Return the spans of events whose file changes the user kept: the event before and the last event of each.
+        """Return spans of events that are no longer part of the conversation, although their file changes are still in
+        the files.
 
-        When only the conversation moves, the changes of the turns that it leaves stay in the files. The result has the
-        moves that are on the branch up to `last` but not on the branch up to `to_seq`. A fork lacks the turns that were
-        left, so its spans begin at the target of the move; `has_event` returns True for the events of the log.
+        A span was left behind by a move of the head that restored no files. Each span is (the event before the span,
+        the last event of the span). Only moves that are on the branch up to `last`, but not on the branch up to
+        `to_seq`, are considered.
+
+        `has_event` returns True if the log contains an event. The log of a fork lacks the turns that a move left
+        behind.
         """
         current, target = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
         moves = {move.seq: move for move in self.state.moves if not move.files}
@@ -165,7 +176,7 @@ class Branches:
         return spans
 
     def _kept_after(self, move: HeadMove) -> int | None:
-        """Return the event before the first turn that a move left; None if the move stayed within a turn."""
+        """Return the event before the first turn that the move left behind; None if the move left no turn behind."""
         moves, prompts = self.state.moves, self.state.prompts
         left, reached = stretches(moves, move.from_seq), stretches(moves, move.to_seq)
         if not is_on_branch(move.to_seq, left):

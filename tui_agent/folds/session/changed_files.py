@@ -1,8 +1,7 @@
 """The files that the session changed. They are tracked on the current branch, and also across all undos and redos.
 
-Invariant: a file that only a person changed is left out. After the session has changed a file, a person's changes are
-part of the file's net change. `ModifiedFiles` applies all changes in time order, on any branch, because reverting only
-the conversation leaves files unchanged.
+Invariant: a file that only a person changed is left out. Once the session has changed a file, a person's changes are
+part of the file's net change.
 """
 
 from bisect import bisect_right
@@ -21,13 +20,16 @@ from tui_agent.protocol.events.turn import TurnStarted
 class ChangedFile:
     """A file that the session changed `changes` times.
 
-    Line counts are totals of all changes, without reverted hunks. `before` is the stored content before the first
-    change; `after` is the stored content after the newest change. `disk_sha256_before` and `disk_sha256_after` are the hex
-    SHA-256 of the file itself at those times. `mode_changed` is True if the file's permissions changed.
+    `added`, `removed`: totals of all changes, without reverted hunks.
+    `before`: stored content before the first change.
+    `after`: stored content after the newest change.
+    `disk_sha256_before`, `disk_sha256_after`: hex SHA-256 of the file itself (from which stored contents can differ by
+    redaction) before the first and after the newest change.
+    `mode_changed`: True if the file's permissions changed.
     """
 
     path: str
-    before: str | None
+    before: str | None = None
     after: str | None = None
     added: int = 0
     removed: int = 0
@@ -47,15 +49,42 @@ class ChangedFile:
             and self.disk_sha256_before == self.disk_sha256_after
         )
 
+    @property
+    def differs(self) -> bool:
+        """True if the content or the permissions differ from those before the first change."""
+        return self.disk_sha256_before != self.disk_sha256_after or self.only_mode_changed
+
+    def with_change(self, change: FileChanged, seq: int) -> "ChangedFile":
+        """Return the file after one more change. `seq` is the event of the change."""
+        author = change.first_author
+        return replace(
+            self,
+            after=change.after,
+            disk_sha256_after=change.disk_sha256_after,
+            added=self.added + change.added,
+            removed=self.removed + change.removed,
+            authors=self.authors if author in self.authors else (*self.authors, author),
+            last_seq=seq,
+            mode_changed=self.mode_changed or change.is_mode_only,
+            changes=self.changes + 1,
+        )
+
+
+def unchanged_file(change: FileChanged) -> ChangedFile:
+    """Return the file as it was before this change."""
+    return ChangedFile(change.path, change.before, disk_sha256_before=change.disk_sha256_before)
+
 
 @dataclass(frozen=True, slots=True)
 class FilesChangedView:
     """The changed files in order of first change. Files that have their original content again are left out.
 
-    `added` and `removed` are the sums over `files`. `turn_files` are the paths that the newest turn changed. `last_seq`
-    is the event of the newest change to any file. `folders` are generated folders with the number of their files.
-    `unlisted_count` counts other changed files that the log does not list. `reverted` are single hunks that the user
-    reverted after the session's newest change to the file.
+    `added`, `removed`: sums over `files`.
+    `turn_files`: paths that the newest turn changed.
+    `last_seq`: event of the newest change to any file.
+    `folders`: generated folders with the number of their files.
+    `unlisted_count`: number of changed files that the log does not list.
+    `reverted`: single hunks that the user reverted after the session's newest change to the file.
     """
 
     files: tuple[ChangedFile, ...] = ()
@@ -68,16 +97,21 @@ class FilesChangedView:
     reverted: frozenset[RevertedHunk] = frozenset()
 
     @property
-    def line_counts(self) -> tuple[int, int] | None:
-        """The numbers of added and removed lines. None if a file changed more than once.
+    def count(self) -> int:
+        """The number of changed files, including those that the log does not list."""
+        return len(self.files) + self.unlisted_count
 
-        In that case, the same line could be counted twice.
+    @property
+    def line_counts(self) -> tuple[int, int] | None:
+        """The numbers of added and removed lines.
+
+        None if a file changed more than once, because a line could then be counted twice.
         """
         return None if any(file.changes > 1 for file in self.files) else (self.added, self.removed)
 
 
 TAKES = (FileChanged, TurnStarted, CheckpointTaken, SessionHeadMoved)
-"""The classes of event payloads that `FilesChanged` handles. It ignores all other events."""
+"""The classes of event payloads that `FilesChanged` handles."""
 
 
 class FilesChanged:
@@ -95,7 +129,9 @@ class FilesChanged:
 
     def apply(self, ev: Envelope) -> bool:
         payload = ev.payload
-        if isinstance(payload, FileChanged) and (payload.author != "human" or payload.path in self._files):
+        if isinstance(payload, FileChanged) and (
+            payload.first_author != "human" or payload.path in self._files
+        ):
             self._add_change(payload, ev.seq)
         elif isinstance(payload, TurnStarted) and self._turn_files:
             self._turn_files = {}
@@ -104,7 +140,7 @@ class FilesChanged:
             self._discount_revert(payload.hunk.path)
         elif (
             isinstance(payload, CheckpointTaken)
-            and payload.author != "human"
+            and payload.first_author != "human"
             and (payload.folders or payload.unlisted_count)
         ):
             self._generated.add(payload.folders)
@@ -119,24 +155,11 @@ class FilesChanged:
             self._turn_files[change.path] = None
             self._reverted = {hunk for hunk in self._reverted if hunk.path != change.path}
         self._last_seq, self._newest_change = seq, change
-        known = self._files.get(change.path) or ChangedFile(
-            change.path, change.before, disk_sha256_before=change.disk_sha256_before
-        )
-        authors = known.authors if change.author in known.authors else (*known.authors, change.author)
-        self._files[change.path] = replace(
-            known,
-            after=change.after,
-            disk_sha256_after=change.disk_sha256_after,
-            added=known.added + change.added,
-            removed=known.removed + change.removed,
-            authors=authors,
-            last_seq=seq,
-            mode_changed=known.mode_changed or change.is_mode_only,
-            changes=known.changes + 1,
-        )
+        known = self._files.get(change.path) or unchanged_file(change)
+        self._files[change.path] = known.with_change(change, seq)
 
     def _discount_revert(self, path: str) -> None:
-        """Subtract a reverted hunk from a file's line counts. The file's newest change must be the revert."""
+        """Subtract a reverted hunk from a file's line counts."""
         change, file = self._newest_change, self._files.get(path)
         if file is not None and change is not None and (change.path, change.author) == (path, "human"):
             count = change.added + change.removed
@@ -144,11 +167,7 @@ class FilesChanged:
 
     def view(self) -> FilesChangedView:
         if self._view is None:
-            files = tuple(
-                file
-                for file in self._files.values()
-                if file.disk_sha256_before != file.disk_sha256_after or file.only_mode_changed
-            )
+            files = tuple(file for file in self._files.values() if file.differs)
             self._view = FilesChangedView(
                 files,
                 sum(file.added for file in files),
@@ -163,7 +182,7 @@ class FilesChanged:
 
 
 class FileState(NamedTuple):
-    """The state of a file after the event `seq`. `mode_changed` is True if the file's permissions changed."""
+    """The state of a file after the event `seq`."""
 
     seq: int
     sha256: str | None
@@ -171,17 +190,13 @@ class FileState(NamedTuple):
 
 
 class ModifiedFiles:
-    """Tracks the state of each file that an agent or command changed.
-
-    It uses `file.changed` events and restored checkpoints, because a restore after a move of the head has no
-    `file.changed` events.
-    """
+    """Tracks the state of each file that an agent or command changed."""
 
     def __init__(self) -> None:
         self._originals: dict[str, str | None] = {}
         self._history: dict[str, list[FileState]] = {}
         self._to_seq = -1
-        """Target of a head move, until the files are restored. -1 at other times."""
+        """The event to which an undo, redo or revert moved the head, until the files are restored; otherwise -1."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:
@@ -204,7 +219,7 @@ class ModifiedFiles:
     def _restore(self, restored: CheckpointRestored, seq: int) -> None:
         """Add the states of files that were restored after a move of the head.
 
-        Other restores record a `file.changed` for each file.
+        There are no `file.changed` events for these files.
         """
         to_seq, self._to_seq = self._to_seq, -1
         restored_paths = (

@@ -1,13 +1,14 @@
-"""A session's checkpoints in order, with the changes since the previous checkpoint and their authors.
+"""A session's checkpoints in order, each with the changes since the previous checkpoint and with the authors of these
+changes.
 
-Invariant: every record of the log is applied, including records of other branches. `on_branch` is True for a checkpoint
-on the current branch.
+Invariant: the records of all branches are applied. `on_branch` is True for a checkpoint on the current branch.
 """
 
 from dataclasses import replace
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
+from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
 from tui_agent.folds.session.generated_files import FolderFiles
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
@@ -16,27 +17,14 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 
 @dataclass(frozen=True, slots=True)
-class PathChange:
-    """A change to one path since the previous checkpoint. The fields have the same meaning as in `ChangedFile`."""
-
-    path: str
-    author: Author
-    added: int = 0
-    removed: int = 0
-    before: str | None = None
-    after: str | None = None
-    disk_sha256_before: str | None = None
-    disk_sha256_after: str | None = None
-    changes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A checkpoint of the workspace's files.
 
-    `part` is -1 for the files before the session's first change. `restored` is True if files were restored to this
-    checkpoint. `unlisted_count` counts changed paths that the log does not list. `skipped` are the paths that the
-    checkpoint does not include.
+    `part`: index of the message part before the checkpoint; -1 for the checkpoint before the session's first change.
+    `files`: changes since the previous checkpoint.
+    `unlisted_count`: number of changed paths that the log does not list.
+    `restored`: True if files were restored to this checkpoint.
+    `skipped`: paths that the checkpoint does not include.
     """
 
     seq: int
@@ -45,7 +33,7 @@ class Checkpoint:
     part: int
     author: Author
     commit: str
-    files: tuple[PathChange, ...] = ()
+    files: tuple[ChangedFile, ...] = ()
     unlisted_count: int = 0
     skipped: tuple[str, ...] = ()
     restored: bool = False
@@ -59,7 +47,7 @@ class Checkpoints:
 
     def __init__(self) -> None:
         self._branches = Branches()
-        self._changed: dict[str, PathChange] = {}
+        self._changed: dict[str, ChangedFile] = {}
         self._checkpoints: list[Checkpoint] = []
         self._turn = 0
         self._part = -1
@@ -73,8 +61,9 @@ class Checkpoints:
                 self._turn = turn
             case SessionHeadMoved():
                 self._changed = {}
-            case FileChanged():
-                self._add_change(ev.payload)
+            case FileChanged() as change:
+                known = self._changed.get(change.path) or unchanged_file(change)
+                self._changed[change.path] = known.with_change(change, ev.seq)
             case CheckpointTaken(author=author) as taken:
                 self._part = taken.part
                 self._add(ev, taken, author, skipped=taken.skipped)
@@ -86,20 +75,6 @@ class Checkpoints:
                 pass
         return moved
 
-    def _add_change(self, change: FileChanged) -> None:
-        known = self._changed.get(change.path) or PathChange(
-            change.path, change.author, before=change.before, disk_sha256_before=change.disk_sha256_before
-        )
-        self._changed[change.path] = replace(
-            known,
-            author=change.author,
-            added=known.added + change.added,
-            removed=known.removed + change.removed,
-            after=change.after,
-            disk_sha256_after=change.disk_sha256_after,
-            changes=known.changes + 1,
-        )
-
     def _add(
         self,
         ev: Envelope,
@@ -109,7 +84,7 @@ class Checkpoints:
         *,
         restored: bool = False,
     ) -> None:
-        files = tuple(self._changed.get(path) or PathChange(path, author) for path in payload.paths)
+        files = tuple(self._changed.get(path) or ChangedFile(path) for path in payload.paths)
         checkpoint = Checkpoint(
             ev.seq,
             ev.time,
@@ -127,7 +102,7 @@ class Checkpoints:
         self._checkpoints.append(checkpoint)
 
     def view(self) -> tuple[Checkpoint, ...]:
-        """Return all checkpoints, oldest first. The time is proportional to the number of checkpoints."""
+        """Return all checkpoints, oldest first."""
         current = stretches(self._branches.view().moves, self._last_seq)
         return tuple(
             replace(checkpoint, on_branch=is_on_branch(checkpoint.seq, current))

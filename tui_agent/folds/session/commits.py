@@ -1,7 +1,6 @@
 """The commits of a log's checkpoints, and the commit with the files at a given event.
 
-Invariant: every record is applied, including records of other branches. Only a seq and a commit are stored for each
-checkpoint.
+Invariant: the records of all branches are applied.
 """
 
 from bisect import bisect_right
@@ -17,8 +16,8 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 class Commits:
     """Collects the seq and the commit of each `checkpoint.taken` and `checkpoint.restored`, oldest first.
 
-    The user's changes between two turns are checkpointed only when the later turn is about to change a file. This
-    checkpoint has the seq of the event before the later turn (`as_of_seq`), so that an undo of the turn keeps the
+    The user's changes between two turns are checkpointed only when the later turn is about to change a file. The
+    checkpoint then has the seq of the event before the later turn (`as_of_seq`), so that an undo of the turn keeps the
     user's changes.
     """
 
@@ -41,8 +40,9 @@ class Commits:
         return tuple(self.commits)
 
     def commit_on(self, branch: Sequence[Stretch]) -> str:
-        """Return the newest commit on a branch. If the branch has no commit, return the session's first commit. It has
-        the files before the session's first change. Return an empty string if there are no commits.
+        """Return the newest commit on a branch.
+
+        If the branch has no commit, the session's first commit is returned, or an empty string if there are no commits.
         """
         for stretch in reversed(branch):
             index = bisect_right(self.seqs, stretch.last) - 1

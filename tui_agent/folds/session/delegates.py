@@ -28,7 +28,7 @@ class DelegateState:
     tools: tuple[str, ...]
     model: ModelInfo
     policy: PolicyName | None
-    """Name of the policy for the delegate's calls. None if the session's policy applies."""
+    """Name of the policy for the delegate's calls; None for the session's policy."""
     max_tokens: int | None
     max_iterations: int | None
     start_seq: int
@@ -42,7 +42,7 @@ class DelegateState:
     model_calls: int = 0
     tool_calls: int = 0
     request: RequestId | None = None
-    """Id of the delegate's model request that has no answer yet. None if there is no such request."""
+    """Id of the delegate's model request that has no answer yet."""
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
     files_deleted: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class DelegateState:
         )
 
     def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
-        """Add a changed file, and return the new delegate. The delegate or one of its own delegates wrote the file."""
+        """Add a file that the delegate or one of its own delegates changed, and return the new delegate."""
         if path in self.files_created or path in self.files_modified:
             return self
         if path in self.files_deleted:
@@ -74,10 +74,7 @@ class DelegateState:
         return replace(self, files_modified=(*self.files_modified, path))
 
     def with_removed_file(self, path: str) -> "DelegateState":
-        """Return the delegate after it removed a file.
-
-        A file that the delegate created is no longer listed. Any other file is listed as deleted.
-        """
+        """Return the delegate after it removed a file."""
         if path in self.files_created:
             return replace(self, files_created=_remove_path(self.files_created, path))
         return replace(
@@ -94,10 +91,7 @@ def _remove_path(paths: tuple[str, ...], path: str) -> tuple[str, ...]:
 def new_delegate(
     ev: Envelope, payload: AgentSpawned, instructed: AgentInstructions, number: int
 ) -> DelegateState:
-    """Return the delegate of the subtask `number`.
-
-    `instructed` are the parent agent's instructions. They also apply to the delegate.
-    """
+    """Return the delegate of the subtask `number`. `instructed` are the parent agent's instructions."""
     return DelegateState(
         agent=ev.agent,
         name=payload.name,

@@ -12,7 +12,7 @@ from tui_agent.folds.session.delegates import new_delegate
 from tui_agent.folds.session.lifecycle import LIFECYCLE_HANDLERS
 from tui_agent.folds.session.state import Draft
 from tui_agent.folds.session.view import OpenCall, ReadFile, SessionStateView, Totals, call_digest
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.context import ContextReduced, ContextTruncated
@@ -41,12 +41,12 @@ from tui_agent.protocol.events.turn import (
     UserUnqueued,
 )
 from tui_agent.protocol.mentions import Mention
-from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.protocol.parts import ToolCallPart, text_previews
 
 _VALUE_LISTS = ("queue", "open_calls", "delegates", "permissions", "jobs", "questions")
-"""Names of the fields that are a dict in `Draft`. In the view, each is a tuple of the dict's values."""
+"""Names of the fields that are a dict in `Draft` and a tuple of the dict's values in the view."""
 _KEY_LISTS = ("open_requests", "granted_rules", "explored_paths", "written_paths")
-"""Names of the fields that are a dict in `Draft`. In the view, each is a tuple of the dict's keys."""
+"""Names of the fields that are a dict in `Draft` and a tuple of the dict's keys in the view."""
 _DICTS = ("read_files", "artifacts", "extra", "uncheckpointed")
 _PLAIN_FIELDS = tuple(
     field.name
@@ -58,11 +58,11 @@ _read_plain_fields = attrgetter(*_PLAIN_FIELDS)
 
 
 class SessionState:
-    """Builds the session's state from events, one event at a time. With `draft`, it continues from that state."""
+    """Builds the session's state from events, one event at a time."""
 
     def __init__(self, draft: Draft | None = None) -> None:
         self.draft = draft or Draft()
-        """The complete state, used for snapshots. Later events change this object."""
+        """The complete state, for snapshots. Later events change this object."""
         self._view: SessionStateView | None = None
 
     def apply(self, ev: Envelope) -> bool:
@@ -77,7 +77,7 @@ class SessionState:
         return True
 
     def view(self) -> SessionStateView:
-        """Return the state as of the last event. It is built when this method is called."""
+        """Return the state as of the last event."""
         if self._view is None:
             draft = self.draft
             values: dict[str, Any] = dict(zip(_PLAIN_FIELDS, _read_plain_fields(draft), strict=True))
@@ -116,7 +116,9 @@ def _add_read_mentions(draft: Draft, mentions: tuple[Mention, ...]) -> None:
 
 @_HANDLERS.on(UserQueued)
 def _on_user_queued(draft: Draft, ev: Envelope, payload: UserQueued) -> None:
-    draft.queue[payload.queue_id] = payload
+    queue = [*draft.queue.items()]
+    queue.insert(len(queue) if payload.place is None else payload.place, (payload.queue_id, payload))
+    draft.queue = dict(queue)
 
 
 @_HANDLERS.on(UserUnqueued)
@@ -138,6 +140,8 @@ def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted
 @_HANDLERS.on(UserShellFinished)
 def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinished) -> None:
     draft.shell = draft.shell_started_at = None
+    if not payload.hidden:
+        draft.unsent_shell_chars += len(payload.command) + text_size(payload.output)
 
 
 @_HANDLERS.on(TurnStarted)
@@ -153,6 +157,7 @@ def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> None:
 @_HANDLERS.on(TurnFinished)
 def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None:
     draft.turn_running, draft.last_turn_end, draft.phase = False, payload.reason, "idle"
+    draft.last_turn_policy = draft.settings.policy if draft.settings is not None else ""
     draft.use_budget(seconds=payload.duration_ms / 1000)
     _return_to(draft, MAIN_AGENT)
     draft.permissions.clear()
@@ -200,7 +205,7 @@ def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> 
         draft.delegates[ev.agent] = replace(delegate, request=payload.request_id)
     draft.phase = "model"
     if ev.agent == MAIN_AGENT:
-        draft.pending_steers = 0
+        draft.pending_steers = draft.unsent_shell_chars = 0
 
 
 @_HANDLERS.on(ModelResponded)
@@ -212,7 +217,7 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
             draft.arguments[part.call_id] = part.arguments
             draft.open_calls[part.call_id] = OpenCall(part.call_id, part.name, ev.agent)
     if payload.author != "agent":
-        draft.add_usage(agent, payload.usage, payload.cost_usd)
+        draft.add_usage(agent, payload)
 
 
 @_HANDLERS.on(ModelFailed)
@@ -220,7 +225,7 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
     agent = draft.open_requests.pop(payload.request_id, ev.agent)
     if payload.fault != "cancelled":
         draft.last_error = payload.message
-    draft.add_usage(agent, payload.usage, payload.cost_usd)
+    draft.add_usage(agent, payload)
 
 
 @_HANDLERS.on(ToolCalled)
@@ -277,8 +282,8 @@ def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> 
 
 
 def _describe_failure(payload: ToolFinished) -> str:
-    texts = (text_preview(part.text) for part in payload.content if isinstance(part, TextContent))
-    return f"{payload.name}: {next(texts, payload.summary)}"
+    text = next(iter(text_previews(payload.content)), payload.summary)
+    return f"{payload.name}: {text}"
 
 
 @_HANDLERS.on(PermissionRequested)

@@ -1,6 +1,8 @@
 """The changed files of generated folders, such as `.venv/`, summed over several checkpoints.
 
-Invariant: a folder's sum is at most its number of files, because the same files can change several times.
+The same files can change in several checkpoints, so the sum is only an estimate.
+
+Invariant: the sum for a folder is never larger than the number of files in the folder.
 """
 
 from collections.abc import Iterable, Sequence

@@ -14,9 +14,9 @@ from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobS
 from tui_agent.protocol.events.session import RunStarted
 
 OUTPUT_TAIL_CHARS = 32 * 1024
-"""Length of a job's output after a cut, in characters. The end of the output is kept."""
+"""Number of characters at the end of a job's output that stay after a cut."""
 _SLACK = 2 * OUTPUT_TAIL_CHARS
-"""Maximum length of a job's output, in characters. Longer output is cut."""
+"""Length at which a job's output is cut, in characters."""
 JobState: TypeAlias = Literal["running"] | JobEnd
 
 
@@ -24,7 +24,8 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 class JobView:
     """A background job.
 
-    `output` is the newest output. After the job's end, `full_output` is all output stored in the log.
+    `output`: newest output.
+    `full_output`: all output stored in the log, once the job has ended.
     """
 
     job_id: JobId
@@ -50,7 +51,7 @@ class JobView:
 
     @property
     def last_line(self) -> str:
-        """The newest line of output. Empty lines are ignored."""
+        """The newest line of output that is not empty."""
         return next((line for line in reversed(self.output.splitlines()) if line.strip()), "")
 
     @property
@@ -81,14 +82,11 @@ class JobsView:
 
 
 TAKES = (JobStarted, JobProgress, JobFinished, RunStarted)
-"""The classes of event payloads that `Jobs` handles. It ignores all other events."""
+"""The classes of event payloads that `Jobs` handles."""
 
 
 class Jobs:
-    """Collects the background jobs from `job.*` events.
-
-    A job that has not ended when a new run starts is lost, because its process ended with the earlier run.
-    """
+    """Collects the background jobs from `job.*` events. If a new run starts before a job's end, the job is lost."""
 
     def __init__(self) -> None:
         self._jobs: dict[JobId, JobView] = {}

@@ -45,9 +45,7 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 
 @LIFECYCLE_HANDLERS.on(SessionForked)
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
-    """Switch to the fork's own folder if the fork has one. Empty the queue, because the parent session sends the
-    messages.
-    """
+    """Switch to the fork's own folder if the fork has one, and empty the queue."""
     draft.queue.clear()
     draft.used = BudgetUse()
     draft.workspace, draft.is_fork = payload.changes.workspace or draft.workspace, True
@@ -87,11 +85,7 @@ def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -
 
 @LIFECYCLE_HANDLERS.on(RunStarted)
 def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
-    """Start a new run of the session.
-
-    If the previous run crashed during a call that writes, record the time of the last event of that run. No checkpoint
-    contains the call's changes.
-    """
+    """Start a new run. If the previous run crashed during a call that writes, record the time of that run's last event."""
     draft.run_id, draft.clean, draft.client = payload.run_id, False, payload.client
     crashed_in_write = draft.fork_changes is None and any(
         call.started and call.writes for call in draft.open_calls.values()
@@ -112,15 +106,11 @@ def _on_run_finished(draft: Draft, ev: Envelope, payload: RunFinished) -> None:
 
 @LIFECYCLE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
-    """Change the state to the state after an earlier event. Counters are not reset.
-
-    Queued messages wait until the user continues.
-    """
+    """Change the state to the state after an earlier event, but do not reset counters."""
     draft.parts, draft.turn = max(draft.parts, payload.parts), max(draft.turn, payload.turn)
     draft.iteration = max(draft.iteration, payload.iteration)
-    # A fork's budgets begin at zero, so a fork can have used less than its parent session.
-    draft.undone_cost_usd += max(0.0, payload.used.cost_usd - draft.used.cost_usd)
-    draft.delegate_count, draft.used = max(draft.delegate_count, payload.agents), payload.used
+    draft.move_head(payload.used)
+    draft.delegate_count = max(draft.delegate_count, payload.agents)
     draft.run_id, draft.clean, draft.pending_prompt = payload.run_id or draft.run_id, False, None
     if not draft.turn_running:
         draft.last_turn_end, draft.head_moved, draft.phase = "interrupted", True, "idle"
@@ -202,7 +192,7 @@ def _on_file_read(draft: Draft, ev: Envelope, payload: FileRead) -> None:
 def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
     """Record a changed file.
 
-    The new content counts as read by the agent if the agent made the change and knew the old content.
+    If the agent made the change and knew the old content, the new content counts as read.
     """
     earlier = draft.uncheckpointed.get(payload.path)
     by_session = payload.author != "human" or (earlier is not None and earlier.by_session)
@@ -220,6 +210,9 @@ def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
             if removed
             else delegate.with_changed_file(payload.path, created=created)
         )
+        call = draft.open_calls.get(delegate.call_id) if delegate.call_id is not None else None
+        if call is not None:
+            draft.open_calls[call.call_id] = call.with_delegate_change(payload, ev.seq)
     if payload.disk_sha256_after is None:
         draft.read_files.pop(payload.path, None)
     elif payload.author == "agent":

@@ -1,7 +1,7 @@
 """Snapshots of an engine's folds between two turns, as JSON, so that the log need not be read from the start.
 
-Invariant: snapshots are derived data. If a snapshot cannot be read, the whole log is folded instead. A snapshot and the
-events after it give the same state as the whole log.
+Invariant: a snapshot and the events after it give the same state as the whole log. If a snapshot cannot be read, the
+whole log is folded.
 """
 
 from dataclasses import fields
@@ -20,7 +20,7 @@ from tui_agent.folds.session.commits import Commits
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state import Draft
 
-FORMAT: Final = 47
+FORMAT: Final = 50
 """Version of the format. Increase this number whenever a fold in the snapshot stores or derives different data."""
 MAX_MESSAGES: Final = 20_000
 
@@ -39,10 +39,7 @@ _OUTLINE_FIELDS: Final = {field.name for field in fields(SnapshotOutline)}
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(SnapshotOutline):
-    """The states of all folds of an engine.
-
-    The states are not copies, so the snapshot must be dumped before the next event is applied.
-    """
+    """The states of all folds of an engine, not copied: the snapshot must be dumped before the next event is applied."""
 
     messages: History
     commits: Commits
@@ -71,8 +68,7 @@ def take_snapshot(
 ) -> Snapshot | None:
     """Return the states of the given folds.
 
-    Returns None while work is in progress. Also returns None if the log's beginning is missing or the history is too
-    long.
+    Returns None while work is in progress, if the log's beginning is missing, or if the history is too long.
     """
     view = state.view()
     is_busy = (
@@ -108,7 +104,7 @@ def dump_snapshot(snapshot: Snapshot) -> bytes:
 
 
 def load_snapshot(data: bytes) -> Snapshot | None:
-    """Return the snapshot that `dump_snapshot` wrote to `data`. Return None if another version wrote the data."""
+    """Return the snapshot that `dump_snapshot` wrote to `data`, or None if another version wrote the data."""
     outline, _, rest = data.partition(b"\n")
     try:
         return _adapter().validate_json(outline[:-1] + b"," + rest[1:])
@@ -117,9 +113,9 @@ def load_snapshot(data: bytes) -> Snapshot | None:
 
 
 def load_outline(data: bytes) -> SnapshotOutline | None:
-    """Return only the outline of a dumped snapshot. Return None if another version wrote the data.
+    """Return only the outline of a dumped snapshot, or None if another version wrote the data.
 
-    The messages are not parsed; ten thousand messages can take 40 MB.
+    The messages are not parsed, because ten thousand messages can take 40 MB of memory.
     """
     try:
         return _outline_adapter().validate_json(data.partition(b"\n")[0])

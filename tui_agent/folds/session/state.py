@@ -11,6 +11,7 @@ from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JobId, JsonMap,
 from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.instructions import SkillRecord
 from tui_agent.protocol.events.job import JobStarted
+from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.todo import TodoItem
@@ -23,14 +24,12 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.parts import Usage, add_cost
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
+from tui_agent.units import CostPrecision, combine_precision
 
 
 @dataclass(slots=True)
 class Draft:
-    """The fields of `SessionStateView` while they change, for the handlers and for a snapshot.
-
-    Many tuples of the view are dicts in this class.
-    """
+    """The fields of `SessionStateView` while they change, for the handlers and for a snapshot."""
 
     seq: int = -1
     workspace: str = ""
@@ -56,6 +55,7 @@ class Draft:
     turn_iterations: int = 0
     turn_denials: int = 0
     last_turn_end: TurnEnd | None = None
+    last_turn_policy: str = ""
     head_moved: bool = False
     shell: UserShellStarted | None = None
     shell_started_at: float | None = None
@@ -66,14 +66,11 @@ class Draft:
     own_iteration_limit: int | None = None
     parts: int = 0
     used: BudgetUse = field(default_factory=BudgetUse)
-    undone_cost_usd: float = 0.0
+    undone: BudgetUse = field(default_factory=BudgetUse)
     repeated_call: str = ""
     repeat_count: int = 0
     repeat_iteration: int = 0
-    """Number of the iteration of the newest call.
-
-    Equal calls of one iteration count once: the model saw no result between them.
-    """
+    """Number of the iteration in which the newest call was made. Equal calls in one iteration count once."""
     last_error: str = ""
     session_context: str = ""
     start_seq: int = 0
@@ -82,9 +79,10 @@ class Draft:
     queue: dict[RequestId, UserQueued] = field(default_factory=dict)
     pending_prompt: UserMessageReceived | None = None
     pending_steers: int = 0
+    unsent_shell_chars: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """Maps the id of each model request without an answer to the agent that pays for the request from its budget."""
+    """For each model request that has no answer yet: its id → the agent whose budget pays for the request."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     delegate_count: int = 0
     main_local_iteration: int = 0
@@ -110,7 +108,7 @@ class Draft:
     """Files that agents and their commands changed, newest last. The value is True if an agent created the file."""
     crash_time: float | None = None
     last_event_time: float = 0.0
-    """Time of the newest event in seconds since the epoch. Repairs of the log do not count."""
+    """Time of the newest event, except repairs of the log, in seconds since the epoch."""
     environment: str = ""
     environment_details: str = ""
     sandbox: str = ""
@@ -122,15 +120,15 @@ class Draft:
     commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
     extra: JsonMap = field(default_factory=dict)
     arguments: dict[CallId, JsonMap] = field(default_factory=dict)
-    """Maps the id of each call without a result to the arguments of the call."""
+    """For each call that has no result yet: its id → the arguments of the call."""
 
-    def add_usage(self, agent: AgentId, usage: Usage, cost: float | None) -> None:
+    def add_usage(self, agent: AgentId, end: ModelResponded | ModelFailed) -> None:
         """Add a model call of an agent to the totals of the session, the turn and the delegate."""
         if agent in self.delegates:
-            self.delegates[agent] = self.delegates[agent].with_usage(usage, cost)
-        self.totals = _add_usage(self.totals, usage, cost)
-        self.turn_totals = _add_usage(self.turn_totals, usage, cost)
-        self.use_budget(cost_usd=cost or 0.0)
+            self.delegates[agent] = self.delegates[agent].with_usage(end.usage, end.cost_usd)
+        self.totals = _add_usage(self.totals, end)
+        self.turn_totals = _add_usage(self.turn_totals, end)
+        self.use_budget(usage=end.usage, cost_usd=end.cost_usd or 0.0, cost_precision=end.cost_precision)
 
     def count_parts(self, count: int) -> None:
         """Set the session's number of parts, unless the current number is larger."""
@@ -144,17 +142,38 @@ class Draft:
         iterations: int = 0,
         turns: int = 0,
         seconds: float = 0.0,
+        usage: Usage | None = None,
         cost_usd: float = 0.0,
+        cost_precision: CostPrecision = "exact",
     ) -> None:
         """Add these amounts to the used part of the session's budgets."""
-        used = self.used
+        used, tokens = self.used, usage or Usage()
         self.used = BudgetUse(
             parts=used.parts + parts,
             iterations=used.iterations + iterations,
             turns=used.turns + turns,
             seconds=used.seconds + seconds,
+            input_tokens=used.input_tokens + tokens.input_tokens,
+            cached_tokens=used.cached_tokens + tokens.cached_tokens,
+            output_tokens=used.output_tokens + tokens.output_tokens,
             cost_usd=used.cost_usd + cost_usd,
+            cost_precision=combine_precision(used.cost_precision, cost_precision),
         )
+
+    def move_head(self, used: BudgetUse) -> None:
+        """Set the used amounts of the session's budgets to `used`, after the head was moved to an earlier event.
+
+        If an amount in `used` is larger than the amount that was used on the new branch, the difference is added to
+        `undone`. An amount in `used` can also be smaller, because the budgets of a fork begin at zero.
+        """
+        undone, on_branch = self.undone, self.used
+        amounts = {
+            name: getattr(undone, name) + max(0, getattr(used, name) - getattr(on_branch, name))
+            for name in BudgetUse.model_fields
+            if name != "cost_precision"
+        }
+        precision = combine_precision(undone.cost_precision, used.cost_precision)
+        self.undone, self.used = BudgetUse(**amounts, cost_precision=precision), used
 
     def clear_fork_changes(self, *fields: str) -> None:
         """Remove these fields from the fork's changes, because the changes were applied or replaced."""
@@ -165,21 +184,23 @@ class Draft:
             )
 
     def update_subtask(self) -> None:
-        """Update the current subtask.
+        """Set the subtask to the newest delegate's task.
 
-        While delegates work, this is the newest delegate's task. Otherwise it is the main agent's own work (id 0).
+        If no delegate works, set it to the main agent's own work (id 0).
         """
         delegate = next(reversed(self.delegates.values()), None)
         self.subtask_id = delegate.number if delegate is not None else 0
         self.subtask = delegate.task if delegate is not None else own_subtask(self.todo, self.root_task)
 
 
-def _add_usage(totals: Totals, usage: Usage, cost: float | None) -> Totals:
+def _add_usage(totals: Totals, end: ModelResponded | ModelFailed) -> Totals:
+    usage = end.usage
     return Totals(
         input_tokens=totals.input_tokens + usage.input_tokens,
         output_tokens=totals.output_tokens + usage.output_tokens,
         cached_tokens=totals.cached_tokens + usage.cached_tokens,
-        cost_usd=add_cost(totals.cost_usd, cost),
+        cost_usd=add_cost(totals.cost_usd, end.cost_usd),
+        cost_precision=combine_precision(totals.cost_precision, end.cost_precision),
         model_calls=totals.model_calls + 1,
         tool_calls=totals.tool_calls,
     )

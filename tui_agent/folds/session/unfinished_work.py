@@ -1,7 +1,6 @@
-"""The ends of work that was still open when its engine stopped.
+"""The events that close the unfinished work of an engine that has stopped.
 
-Invariant: the next run records the same ends in the log (`engine/open_calls.py`, `session/resume.py`). A screen
-therefore shows the same now and after the session is opened again.
+Invariant: the next run records equal events in the log (`engine/open_calls.py`, `session/resume.py`).
 """
 
 from typing import Final
@@ -10,19 +9,28 @@ from tui_agent.folds.session.view import OpenCall, SessionStateView
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
 from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 
-PROGRAM_ENDED: Final = "The program ended in this turn."
+PROGRAM_ENDED: Final = (
+    "The program ended during this turn. The turn's time is counted up to the last recorded event."
+)
+"""The recorded reason for the end of a turn if the engine stopped before it could end the turn itself."""
+PROGRAM_CLOSED: Final = "The program was closed in this turn."
+"""The recorded reason for the end of a turn that the engine ended because its client had gone."""
 SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lost"}
 """Maps the status of an unfinished call to the result that the screen shows."""
 
 
 def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:
-    """Return `lost` if the engine crashed and the call's effects are unknown. Otherwise return `interrupted`."""
+    """Return `lost` if the engine crashed and the call's effects are unknown, otherwise `interrupted`."""
     return "lost" if crashed and call.started and not call.waits_for_delegate else "interrupted"
 
 
-def ends_after_crash(state: SessionStateView) -> list[ToolFinished | UserShellFinished | TurnFinished]:
-    """Return the events that end the calls, the turn and the user's command that ran when the engine stopped. Nothing
-    ends while a call waits for approval: the next run asks the user again.
+def ends_after_crash(
+    state: SessionStateView, detail: str = PROGRAM_ENDED
+) -> list[ToolFinished | UserShellFinished | TurnFinished]:
+    """Return the events that end the calls, the turn and the user's command that ran when the engine stopped.
+
+    While a call waits for approval, no events are returned, because the next run asks the user again. `detail` is the
+    reason why the turn ended.
     """
     if any(call.awaits_decision for call in state.open_calls):
         return []
@@ -51,5 +59,5 @@ def ends_after_crash(state: SessionStateView) -> list[ToolFinished | UserShellFi
             )
         )
     if state.turn_running:
-        ends.append(TurnFinished(turn=state.turn, reason="interrupted", detail=PROGRAM_ENDED))
+        ends.append(TurnFinished(turn=state.turn, reason="interrupted", detail=detail))
     return ends

@@ -1,4 +1,4 @@
-"""The state of a session. The engine checks commands against it; agents and tools receive it.
+"""The state of a session, for the engine's checks, agents and tools.
 
 Invariant: all data is plain, picklable and derived from events.
 """
@@ -10,6 +10,7 @@ from dataclasses import field, replace
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
+from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
 from tui_agent.folds.session.delegates import DelegateState
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, RunId, text_preview
@@ -27,8 +28,9 @@ from tui_agent.protocol.events.turn import (
     UserQueued,
     UserShellStarted,
 )
-from tui_agent.protocol.parts import Content, ImageContent, add_cost
+from tui_agent.protocol.parts import Content, ImageContent, Usage, add_cost
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
+from tui_agent.units import CostPrecision, combine_precision
 
 COMPACTING_REASON = "summarising"
 """The reason shown for an agent while its history is compacted."""
@@ -37,9 +39,9 @@ RESTORING_REASON = "restoring"
 SERVERS_REASON = "waiting for MCP servers"
 """The reason shown for an agent while calls of an earlier run wait for the servers of their tools."""
 PROMPT_HOOKS_REASON = "before_prompt hook"
-"""The reason shown while hooks decide about a message, before its turn begins."""
+"""The reason shown while hooks decide about a message, before the message starts a turn."""
 MENTIONS_REASON = "reading your mentions"
-"""The reason shown while the files that a message mentions are read, before its turn begins."""
+"""The reason shown while files that a message mentions are read, before the message starts a turn."""
 HOOKS_REASON = "before_tool hook"
 """The reason shown for an agent while hooks decide about one of its calls."""
 
@@ -48,11 +50,7 @@ STUCK_AFTER = 3
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
-    """Return a short digest of a call and its result.
-
-    Two calls have the same digest if they have the same name, arguments and result. Only the first part of the content
-    counts, because the other parts can be notes. A blob is represented by its SHA-256.
-    """
+    """Return a short digest of a call and its result: of the name, the arguments and the first part of the content."""
     values = [name, arguments, [_content_digest(part) for part in content[:1]]]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -80,7 +78,15 @@ class OpenCall:
     waits_for_delegate: bool = False
     """True if a delegate will do the work of the call but has not started."""
     awaits_decision: bool = False
-    """True if the user was asked for permission and has not answered. The question can be from an earlier run."""
+    """True if the user was asked for permission and has not answered, possibly in an earlier run."""
+    delegate_files: tuple[ChangedFile, ...] = ()
+    """The files that the call's delegates changed so far."""
+
+    def with_delegate_change(self, change: FileChanged, seq: int) -> "OpenCall":
+        """Return the call after one of its delegates changed a file in the event `seq`."""
+        files = {file.path: file for file in self.delegate_files}
+        files[change.path] = files.get(change.path, unchanged_file(change)).with_change(change, seq)
+        return replace(self, delegate_files=tuple(files.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,7 @@ class Totals:
     output_tokens: int = 0
     cached_tokens: int = 0
     cost_usd: float | None = None
+    cost_precision: CostPrecision = "exact"
     model_calls: int = 0
     tool_calls: int = 0
 
@@ -134,7 +141,7 @@ class SessionStateView:
     client: str = ""
     """The kind of client that controls the newest run."""
     allowed_tools: tuple[str, ...] | None = None
-    """The only tools that agents can call. None means all tools."""
+    """The only tools that agents can call; None for all tools."""
     without: tuple[str, ...] = ()
     """Tools and features that are turned off in the session, such as `tool:grep`."""
     settings: SessionSettings | None = None
@@ -154,33 +161,32 @@ class SessionStateView:
     turn_denials: int = 0
     """Number of denied calls in the newest turn."""
     last_turn_end: TurnEnd | None = None
+    last_turn_policy: str = ""
+    """The policy at the end of the newest turn; empty before the first turn has ended."""
     head_moved: bool = False
     """True after a revert, undo, redo or fork, until the next turn starts.
 
-    In this state nothing has failed and nothing was stopped. Queued messages still wait until the user continues.
+    Queued messages wait until the user continues.
     """
     shell: UserShellStarted | None = None
-    """The user's own command (`!`) that is running. None if no such command is running."""
+    """The user's own command (`!`) that is running."""
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0
-    """Number of the main agent's iteration.
-
-    In a delegate's view, the number of the delegate's own iteration. Delegates that run at the same time are in
-    different iterations.
-    """
+    """Number of the main agent's current iteration. In the view of a delegate: number of the delegate's current
+    iteration."""
     local_iteration: int = 0
     main_local_iteration: int = 0
     """The main agent's own iteration count, which does not change while a delegate works."""
     delegate_level: int = 0
     own_iteration_limit: int | None = None
-    """Maximum number of iterations of the delegate, in a delegate's view. None if there is no such limit."""
+    """Maximum number of the delegate's iterations, in a delegate's view."""
     parts: int = 0
-    """Number of message parts so far. The next part gets this number as its index."""
+    """Number of message parts so far: the index of the next part."""
     used: BudgetUse = field(default_factory=BudgetUse)
     """The amount that was used of each budget."""
-    undone_cost_usd: float = 0.0
-    """Known cost, in US dollars, of all turns that an undo or a redo removed from the current branch."""
+    undone: BudgetUse = field(default_factory=BudgetUse)
+    """The amounts of all turns that an undo or a redo removed from the current branch."""
     repeated_call: str = ""
     """Digest of the newest finished call and its result, see `call_digest`."""
     repeat_count: int = 0
@@ -188,15 +194,17 @@ class SessionStateView:
     last_error: str = ""
     """The message of the last failure of the engine, of a model or of a call."""
     session_context: str = ""
-    """Summary of the earlier session that this session continues. Empty if there is no earlier session."""
+    """Summary of the earlier session that this session continues."""
     start_seq: int = 0
     """The seq at which the history of `agent` begins."""
     last_event: str = ""
     todo: tuple[TodoItem, ...] = ()
     queue: tuple[UserQueued, ...] = ()
     pending_prompt: UserMessageReceived | None = None
-    """A recorded message that has not started a turn yet, e.g. because of a crash. None if there is no such message."""
+    """A recorded message that has not started a turn yet, e.g. because of a crash."""
     pending_steers: int = 0
+    unsent_shell_chars: int = 0
+    """Length of the user's own commands (`!`) with their outputs that no request has contained yet, in characters."""
     """Number of steering messages that no request has sent yet."""
     open_calls: tuple[OpenCall, ...] = ()
     open_requests: tuple[RequestId, ...] = ()
@@ -231,26 +239,21 @@ class SessionStateView:
     clean: bool = True
     """True if the newest run ended properly, or if no run has started."""
     commit: str = ""
-    """Commit of the workspace's newest checkpoint. Empty if there is no checkpoint."""
+    """Commit of the workspace's newest checkpoint."""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
-    """Maps the path of each file that changed after the newest checkpoint to its newest change."""
+    """For each file that changed after the newest checkpoint: path → newest change of the file."""
     written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, newest last."""
     crash_time: float | None = None
-    """Time of the newest event before a crash, if a call that writes was running then.
-
-    None after the next checkpoint.
-    """
+    """Time of the last event before a crash, if the crash interrupted a call that can change files. None again after
+    the next checkpoint."""
     environment: str = ""
-    """The name of the environment in which commands run.
-
-    `environment_details` describes an environment that is not local.
-    """
+    """The name of the environment in which commands run."""
     environment_details: str = ""
     sandbox: str = ""
     """The sandbox of this run's commands.
 
-    Empty if no sandbox protects the workspace. The reason is then in `no_sandbox_reason`.
+    Empty if no sandbox protects the workspace; `no_sandbox_reason` says why.
     """
     no_sandbox_reason: str = ""
     exposed_variables: tuple[str, ...] = ()
@@ -260,14 +263,29 @@ class SessionStateView:
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
-    """Maps each owner, such as a plugin, to its slash commands that run in the engine."""
+    """The slash commands that run in the engine: owner (such as a plugin) → commands."""
     extra: JsonMap = field(default_factory=dict)
-    """Maps each plugin to the value that it stored with a `plugin.event` named `state`."""
+    """The values that plugins have stored with a `plugin.event` named `state`: name of the plugin → value."""
 
     @property
     def cost_usd(self) -> float | None:
         """The session's cost, including the cost of undone turns. None if no price is known."""
-        return add_cost(self.totals.cost_usd, self.undone_cost_usd or None)
+        return add_cost(self.totals.cost_usd, self.undone.cost_usd or None)
+
+    @property
+    def cost_precision(self) -> CostPrecision:
+        """The precision of `cost_usd`."""
+        return combine_precision(self.totals.cost_precision, self.undone.cost_precision)
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all requests of the session, including those of undone turns."""
+        totals, undone = self.totals, self.undone
+        return Usage(
+            input_tokens=totals.input_tokens + undone.input_tokens,
+            cached_tokens=totals.cached_tokens + undone.cached_tokens,
+            output_tokens=totals.output_tokens + undone.output_tokens,
+        )
 
     @property
     def turn_cost_usd(self) -> float | None:
@@ -286,10 +304,7 @@ class SessionStateView:
 
     @property
     def is_busy(self) -> bool:
-        """True during a turn and its preparation, a user's command, or a compaction.
-
-        A stop ends the work. New messages wait, but slash commands run at once.
-        """
+        """True during a turn and its preparation, a user's command, or a compaction. New messages wait."""
         return (
             self.turn_running
             or self.shell is not None
@@ -306,12 +321,12 @@ class SessionStateView:
 
     @property
     def is_compacting(self) -> bool:
-        """True while the history is compacted or restored for the user. New messages wait; a stop ends the work."""
+        """True while the history is compacted or restored for the user."""
         return self._runs_without_turn(COMPACTING_REASON, RESTORING_REASON)
 
     @property
     def is_preparing(self) -> bool:
-        """True while a message waits for hooks or mentioned files before its turn begins. A stop ends the waiting."""
+        """True while a message waits for hooks or mentioned files before its turn begins."""
         return self._runs_without_turn(PROMPT_HOOKS_REASON, MENTIONS_REASON)
 
     def _runs_without_turn(self, *reasons: str) -> bool:
@@ -376,5 +391,5 @@ class SessionStateView:
 
 
 def own_subtask(todo: Sequence[TodoItem], root_task: str) -> str:
-    """Return the todo item in progress. If there is none, return the whole task."""
+    """Return the todo item in progress, or the whole task if no item is in progress."""
     return next((item.content for item in todo if item.status == "in_progress"), root_task)

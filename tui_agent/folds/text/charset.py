@@ -9,10 +9,7 @@ from typing import Final
 from tui_agent.fast_dataclass import dataclass
 
 SNIFF_BYTES: Final = 8192
-"""Number of bytes at the start of a file that are searched for a NUL.
-
-A file with a NUL is binary, unless it begins with a byte order mark.
-"""
+"""Number of bytes at the start of a file that are searched for a NUL, to detect binary files."""
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -24,7 +21,7 @@ _BOMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """The decoded text of a file. The other fields are needed to encode the text again."""
+    """The decoded text of a file, with the details that are needed to encode the text again."""
 
     text: str
     codec: str = "utf-8"
@@ -78,6 +75,6 @@ def encode_text(decoded: DecodedText, text: str) -> bytes | None:
 
 
 def show_text(data: bytes) -> str:
-    """Return a file's content as text. In binary content, bytes that are not UTF-8 are replaced."""
+    """Return a file's content as text. Bytes that cannot be decoded are replaced."""
     decoded = decode_text(data)
     return data.decode("utf-8", "replace") if decoded is None else decoded.display_text

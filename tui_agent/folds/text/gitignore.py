@@ -1,12 +1,12 @@
 """Rules of gitignore files (`man gitignore`).
 
-Invariant: the work is limited. The time to match a path is proportional to the length of the path and to the number of
-lines. At most `MAX_LINES` lines are used. `max_comparisons` returns the limit.
+Invariant: the time to match a path is proportional to the length of the path and to the number of lines.
+`max_comparisons` returns an upper limit of the comparisons for a path.
 
-The library pathspec is not used, because ignore files come from untrusted repositories. It matches with regular
-expressions that backtrack: a line with four stars takes seconds for one long name
-(`tests/unit/workspace/local/test_ignoring.py`, `test_a_hostile_line_costs_little`). It also differs from git in
-character classes such as `[[:alpha:]]` (`test_git_says_the_same` there).
+The library pathspec is not used, because it matches with regular expressions that backtrack, and ignore files come from
+untrusted repositories. A line with four stars can take seconds for one long name
+(`tests/unit/workspace/local/test_ignoring.py`, `test_a_hostile_line_costs_little`). The library also differs from git
+in character classes such as `[[:alpha:]]` (`test_git_says_the_same` in the same file).
 """
 
 import re
@@ -17,7 +17,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.glob import NamePattern, compile_parts, matches_parts
 
 MAX_LINES = 5_000
-"""Maximum number of lines that are read. A line with `**` counts once for each name in it."""
+"""Maximum number of lines that are read. A line with `**` counts as many times as it has names between slashes."""
 MAX_LINE_CHARS = 1_000
 """Maximum length of a line, in characters. Longer lines are skipped."""
 MAX_STAR_RUNS = 10
@@ -46,7 +46,7 @@ class _Line:
 
 
 class IgnoreFile:
-    """The lines of one ignore file. The last line that matches a path decides."""
+    """The lines of one ignore file. The last line that matches a path decides whether the path is ignored."""
 
     def __init__(self, text: str) -> None:
         lines = [
@@ -65,9 +65,10 @@ class IgnoreFile:
         return self._by_name + self._by_path * (path.count("/") + 1)
 
     def verdict(self, path: str, folder: bool) -> bool | None:
-        """Return True if the last matching line ignores `path`, and False if that line includes it.
+        """Return True if the last line that matches `path` says to ignore it, False if that line (with `!`) says not to
+        ignore it, None if no line matches.
 
-        Returns None if no line matches. `path` is relative to the folder of the ignore file.
+        `path` is relative to the folder of the ignore file.
         """
         names = path.split("/")
         for line in self._lines:
@@ -83,7 +84,10 @@ class IgnoreFile:
 
 
 class IgnoreRules:
-    """The ignore files that apply to a folder, from the repository's root down. The deepest file decides."""
+    """The ignore files that apply to a folder, from the repository's root down.
+
+    The deepest file with a matching line decides.
+    """
 
     def __init__(self, files: tuple[tuple[str, IgnoreFile], ...] = ()) -> None:
         self._files = files
@@ -91,7 +95,7 @@ class IgnoreRules:
     def with_file(self, base: str, text: str) -> "IgnoreRules":
         """Add an ignore file, and return the new rules.
 
-        `base` is the folder of the file: empty for the rules' root, otherwise a path that ends with `/`.
+        `base` is the folder of the file, e.g. `src/`, or empty for the rules' root.
         """
         ignore_file = IgnoreFile(text)
         return IgnoreRules((*self._files, (base, ignore_file))) if ignore_file else self
@@ -141,7 +145,7 @@ def _parse_line(text: str) -> _Line | None:
 
 
 def _strip_trailing_spaces(line: str) -> str:
-    """Return the line without trailing spaces. An escaped space stays."""
+    """Return the line without trailing spaces, except an escaped space."""
     stripped = line.rstrip(" ")
     escaped = (len(stripped) - len(stripped.rstrip("\\"))) % 2 == 1
     return stripped + " " if escaped and len(stripped) < len(line) else stripped

@@ -1,10 +1,9 @@
 """Path patterns as predicates: `*`, `?`, `[abc]`, `[!abc]`, `**`, and optionally `{a,b}`.
 
-Invariant: the time to match is at most proportional to the length of the pattern times the length of the path. The text
-after a star is matched at its first occurrence, without backtracking. The names of a path are matched one after the
-other. All reachable positions of the pattern are tracked, so that nothing is tried twice.
+Invariant: the time to match is at most proportional to the length of the pattern times the length of the path.
 """
 
+import posixpath
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -16,6 +15,8 @@ MAX_ALTERNATIVES = 64
 NamePattern: TypeAlias = Pattern[str] | None
 """Pattern for one name of a path. None stands for `**`, which matches any number of names."""
 
+_FIXED_FOLDERS = re.compile(r"(?:[^*?\[{/]*+/)*+")
+"""Matches the names of folders at the start of a path pattern, up to the first wildcard."""
 _CLASSES = {
     "alpha": "a-zA-Z",
     "digit": "0-9",
@@ -35,6 +36,7 @@ def compile_path_pattern(pattern: str) -> Callable[[str], bool]:
 
     A pattern without a slash matches a name in any folder. Raises `ValueError` with a message for the user.
     """
+    by_name = "/" not in pattern.strip()
     plain = pattern.strip().removeprefix("./").lstrip("/")
     if not plain:
         raise ValueError("The pattern is empty.")
@@ -43,13 +45,34 @@ def compile_path_pattern(pattern: str) -> Callable[[str], bool]:
     if plain.endswith("/"):
         plain += "**"
     choices = [compile_parts(choice) for choice in _expand_braces(plain)]
-    by_name = "/" not in plain
 
     def matches(path: str) -> bool:
         names = path.split("/")
         return any(matches_parts(names[-1:] if by_name else names, parts) for parts in choices)
 
     return matches
+
+
+def relative_path_pattern(pattern: str, folder: str) -> str | None:
+    """Return a path pattern without `.` or the absolute path `folder` at its start; None if it leads out with `..`."""
+    plain = pattern.strip()
+    if ".." in plain.split("/"):
+        return None
+    start = next((start for start in (".", folder.rstrip("/")) if plain.startswith(f"{start}/")), "")
+    return plain[len(start) :]
+
+
+def other_folder_hint(pattern: str, path: str, argument: str) -> str:
+    """Tell the model how to search the folder that a path pattern for `path` begins with.
+
+    `argument`: the name of the tool's argument with the pattern.
+    """
+    plain = pattern.strip()
+    names = f"{plain}/*" if plain.endswith("..") else plain
+    fixed = _FIXED_FOLDERS.match(names)
+    start = fixed.end() if fixed else 0
+    folder = posixpath.normpath(posixpath.join(path, names[:start]))
+    return f"To search another folder, set path to {folder} and {argument} to {names[start:] or '*'}."
 
 
 def compile_parts(pattern: str, *, escapes: bool = False) -> tuple[NamePattern, ...]:
@@ -68,10 +91,7 @@ def compile_parts(pattern: str, *, escapes: bool = False) -> tuple[NamePattern, 
 
 
 def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
-    """Return True if the names of a path match the patterns `parts`.
-
-    Takes linear time, because all reachable positions of the pattern are tracked at once.
-    """
+    """Return True if the names of a path match the patterns `parts`."""
     reachable = _skip_stars({0}, parts)
     for name in names:
         next_positions: set[int] = set()
@@ -90,9 +110,8 @@ def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
 
 
 def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
-    """Return the reachable positions, and the position after each reachable `**`. Matching can continue there, because
-    `**` can match no name.
-    """
+    """Return `reachable`, which has indexes into `parts`, with the indexes that are reached by skipping any `**`. A
+    `**` can match zero names."""
     positions = set(reachable)
     for index in reachable:
         position = index
@@ -153,10 +172,7 @@ def _compile_name(name: str, escapes: bool) -> Pattern[str]:
 
 
 def _find_set_end(name: str, position: int, escapes: bool) -> int:
-    """Return the position of the `]` that closes the set (such as `[abc]`) opened before `position`.
-
-    Return -1 if there is none.
-    """
+    """Return the position of the `]` that closes the set (such as `[abc]`) opened before `position`, or -1."""
     position += (
         name[position : position + 1] in ("!", "^") if escapes else name[position : position + 1] == "!"
     )

@@ -42,8 +42,7 @@ def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
 def drop_line_end_returns(diff: str) -> str:
     """Remove the carriage returns from the diff of a file with Windows line ends (CR LF).
 
-    If only some lines of the diff end with a carriage return, nothing is removed. In this case, line ends are part of
-    the change.
+    If only some lines end with a carriage return, line ends are part of the change, and nothing is removed.
     """
     if "\r\n" not in diff:
         return diff

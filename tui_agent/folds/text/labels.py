@@ -30,6 +30,21 @@ TURN_END_LABELS: Final[dict[TurnEnd, str]] = {
     "model_error": "the model failed",
     "error": "failed",
 }
+
+
+def describe_failures(failed: int, errors: int) -> str:
+    """Return the counts of a test run that did not pass, e.g. `2 failed, 1 error`. `failed` includes `errors`."""
+    counts = [f"{failed - errors} failed"] if failed > errors else []
+    return ", ".join([*counts, format_count(errors, "error")] if errors else counts)
+
+
+def describe_failing_tests(failed: int, errors: int) -> str:
+    """Return a sentence that says how many tests fail, e.g. `2 tests fail` or `1 test error`. `failed` includes
+    `errors`."""
+    counts = [format_count(failed - errors, "test fails", "tests fail")] if failed > errors else []
+    return ", ".join([*counts, format_count(errors, "test error")] if errors else counts)
+
+
 SPAN_STATE_LABELS: Final[dict[SpanState, str]] = {
     "queued": "queued",
     "running": "running",
@@ -55,11 +70,11 @@ FAILURE_LABELS: Final[dict[str, str]] = {
     "budget": "a limit that was reached",
     "engine": "the engine itself",
 }
-"""Maps the cause of a failure to its label. `MetricsView.failures` has the same keys."""
+"""Maps the cause of a failure, as in `MetricsView.failures`, to its label."""
 
 
 def unknown_price_warning(model: str, limit_usd: float | None, *, has_price: bool) -> str:
-    """Return a warning if a cost limit cannot be enforced because the model's price is unknown. Otherwise return ""."""
+    """Return a warning if a cost limit cannot be enforced because the model's price is unknown."""
     if limit_usd is None or has_price or not model:
         return ""
     return (
@@ -112,9 +127,7 @@ LARGER_WINDOW_HINT: Final = (
 
 
 def truncation_notice(cut: ContextTruncated) -> str:
-    """Return the notice about texts that do not fit in the window. The notice contains the sizes that are sent to the
-    model.
-    """
+    """Return the notice about texts that do not fit in the window."""
     window = f" of {format_tokens(cut.window)} tokens" if cut.window else ""
     sizes = [
         f"{format_number(text.chars)} of {format_number(text.raw_chars)} characters"
@@ -145,7 +158,7 @@ def inferred_window_notice(event: ContextWindowInferred) -> tuple[str, str]:
 def shortened_summary_notice(cuts: Sequence[Truncation]) -> str:
     """Return the notice that a summary contains some texts only in part."""
     labels = ", ".join(cut.label for cut in cuts)
-    return f"Shortened in the summary: {labels}. The model can read all of it ({_artifact_ids(cuts)})."
+    return f"Shortened in the summary: {labels}. The model can read the full texts ({_artifact_ids(cuts)})."
 
 
 def _artifact_ids(cuts: Sequence[Truncation]) -> str:
@@ -153,7 +166,7 @@ def _artifact_ids(cuts: Sequence[Truncation]) -> str:
 
 
 def mention_name(mention: Mention) -> str:
-    """Return the path of a mentioned file or folder. Return the written text of any other mention."""
+    """Return the path of a mentioned file or folder, or the written text of any other mention."""
     is_path = mention.path and mention.kind not in ("missing", "symbol")
     return mention.path if is_path else mention.reference
 
@@ -194,10 +207,7 @@ def describe_saved_rule(decided: PermissionDecided) -> str:
 
 
 def always_label(request: PermissionRequested, *, everywhere: bool = False) -> str:
-    """Return the label of the answer that saves a rule, e.g. `Always, this project`.
-
-    The label says where the rule applies, or which file contains the rule.
-    """
+    """Return the label of the answer that saves a rule, e.g. `Always, this project`."""
     choice = request.choice_for("always")
     if choice is not None and choice.rule.startswith(OPENS_FILES):
         return "Always, config.toml"

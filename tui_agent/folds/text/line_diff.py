@@ -1,13 +1,16 @@
 """Differences between two texts, as hunks of a unified diff and as line counts.
 
-Invariant: the functions are pure, and their work is limited. Equal lines at both ends are skipped. The lines between
-them are split at lines that are unique on both sides. A block that is still too large is reported as replaced.
+Equal lines at both ends are skipped. The lines between them are split at lines that are unique on both sides.
+
+Invariant: the work is limited. A block of lines that is still too large after the split is reported as replaced,
+without a comparison.
 """
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 from tui_agent.fast_dataclass import dataclass
 
@@ -19,11 +22,19 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class LineDiff:
-    """The hunks of a diff without file header, and the line counts. `text` is empty if nothing changed."""
+    """The hunks of a diff without file header, and the line counts."""
 
     text: str
     added: int
     removed: int
+
+
+class FileCounts(NamedTuple):
+    """The numbers of lines added to and removed from a file."""
+
+    path: str
+    added: int = 0
+    removed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +132,8 @@ def _compare_exactly(
 def _find_anchors(
     old: Sequence[str], new: Sequence[str], a1: int, a2: int, b1: int, b2: int
 ) -> list[tuple[int, int]]:
-    """Return pairs (old index, new index) of lines that occur exactly once in each text.
-
-    Both indexes rise from pair to pair. The longest such sequence is returned.
-    """
+    """Match the lines that occur exactly once in each text, and return the longest list of pairs (old index, new index)
+    in which both indexes rise."""
     old_counts = Counter(old[a1:a2])
     new_counts = Counter(new[b1:b2])
     new_positions = {new[j]: j for j in range(b1, b2) if new_counts[new[j]] == 1}

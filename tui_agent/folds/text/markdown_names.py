@@ -1,7 +1,4 @@
-"""A rule for Markdown parsers: names such as `__init__` and products such as `2*3*4` are text, not emphasis.
-
-Models often write them without backticks. Strict Markdown would show `__init__` as a bold "init".
-"""
+"""A rule for Markdown parsers: names such as `__init__` and formulas such as `2*3*4` are text, not emphasis."""
 
 import re
 from typing import Any

@@ -1,8 +1,7 @@
 """Normalised forms of the words in code, paths, questions and notes, for comparison.
 
-Invariant: a word of a question and the same word inside an identifier have the same form. Identifiers are split at
-separators and changes of case, and common endings are removed. Letters with a number are compared with and without the
-number: sha512 matches sha but not sha1.
+Invariant: a word of a question and the same word inside an identifier have the same form. Letters with a number are
+compared with and without the number: sha512 matches sha but not sha1.
 """
 
 import re
@@ -17,28 +16,27 @@ _PIECE = re.compile(
 )
 """Matches the pieces into which an identifier is split.
 
-Each piece can be compared separately. Words like i18n, k8s or 2fa stay one piece: their letters alone mean nothing.
-`URLs` stays one piece too, and is not split into `UR` and `Ls`.
+Words like i18n, k8s or 2fa stay one piece, because their letters alone mean nothing. `URLs` stays one piece too.
 """
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
-"""Matches the same pieces as `_PIECE` in words of ASCII letters only. This pattern is faster."""
+"""Matches the pieces of words that consist of ASCII letters only, faster than `_PIECE`."""
 _WIDE = re.compile(r"(?![\u3100-\u33ff])[\u3040-\u9fff\uac00-\ud7af]")
 """Matches a Kana, Han or Hangul character.
 
-A set with all three ranges compiles twenty times slower than sets of at most two.
+The pattern excludes a range from a larger set, because a set with all three ranges compiles twenty times slower.
 """
 MAX_WORD_CHARS = 64
-"""Maximum length of an indexed word, in characters. Longer words are not indexed."""
+"""Maximum length of an indexed word, in characters."""
 MAX_NUMBER_DIGITS = 5
 """Maximum number of digits that are joined with the letters before them, as in sha512, utf8 or phase_2."""
 MIN_GENERATED_CHARS = 20
-"""Minimum length of a run of letters and digits that looks generated, in characters. See `_is_generated`."""
+"""Minimum length of a run of letters and digits that looks generated, in characters."""
 MIN_GENERATED_DIGITS = 3
 """Minimum number of digits in a run of letters and digits that looks generated."""
 MAX_CHARS_PER_CHANGE = 4
-"""Maximum ratio of characters to changes in a run that looks generated.
+"""Maximum ratio of characters to changes (between lower case, capitals and digits) in a run that looks generated.
 
-A change is a switch between lower case, capitals and digits. For example, a run of 20 characters needs 5 changes.
+For example, a run of 20 characters needs 5 changes.
 """
 _LONG_RUN = re.compile(rf"[A-Za-z0-9]{{{MIN_GENERATED_CHARS},}}")
 _KIND_CHANGE = re.compile(r"(?<=[a-z0-9])[A-Z]|(?<=[A-Za-z])[0-9]|(?<=[0-9])[a-z]")

@@ -52,29 +52,23 @@ _TURN_STATES: dict[TurnEnd, SpanState] = {
 class Trace:
     """Builds the spans of the trace from a session's events.
 
-    A delegate's model calls and tools are children of the span of its subtask. Spans of old turns are packed, except
-    the newest `keep` spans.
+    A delegate's model calls and tools are children of the span of its subtask. Spans of old turns are compressed,
+    except the newest `keep` spans.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self.tree = SpanTree(keep)
         self.turn: Node | None = None
         self.turn_iterations = 0
-        """Number of the turn's iterations so far. Iterations of delegates do not count."""
+        """Number of the turn's iterations so far, without iterations of delegates."""
         self.iterations: dict[AgentId, Node] = {}
         self.requests: dict[RequestId, Node] = {}
         self.tools: dict[CallId, Node] = {}
         self.subtasks: dict[AgentId, Node] = {}
         self.unstarted_calls: dict[CallId, Node] = {}
-        """Maps a call id to its span. Contains the calls that had not started at the end of their turn.
-
-        The turn that continues the work runs these calls.
-        """
+        """For each call that had not started when its turn ended: id of the call → span of the call."""
         self.sent_tokens: dict[RequestId, int] = {}
-        """Maps the id of each request without an answer to the number of tokens sent.
-
-        The tokens were counted before sending.
-        """
+        """For each request that has no answer yet: its id → number of tokens that were sent."""
         self.last_at = 0.0
 
     def apply(self, ev: Envelope) -> bool:
@@ -85,11 +79,11 @@ class Trace:
         return self.tree.revision != revision
 
     def view(self) -> TraceView:
-        """Return all spans. Only spans that changed since the last call are built again."""
+        """Return all spans."""
         return self.tree.view()
 
     def copy(self) -> "Trace":
-        """Return an independent copy. The copy shares finished spans with the original."""
+        """Return an independent copy."""
         open_nodes = [self.turn, *self.iterations.values(), *self.requests.values(), *self.tools.values()]
         copy = Trace()
         copy.tree, nodes = self.tree.copy([*filter(None, open_nodes), *self.subtasks.values()])
@@ -118,7 +112,7 @@ class Trace:
         return node
 
     def parent_for(self, agent: AgentId) -> Node | None:
-        """Return the parent of this agent's next span. Return None if nothing is running."""
+        """Return the parent of this agent's next span."""
         if agent in self.subtasks:
             return self.subtasks[agent]
         return self.iterations.get(agent) or self.iterations.get(MAIN_AGENT) or self.turn
@@ -220,7 +214,7 @@ def _on_model_responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> N
     if node is not None:
         node.outcome = f"{format_tokens(payload.usage.output_tokens)} out"
         node.part = payload.first_part
-        fold.tree.add_usage(node, payload.usage, payload.cost_usd)
+        fold.tree.add_usage(node, payload)
         fold.tree.end(node, ev, "done", payload.duration_ms)
 
 
@@ -233,7 +227,7 @@ def _on_model_failed(fold: Trace, ev: Envelope, payload: ModelFailed) -> None:
     stopped = payload.fault == "cancelled"
     node.outcome = "stopped" if stopped else payload.fault.replace("_", " ")
     node.detail = payload.message
-    fold.tree.add_usage(node, payload.usage, payload.cost_usd)
+    fold.tree.add_usage(node, payload)
     if stopped and sent is not None and payload.usage == Usage():
         size = text_size(payload.partial)
         node.tokens_in, node.tokens_out, node.estimated = sent, round(size / CHARS_PER_TOKEN), True

@@ -1,6 +1,6 @@
 """Labels for the measures of a session, for the terminal and the screen.
 
-Invariant: all functions are pure. A value that was not measured has no row.
+Invariant: a value that was not measured has no row.
 """
 
 from tui_agent.folds.trace.metrics import MetricsView

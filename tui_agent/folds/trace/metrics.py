@@ -1,7 +1,6 @@
 """All measured values of a session. `trace`, `/status`, comparisons, the tree of branches and exports use this fold.
 
-Invariant: distances are counted in parts (see `folds.trace.parts`), which do not depend on the model's speed. The
-changes of a command count as edits when the command has ended, unless it was a test run.
+Invariant: distances are counted in parts (see `folds.trace.parts`), which do not depend on the model's speed.
 """
 
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ from typing import Any
 from tui_agent.folds.context.visible_results import VisibleResults
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.changed_files import ModifiedFiles
-from tui_agent.protocol.base import MAIN_AGENT, AgentId, BlobText, CallId, text_preview, text_size
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, BlobText, CallId, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextPacked,
@@ -24,10 +23,11 @@ from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
-from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage, add_cost
+from tui_agent.protocol.parts import TextContent, ToolCallPart, add_cost, text_previews
+from tui_agent.units import CostPrecision, combine_precision
 
 SEARCHES = frozenset(("search", "find"))
-"""Verbs of calls that search. The verb is a short name for the kind of work, such as `read`."""
+"""Verbs of calls that search. A verb is a short name for the kind of work, such as `read`."""
 _COUNTED_KINDS = {
     "turns": "turn.started",
     "iterations": "iteration.started",
@@ -39,31 +39,41 @@ _COUNTED_KINDS = {
     "memory_updates": "memory.updated",
     "repomap_uses": "repomap.used",
 }
-"""Maps each figure that only counts one kind of event to that kind."""
+"""Figures that count the events of one kind: name of the figure → kind of event."""
 _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_limit", "cost_limit"))
 
 
 @dataclass(slots=True)
 class MetricsView:
-    """The measured values of a session. A value without a unit in its name is a count. None means that nothing was
-    measured.
+    """The measured values of a session. A value without a unit in its name is a count. None means not measured.
 
-    `files_changed` are the files that an agent or command changed and that now differ from their earlier state. An edit
-    is a change of a file by an agent's tool, or by a command that was not a test run. A target is a file with an edit.
-    A value with a name ending in `_part` is the index of the part with the call (see `folds.trace.parts`). A read is
-    repeated if the same agent has already read these lines of the same content.
+    The values about edits use these terms:
 
-    `failure` is the category of the newest failure. `failures` counts all failures by category: `model` (a request that
-    failed after all retries), `policy` (a denial), `tool` (a failed or invalid call), `environment` (an error of files
-    or processes), `engine` (an error of this program), `budget`, `verifier` (an evaluation's verifier gave no reward).
+    - An edit is a change of a file by an agent's tool, or by a command that was not a test run.
+    - A target is a file with an edit.
+    - A read is repeated if the agent has already read these lines of the same content.
 
-    `raw_output_chars` is the size of the tools' output. `compression_ratio` is the share of this output that was sent
-    to models. `hot_observation_count` is the number of results that requests still contain in full.
-    `cold_summary_chars` is the size of the main agent's newest summary. Both cover only the log's current branch.
-    `artifact_bytes` is the size of results that were stored as artifacts when they arrived.
+    `files_changed`: files that an agent or command changed and that now differ from their earlier state.
+    `…_part`: index of the message part with the call (see `folds.trace.parts`).
+    `failure`: category of the newest failure.
+    `failures`: number of failures of each category:
 
-    `context_peak_tokens`, `context_budget_reduced_count` and `context_budget_dropped_blocks` cover all requests. The
-    other values of the context are from the main agent's newest request.
+    - `model`: a request that failed after all retries.
+    - `policy`: a denial.
+    - `tool`: a failed or invalid call.
+    - `environment`: an error of files or processes.
+    - `engine`: an error of this program.
+    - `budget`: a limit that was reached.
+    - `verifier`: an evaluation's verifier gave no reward.
+
+    `raw_output_chars`: size of the tools' output.
+    `compression_ratio`: share of this output that was sent to models.
+    `hot_observation_count`: number of results on the current branch that requests still contain in full.
+    `cold_summary_chars`: size of the main agent's newest summary on the current branch.
+    `artifact_bytes`: size of results that were stored as artifacts when they arrived.
+    `context_peak_tokens`, `context_budget_reduced_count`, `context_budget_dropped_blocks`: values of all requests.
+
+    Other values of the context are from the main agent's newest request.
     """
 
     events: int = 0
@@ -86,8 +96,13 @@ class MetricsView:
     output_tokens: int = 0
     cached_tokens: int = 0
     cost_usd: float | None = None
+    cost_precision: CostPrecision = "exact"
     tests_passed: int | None = None
     tests_failed: int | None = None
+    test_errors: int = 0
+    """The errors among `tests_failed`, such as test files that could not be loaded."""
+    test_fault: str = ""
+    """Why the newest test run failed although no test failed; empty in all other cases."""
     output_chars: int = 0
     stored_artifacts: int = 0
     first_at: float = 0.0
@@ -137,20 +152,20 @@ class Metrics:
 
     def __init__(self) -> None:
         self.sums = MetricsView()
-        """The figures that are updated with each event. The method `view` adds the other figures."""
+        """The figures that are updated with each event."""
         self.read_lines: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
         """Maps (agent, path, digest of the content) to the ranges of lines that the agent has read."""
         self.first_turn_at: float | None = None
         self.first_test_at: float | None = None
         self.last_search_part: int | None = None
-        """Index of the part with the newest search before the first edit. None if there was no search."""
+        """Index of the part with the newest search before the first edit."""
         self.call_parts: dict[CallId, int] = {}
-        """Maps the id of each call without a result to the index of the part with the call."""
+        """For each call that has no result yet: its id → index of the part with the call."""
         self.first_read_parts: dict[str, int] = {}
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
         self.command_edits: dict[CallId, list[tuple[str, float]]] = {}
-        """Maps the id of each running call to the (path, time) of each file that its command changed."""
+        """For each running call: its id → list of (path, time), one for each file that the call's command changed."""
         self._observations = VisibleResults()
         self._view: MetricsView | None = None
 
@@ -191,9 +206,7 @@ class Metrics:
         return self._view
 
     def part_of(self, call_id: CallId | None) -> int:
-        """Return the index of the part with this call. If the call has a result or is None, return the index of the
-        newest part.
-        """
+        """Return the index of the part with this call, or of the newest part if the call has a result or is None."""
         newest = self.sums.parts - 1
         return newest if call_id is None else self.call_parts.get(call_id, newest)
 
@@ -213,14 +226,15 @@ class Metrics:
         self.sums.failure = category
         self.sums.failures[category] = self.sums.failures.get(category, 0) + 1
 
-    def spend(self, usage: Usage, cost: float | None) -> None:
+    def spend(self, end: ModelResponded | ModelFailed) -> None:
         """Add the tokens and the cost of a model call."""
-        sums = self.sums
+        sums, usage = self.sums, end.usage
         sums.model_calls += 1
         sums.input_tokens += usage.input_tokens
         sums.output_tokens += usage.output_tokens
         sums.cached_tokens += usage.cached_tokens
-        sums.cost_usd = add_cost(sums.cost_usd, cost)
+        sums.cost_usd = add_cost(sums.cost_usd, end.cost_usd)
+        sums.cost_precision = combine_precision(sums.cost_precision, end.cost_precision)
 
 
 _HANDLERS: Handlers[Metrics] = Handlers()
@@ -243,7 +257,7 @@ def _on_turn_finished(fold: Metrics, ev: Envelope, payload: TurnFinished) -> Non
 def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) -> None:
     sums = fold.sums
     if payload.author == "model":
-        fold.spend(payload.usage, payload.cost_usd)
+        fold.spend(payload)
         if ev.agent == MAIN_AGENT:
             sums.context_real_tokens = payload.usage.input_tokens or None
     sums.parts = max(sums.parts, payload.first_part + len(payload.parts))
@@ -254,13 +268,13 @@ def _on_model_responded(fold: Metrics, ev: Envelope, payload: ModelResponded) ->
     }
     fold.call_parts.update(calls)
     if ev.agent == MAIN_AGENT and not calls:
-        texts = [text_preview(part.text) for part in payload.parts if isinstance(part, TextPart)]
+        texts = text_previews(payload.parts)
         sums.final_answer = "\n\n".join(texts)
 
 
 @_HANDLERS.on(ModelFailed)
 def _on_model_failed(fold: Metrics, ev: Envelope, payload: ModelFailed) -> None:
-    fold.spend(payload.usage, payload.cost_usd)
+    fold.spend(payload)
     if payload.fault != "cancelled":
         fold.sums.model_failures += 1
         fold.fail("model")
@@ -333,6 +347,8 @@ def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> Non
         fold.command_edits.pop(payload.call_id, None)
     sums.tests_passed = payload.passed if payload.passed >= 0 else None
     sums.tests_failed = payload.failed if payload.failed >= 0 else None
+    sums.test_errors = payload.errors
+    sums.test_fault = payload.fault
     fold.first_test_at = ev.time if fold.first_test_at is None else fold.first_test_at
     if sums.first_edit_part is not None and sums.edit_to_test_parts is None:
         sums.edit_to_test_parts = fold.part_of(payload.call_id) - sums.first_edit_part

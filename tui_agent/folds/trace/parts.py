@@ -24,10 +24,13 @@ SUMMARY_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """A row for one message part. `part` is the part's index; `seq` and `time` belong to the part's event.
+    """A row for one message part.
 
-    `duration_ms` is the duration of the call (for a result) or of the answer (for the first part of an answer).
-    `commit` is the checkpoint of the files after the part. `changed_files` is True if the part changed files.
+    `part`: index of the part.
+    `seq`, `time`: number and time of the part's event.
+    `duration_ms`: duration of the call (for a result) or of the answer (for the first part of an answer).
+    `commit`: checkpoint of the files after the part.
+    `changed_files`: True if the part changed files.
     """
 
     part: int

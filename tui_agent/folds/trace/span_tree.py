@@ -1,7 +1,6 @@
-"""The tree of spans. Events add spans to the tree.
+"""The tree of spans.
 
-Invariant: a node comes after its parent. A change of a total is added to all ancestors at once, so that a view needs no
-summing.
+Invariant: a node comes after its parent. The totals of a node include those of its descendants.
 """
 
 import copy
@@ -16,8 +15,10 @@ from tui_agent.folds.transcript.packed_entries import PackedSpans
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.parts import Usage, add_cost
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.units import CostPrecision, combine_precision
 
 
 @dataclass(slots=True, eq=False)
@@ -39,20 +40,20 @@ class Node:
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost_usd: float | None = None
+    cost_precision: CostPrecision = "exact"
     children: "list[Node] | tuple[()]" = ()
-    """The child spans that are not packed, as a list.
+    """The child spans that are not packed (compressed).
 
-    An empty tuple if there are none. Most spans have no children. Empty lists for them would take a megabyte in a long
-    session.
+    Most spans have no children. An empty list for each of them would take a megabyte in a long session.
     """
     packed_children: tuple[int, ...] = ()
-    """Indices of the child spans that are packed."""
+    """Indices of the child spans that are packed (stored in compressed form)."""
     outcome: str = ""
     detail: str = ""
     part: int | None = None
     verb: str = ""
     ran: bool = False
-    """True if the span's tool call was started, and not only decided about."""
+    """True if the span's tool call was started."""
     billed_in: int = 0
     billed_out: int = 0
     failed: int = 0
@@ -81,7 +82,7 @@ class SpanTree:
         self._longest = 0.0
         self._has_costs = False
         self.crash_time: float | None = None
-        """Time of a crash. Open spans end at this time at the latest. None if there was no crash."""
+        """Time of a crash. Open spans end at this time at the latest."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span and return its node."""
@@ -132,7 +133,7 @@ class SpanTree:
     def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
         """Close a span. If `duration_ms` is 0, the duration is the time between the span's start and its last event.
 
-        A tool call that never ran has no duration, because it only waited for earlier calls and for an answer.
+        A tool call that never ran has no duration, because it only waited.
         """
         end = ev.time if self.crash_time is None else max(node.start, min(ev.time, self.crash_time))
         if node.kind == "tool" and not node.ran:
@@ -151,13 +152,14 @@ class SpanTree:
                 self.end_below(child, ev)
                 self.end(child, ev, child.state if child.state == "denied" else "interrupted")
 
-    def add_usage(self, node: Node, usage: Usage, cost: float | None) -> None:
+    def add_usage(self, node: Node, end: ModelResponded | ModelFailed) -> None:
         """Set the tokens and cost of a model span, and update the sums of its ancestors.
 
-        Without usage, for example after a stopped request, the tokens stay unknown.
+        Without usage, for example after a refused request, the tokens stay unknown.
         """
-        agent, above = node.agent, node
-        self._has_costs = self._has_costs or cost is not None
+        agent, above, usage = node.agent, node, end.usage
+        node.estimated = usage.estimated
+        self._has_costs = self._has_costs or end.cost_usd is not None
         own = True
         while True:
             own = own and (above.agent == agent or above is node)
@@ -166,7 +168,8 @@ class SpanTree:
                 above.tokens_out = (above.tokens_out or 0) + usage.output_tokens
             above.billed_in += usage.input_tokens
             above.billed_out += usage.output_tokens
-            above.cost_usd = add_cost(above.cost_usd, cost)
+            above.cost_usd = add_cost(above.cost_usd, end.cost_usd)
+            above.cost_precision = combine_precision(above.cost_precision, end.cost_precision)
             self.touch(above)
             if above.parent is None:
                 return
@@ -174,8 +177,9 @@ class SpanTree:
 
     @staticmethod
     def describe_calls(node: Node) -> str:
-        """Describe the calls directly below a span, e.g. `3 reads`. Calls with different verbs are described as `2
-        calls`, and a delegate's calls as `2 tool calls`.
+        """Describe the calls directly below a span, e.g. `3 reads`.
+
+        If the verbs differ, the text is e.g. `2 calls`. For a delegate's calls, the text is e.g. `2 tool calls`.
         """
         calls = (child for child in node.children if child.kind in ("tool", "subtask"))
         verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in calls)
@@ -189,9 +193,7 @@ class SpanTree:
 
     @staticmethod
     def iteration_end_state(node: Node) -> SpanState:
-        """Return the end state of an iteration. This is the state of the iteration's model call. Failed tools are
-        ignored.
-        """
+        """Return the end state of an iteration: the state of its model call. Failed tools are ignored."""
         for child in node.children:
             if child.kind == "model" and child.state in ("failed", "interrupted"):
                 return child.state
@@ -200,8 +202,7 @@ class SpanTree:
     def copy(self, referenced: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
         """Return an independent copy of the tree, and a `dict` that maps an index to the copied node.
 
-        Only nodes that can still change are copied. These are the open nodes, the nodes in `referenced`, and their
-        ancestors.
+        Only nodes that can still change are copied: the open nodes, the nodes in `referenced`, and their ancestors.
         """
         self.view()
         copied: dict[int, Node] = {}
@@ -233,7 +234,7 @@ class SpanTree:
         self._dirty.clear()
 
     def _pack(self) -> None:
-        """Pack the spans of finished turns and remove their nodes. A packed span can still be replaced."""
+        """Pack (compress) the spans of finished turns, and remove the nodes of these spans."""
         self._freeze()
         while self._spans.needs_packing and all(span.end is not None for span in self._spans.oldest_chunk):
             first = self._spans.packed_count
@@ -246,7 +247,7 @@ class SpanTree:
                     node.children = ()
 
     def view(self) -> TraceView:
-        """Return the spans as plain data. Only changed spans are built again."""
+        """Return the spans as plain data."""
         if self._view is None:
             self._freeze()
             self._view = TraceView(

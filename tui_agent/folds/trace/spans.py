@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import AgentId
+from tui_agent.units import CostPrecision
 
 SpanKind: TypeAlias = Literal["turn", "iteration", "model", "tool", "subtask", "compaction"]
 SpanState: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "denied", "interrupted"]
@@ -14,16 +15,17 @@ SpanState: TypeAlias = Literal["queued", "running", "waiting", "done", "failed",
 class Span:
     """One span of the trace: a turn, an iteration, a model call, a tool call or a delegate's work.
 
-    Times are seconds since the epoch; `end` is None while the span is open. `first_seq` and `last_seq` are the events
-    that open and close the span. `parent` and `children` are indexes into `TraceView.spans`.
+    `start`, `end`: seconds since the epoch; `end` is None while the span is open.
+    `first_seq`, `last_seq`: events that open and close the span.
+    `parent`, `children`: indexes into `TraceView.spans`.
+    `cost_usd`: cost of the model call, or of all calls below the span.
+    `tokens_in`: the largest request of the span's own agent, because each request contains the previous ones.
+    `tokens_out`: output tokens of the calls of the span's own agent.
+    `billed_in`, `billed_out`: tokens that were paid for, including those of delegates.
+    `estimated`: True if the tokens are estimated, e.g. because the request was stopped.
+    `failed`, `denied`: number of failed and denied spans below this span, except turns and iterations.
 
-    A model span has its own tokens and cost. Any other span has the cost of all calls below it, and the output tokens
-    of its own agent's calls. Its `tokens_in` is the largest request of its own agent, because each request contains the
-    previous ones. `billed_in` and `billed_out` are the tokens that were paid for: the sums over all calls below the
-    span, including those of delegates.
-
-    The tokens of a stopped request are an estimate (`estimated`) and are not part of any sum. `failed` and `denied`
-    count the failed and denied spans below this span, except turns and iterations.
+    In logs of older versions, the estimate for a request that a crash interrupted is not part of any sum.
     """
 
     index: int
@@ -48,17 +50,20 @@ class Span:
     failed: int = 0
     denied: int = 0
     estimated: bool = False
+    cost_precision: CostPrecision = "exact"
     parent: int | None = None
     children: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """All spans of a trace in order of start. The spans of a very long session are a `PackedList` instead of a tuple.
+    """All spans of a trace in order of start.
 
-    `roots` are indexes of `spans`. `failed` and `denied` count calls of models and tools. `turns` is the number of
-    roots that are turns. `longest_ms` is the longest duration of a finished root. `has_costs` is True if the price of a
-    call is known.
+    `roots`: indexes of `spans`.
+    `failed`, `denied`: numbers of failed and denied calls of models and tools.
+    `turns`: number of roots that are turns.
+    `longest_ms`: longest duration of a finished root.
+    `has_costs`: True if the price of a call is known.
     """
 
     spans: Sequence[Span]

@@ -1,7 +1,6 @@
 """A log as a replay timeline: the time of each event, marks for important events, and the starts of parts and turns.
 
-Invariant: the functions are pure. A place is the index of a record. Times are taken from the log, but long pauses are
-shortened to `PAUSE_S` seconds.
+Invariant: times are taken from the log, but long pauses are shortened to `PAUSE_S` seconds.
 """
 
 from bisect import bisect_left, bisect_right
@@ -9,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import MAIN_AGENT, Payload
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.base import MAIN_AGENT
+from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.files import FileChanged
-from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded
+from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.events.session import ErrorRaised
-from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
+from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserSteered
 
 PAUSE_S = 8.0
@@ -34,8 +33,8 @@ class Marker:
 class Timeline:
     """The replay timeline of a log.
 
-    `clock[i]` is the time of the record with index `i`, in seconds since the first event. The other fields are places
-    (indices of records), in order.
+    `clock[i]` is the time of the record with index `i`, in seconds since the first event. `parts` and `turns` are
+    indexes of records, in order.
     """
 
     clock: tuple[float, ...]
@@ -56,10 +55,7 @@ class Timeline:
         return max(0, bisect_right(self.clock, seconds) - 1)
 
     def next_stop(self, place: int, unit: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
-        """Return the index of the next or previous record that starts a unit: an event, part, turn or marker.
-
-        If there is none, return the last or first index.
-        """
+        """Return the index of the next or previous record that starts a unit: an event, part, turn or marker."""
         last = len(self.clock) - 1
         if unit == "event":
             return min(last, place + 1) if forward else max(0, place - 1)
@@ -73,10 +69,7 @@ class Timeline:
         return stops[index] if index >= 0 else 0
 
     def activity(self, columns: int, levels: int) -> list[int]:
-        """Return the activity in each of `columns` equal spans of time.
-
-        0 means no events; the highest value is `levels`.
-        """
+        """Return the activity in each of `columns` equal spans of time, from 0 (no events) to `levels`."""
         counts = [0] * columns
         for seconds in self.clock:
             counts[self.column(seconds, columns)] += 1
@@ -96,7 +89,7 @@ def build_timeline(records: Sequence[Record]) -> Timeline:
 
 
 def extend_timeline(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
-    """Return the timeline extended by the records `new`. `last_at` is the time of the last record before them."""
+    """Return the timeline extended by the records `new`. `last_at` is the time of the last record in `line`."""
     first = len(line)
     markers = (Marker(place, mark) for place, record in enumerate(new, first) if (mark := event_mark(record)))
     return Timeline(
@@ -115,30 +108,22 @@ def _event_times(records: Iterable[Record], clock: float, previous_at: float) ->
 
 
 def _has_part(record: Record) -> bool:
-    payload = record.payload if isinstance(record, Envelope) else None
+    payload = record.payload
     if isinstance(payload, ModelResponded):
         return bool(payload.parts)
     return isinstance(payload, ToolFinished) and payload.part is not None
 
 
 def _begins_turn(record: Record) -> bool:
-    match record:
-        case Envelope(agent="main", payload=UserMessageReceived() | TurnStarted(is_continuation=True)):
-            return True
-        case _:
-            return False
+    payload = record.payload
+    starts = isinstance(payload, TurnStarted) and payload.is_continuation
+    return record.agent == MAIN_AGENT and (starts or isinstance(payload, UserMessageReceived))
 
 
 def event_mark(record: Record) -> Mark | None:
-    """Return the kind of mark for an event. Return None if the event has no mark."""
-    if not isinstance(record, Envelope) or isinstance(record.payload, ModelDelta | ToolProgress):
-        return None
-    return _payload_mark(record.payload, main=record.agent == MAIN_AGENT)
-
-
-def _payload_mark(payload: Payload, *, main: bool) -> Mark | None:
-    match payload:
-        case UserMessageReceived() | UserSteered() if main:
+    """Return the kind of mark for an event, or None if the event has no mark."""
+    match record.payload:
+        case UserMessageReceived() | UserSteered() if record.agent == MAIN_AGENT:
             return "you"
         case FileChanged():
             return "files"

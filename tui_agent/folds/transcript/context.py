@@ -99,7 +99,7 @@ def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> 
     outputs = format_count(known + count, "old output")
     hint = f"The agent can read them again. {_LIST_HINT}"
     if known:
-        draft.update_notice(index, "info", (f"{outputs} shortened, over several requests", hint))
+        draft.update_notice(index, "info", (f"{outputs} shortened in the last requests", hint))
     else:
         headline = f"{outputs} shortened: {_describe_reduction(payload.before_tokens, payload.after_tokens)}"
         index = draft.add_notice(ev, "compaction", "info", (headline, hint))

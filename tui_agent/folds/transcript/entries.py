@@ -1,7 +1,6 @@
 """The entries of the transcript, in the order in which the chat shows them.
 
-Invariant: an entry keeps its `id` and position forever. A changed entry is a new object with a higher `revision`, and
-`Transcript.drain` reports its index once.
+Invariant: an entry keeps its `id` and position forever. A changed entry is a new object with a higher `revision`.
 """
 
 from collections.abc import Sequence
@@ -9,12 +8,13 @@ from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.generated_files import FolderFiles
-from tui_agent.protocol.base import AgentId, CallId, JsonMap, LongText, RequestId
+from tui_agent.protocol.base import AgentId, CallId, JsonMap, LongText, RequestId, text_preview
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.units import CostPrecision
 
 ToolState: TypeAlias = Literal[
     "queued", "running", "waiting", "done", "failed", "denied", "interrupted", "lost"
@@ -45,8 +45,9 @@ NoticeLevel: TypeAlias = Literal["info", "running", "warning", "error"]
 class EntryBase:
     """Fields of every entry of the transcript.
 
-    `seq` is the event that created the entry. `time` is the time of that event in seconds since the epoch. `turn` is 0
-    before the first turn.
+    `seq`: event that created the entry.
+    `time`: time of that event in seconds since the epoch.
+    `turn`: number of the turn; 0 before the first turn.
     """
 
     id: str
@@ -70,23 +71,27 @@ class UserEntry(EntryBase):
     state: Literal["sent", "queued", "steered", "removed"]
     queue_id: RequestId | None = None
     mentions: tuple[Mention, ...] = ()
-    """The mentions in the message. The texts that were read for the mentions are left out."""
+    """The mentions in the message, without the texts that were read for the mentions."""
     command: str = ""
-    """The slash command that produced the text, as the user typed it. Empty if no command did."""
+    """The slash command that produced the text, as the user typed it."""
     own_words: str = ""
     """The words that the user typed around long pastes. Empty if nothing long was pasted."""
+    images_left_out_for: str = ""
+    """Name of the session's model if it did not accept images, so that the attachments were not sent to it."""
 
     @property
-    def headline(self) -> LongText:
-        """The text that names the message in lists: the user's own words, without pasted text."""
-        return self.own_words or self.text
+    def headline(self) -> str:
+        """The name of the message, and of its turn, in lists and notices: the user's own words in one line, without
+        pasted text."""
+        return " ".join(text_preview(self.own_words or self.text).split()) or "(a picture)"
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerEntry(EntryBase):
     """Text of the model (Markdown).
 
-    It grows while `streaming` is True. `stopped` is True for an answer that was cut short.
+    `streaming`: True while the text grows.
+    `stopped`: True if the answer was cut short.
     """
 
     text: LongText
@@ -106,7 +111,7 @@ class ReasoningEntry(EntryBase):
 class Subtask:
     """The delegate that works for a call, with the delegate's counts: iterations started, tool calls, tokens.
 
-    `waited_ms` is the waiting time of the call before its start.
+    `waited_ms`: milliseconds from the start of the call to the start of the delegate.
     """
 
     agent: AgentId
@@ -120,7 +125,8 @@ class Subtask:
 class ToolEntry(EntryBase):
     """A tool call.
 
-    `output` is the newest output (at most 16 KB) while the tool runs. `blocks` display the result.
+    `output`: newest output (at most 16 KB) while the tool runs.
+    `blocks`: blocks that display the result.
     """
 
     call_id: CallId
@@ -131,9 +137,9 @@ class ToolEntry(EntryBase):
     arguments: JsonMap
     outcome: str = ""
     started_at: float | None = None
-    """Time of the call's start. It is moved on by the time that the running call waits for the user's answer."""
+    """Time of the call's start, moved forward by the time that the running call has waited for the user's answers."""
     asked_at: float | None = None
-    """Time of the newest question about the call. None if there was none."""
+    """Time of the newest question about the call."""
     duration_ms: float | None = None
     output: str = ""
     output_lines: int = 0
@@ -144,10 +150,7 @@ class ToolEntry(EntryBase):
     denied_by_user: bool = False
     full_output: LongText | None = None
     subtask: Subtask | None = None
-    """The delegate that does the work of the call. None if there is no delegate.
-
-    If there is one, `output` lists the delegate's calls.
-    """
+    """The delegate that does the work of the call, if any. `output` then lists the delegate's calls."""
     is_question: bool = False
     """True if the call only asks the question in the next entry. The chat then shows no row for the call."""
 
@@ -171,15 +174,17 @@ class NoticeEntry(EntryBase):
 
     @property
     def is_summary(self) -> bool:
-        """True if the blocks are a long summary. The chat shows such a summary collapsed."""
+        """True if the blocks are a long summary."""
         return self.kind == "compaction" or (self.kind == "context" and bool(self.blocks))
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionEntry(EntryBase):
-    """A question of the agent, and the user's answer. `choice` is the index of the chosen option.
+    """A question of the agent, and the user's answer.
 
-    `is_void` is True if the turn or call ended without an answer. If `form` is `plan`, the text is a plan in Markdown.
+    `form`: `plan` if the text is a plan in Markdown.
+    `choice`: index of the chosen option.
+    `is_void`: True if the turn or call ended without an answer.
     """
 
     question_id: RequestId
@@ -195,8 +200,7 @@ class QuestionEntry(EntryBase):
 class TurnEntry(EntryBase):
     """The row that the chat shows at the end of a turn.
 
-    If a file changed more than once, `edits` is set instead of `added` and `removed`. In this case, the sum of the
-    changes is not the net change.
+    If a file changed more than once, the net change is unknown. Then `edits` is set, and `added` and `removed` are 0.
     """
 
     reason: TurnEnd
@@ -207,14 +211,12 @@ class TurnEntry(EntryBase):
     added: int
     removed: int
     cost_usd: float | None
+    cost_precision: CostPrecision = "exact"
     edits: int = 0
     folders: tuple[FolderFiles, ...] = ()
     """Generated folders with changed files. These files are not counted in `files`."""
     has_unknown_changes: bool = False
-    """True if a crash interrupted a call that writes, so that changes are possible.
-
-    False again when a checkpoint contains the changes.
-    """
+    """True after a crash interrupted a call that writes, until a checkpoint contains the changes of that call."""
 
     @property
     def files_text(self) -> str:
@@ -232,7 +234,7 @@ Entry: TypeAlias = (
 class TranscriptView:
     """The entries of the transcript.
 
-    `entries` is the fold's own list. Callers must not change it, and it is valid until the next `apply`.
+    `entries` is the fold's own list: it is valid until the next `apply`, and callers must not change it.
     """
 
     entries: Sequence[Entry]

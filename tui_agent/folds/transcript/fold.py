@@ -1,7 +1,6 @@
 """The transcript: the entries that the chat shows, in order.
 
-Invariant: an entry keeps its `id` and position forever. A changed entry is a new object with a higher `revision`, and
-`Transcript.drain` reports its index once.
+Invariant: an entry keeps its `id` and position forever. `Transcript.drain` reports each changed entry once.
 """
 
 from tui_agent.folds.dispatch import Handlers
@@ -19,19 +18,17 @@ _ALL_HANDLERS = Handlers.join(MESSAGE_HANDLERS, TOOL_HANDLERS, NOTICE_HANDLERS, 
 
 
 class Transcript:
-    """Builds the entries that the chat shows from events. A delegate's work is part of the call that started it.
+    """Builds the entries that the chat shows from events.
 
-    Entries before the newest `keep` entries are packed. They take a tenth of the memory, but reading them is slower.
+    A delegate's work belongs to the call that started the delegate. Entries before the newest `keep` entries are
+    packed. They take a tenth of the memory, but reading them is slower.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._draft = Draft(keep)
 
     def apply(self, ev: Envelope) -> bool:
-        """Apply one event. Return True if an entry changed.
-
-        Takes constant time, even for a piece of a long answer.
-        """
+        """Apply one event. Return True if an entry changed."""
         draft = self._draft
         revision_before = draft.revision
         _ALL_HANDLERS.apply(draft, ev)
@@ -40,7 +37,7 @@ class Transcript:
         return draft.revision != revision_before
 
     def count_unknown(self, record: UnknownEvent) -> None:
-        """Count an event of an unknown kind in the notice about such events."""
+        """Count an event of an unknown kind. A notice in the chat shows the count."""
         count_unknown(self._draft, record)
 
     def drain(self) -> list[int]:

@@ -16,6 +16,7 @@ from tui_agent.folds.transcript.entries import (
 from tui_agent.folds.transcript.state import Draft, TurnSums
 from tui_agent.protocol.base import MAIN_AGENT, BlobText, LongText, RequestId
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.model import (
     ModelDelta,
     ModelFailed,
@@ -35,7 +36,8 @@ from tui_agent.protocol.events.turn import (
     UserUnqueued,
 )
 from tui_agent.protocol.mentions import Mention
-from tui_agent.protocol.parts import ReasoningPart, TextPart, add_cost
+from tui_agent.protocol.parts import ReasoningPart, TextPart
+from tui_agent.protocol.settings import AgentState
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_elapsed
 
@@ -76,7 +78,13 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
     mentions = _without_texts(payload.mentions)
     content = (payload.text, payload.attachments)
     sources = (payload.command, payload.own_words)
-    draft.add(UserEntry(*head, *content, "sent", payload.queue_id, mentions, *sources))
+    without_images = _model_without_images(draft, payload)
+    draft.add(UserEntry(*head, *content, "sent", payload.queue_id, mentions, *sources, without_images))
+
+
+def _model_without_images(draft: Draft, payload: UserMessageReceived | UserSteered) -> str:
+    """Return the name of the session's model if it does not get the images of the message; empty if it gets all images."""
+    return draft.model_without_images if payload.attachments else ""
 
 
 def _without_texts(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
@@ -101,7 +109,16 @@ def _on_user_steered(draft: Draft, ev: Envelope, payload: UserSteered) -> None:
     head = draft.entry_fields(ev, f"user.{ev.seq}")
     mentions = _without_texts(payload.mentions)
     content = (payload.text, payload.attachments)
-    draft.add(UserEntry(*head, *content, "steered", mentions=mentions, own_words=payload.own_words))
+    draft.add(
+        UserEntry(
+            *head,
+            *content,
+            "steered",
+            mentions=mentions,
+            own_words=payload.own_words,
+            images_left_out_for=_model_without_images(draft, payload),
+        )
+    )
 
 
 @MESSAGE_HANDLERS.on(TurnStarted)
@@ -136,6 +153,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
             duration_ms=payload.duration_ms or draft.elapsed_ms(draft.turn_started_at, ev),
             iterations=sums.iterations,
             cost_usd=sums.cost_usd,
+            cost_precision=sums.cost_precision,
             has_unknown_changes=sums.has_unknown_changes,
             **sums.count_changes(),
         )
@@ -145,10 +163,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 
 
 def _add_kept_work(draft: Draft) -> bool:
-    """Add two lines to the notice about a failure. They say which work is kept and what the user can do next.
-
-    Return False if there is no such notice.
-    """
+    """Add two lines to the notice about a failure: which work is kept, and what the user can do next."""
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):
         return False
@@ -204,7 +219,7 @@ def _on_model_delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> None:
 
 @MESSAGE_HANDLERS.on(ModelResponded)
 def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> None:
-    draft.sums.cost_usd = add_cost(draft.sums.cost_usd, payload.cost_usd)
+    draft.sums.add_cost(payload)
     if ev.agent != MAIN_AGENT:
         return
     request = payload.request_id
@@ -221,9 +236,9 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
 def _finish_part(
     draft: Draft, ev: Envelope, entry_id: str, part: TextPart | ReasoningPart, unfinished: list[int]
 ) -> None:
-    """Set the final text of the next streamed entry that has the part's kind.
+    """Set the final text of the first entry in `unfinished` that has the kind of `part`.
 
-    If nothing was streamed, add an entry.
+    If `unfinished` has no entry of this kind, because nothing was streamed, add an entry.
     """
     entry_class = AnswerEntry if isinstance(part, TextPart) else ReasoningEntry
     index = next(
@@ -271,11 +286,22 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
         draft.retries[payload.request_id] = draft.add_notice(ev, "retry", "running", lines)
 
 
-def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
-    """Remove the last line of the notice about retries. This line announces the next try.
+@MESSAGE_HANDLERS.on(AgentStateChanged, main_only=True)
+def _on_agent_state_changed(draft: Draft, ev: Envelope, payload: AgentStateChanged) -> None:
+    if payload.state is not AgentState.RUNNING:
+        return
+    # The wait before the next attempt is over.
+    for request, index in draft.retries.items():
+        entry = draft.entries[index]
+        if isinstance(entry, NoticeEntry):
+            next_try = f"Attempt {draft.attempts[request][0]} is running."
+            draft.update_notice(index, "running", (*entry.lines[:-1], next_try))
 
-    If a try was answered, add a line with the number of that try. If the tries failed for different reasons, show all
-    reasons instead of the newest message.
+
+def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
+    """Remove the line that announces the next try from the notice about retries.
+
+    If a try succeeded, a line says so. If the tries failed for different reasons, all reasons are shown.
     """
     index, (tries, faults) = draft.retries.pop(request, None), draft.attempts.pop(request, (0, ()))
     entry = None if index is None else draft.entries[index]
@@ -289,7 +315,7 @@ def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
 
 @MESSAGE_HANDLERS.on(ModelFailed)
 def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
-    draft.sums.cost_usd = add_cost(draft.sums.cost_usd, payload.cost_usd)
+    draft.sums.add_cost(payload)
     if ev.agent != MAIN_AGENT:
         return
     retry = draft.retries.get(payload.request_id)
@@ -311,7 +337,7 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
 def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | None = None) -> None:
     """Add the notice that explains the failure of the turn.
 
-    If the newest entry is the notice about retries (index `retry`), change that notice instead.
+    If the newest entry is the notice about retries (index `retry`), change that notice instead of adding one.
     """
     if retry is not None and retry == len(draft.entries) - 1:
         draft.update_notice(retry, "error", lines, "model_failed", draft.model)
@@ -321,10 +347,7 @@ def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | 
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:
-    """Add or update the notice about a request that was too long. The request is shortened and sent again.
-
-    The turn has not failed.
-    """
+    """Add or update the notice about a request that was too long and is sent again."""
     index, count = draft.overflow_notice or (-1, 0)
     times = f" {count + 1} times" if count else ""
     line = f"The request was too long for the provider{times}; it is shortened and sent again."

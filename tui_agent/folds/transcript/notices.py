@@ -1,6 +1,6 @@
 """Chat handlers for events shown as notices: errors, settings, repairs, user commands, hooks, jobs, undo."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.generated_files import describe_restored
 from tui_agent.folds.text.kept_commits import describe_kept_commits
+from tui_agent.folds.text.kept_files import describe_kept, list_names
 from tui_agent.folds.text.labels import (
     fork_changes,
     skipped_lines_notice,
@@ -25,7 +26,7 @@ from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.hook import HOOK_STOPPED, REFUSED_MESSAGE, HookRan
 from tui_agent.protocol.events.job import JobFinished, JobStarted, JobStopper
-from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded, PluginUnloaded
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import (
     NOTHING_RUNS,
@@ -69,7 +70,8 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
     "lost": "lost",
 }
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
-"""Ends of a command that the chat shows together with the command's duration."""
+"""Reasons for the end of a command. If a command ended for one of these reasons, the chat also shows how long it ran.
+"""
 MAX_NAMED_CHARS: Final = 40
 """Maximum length of the quoted message that identifies a turn, in characters."""
 _HEAD_MOVES = {
@@ -90,7 +92,6 @@ _FILE_REDOS = {
     "files": "Restored the newer version of {files}.",
     "kept": "Restored your version of {files}.",
 }
-MAX_FILES_NAMED: Final = 3
 
 
 @NOTICE_HANDLERS.on(ErrorRaised)
@@ -126,7 +127,7 @@ def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
 
 
 def count_unknown(draft: Draft, record: UnknownEvent) -> None:
-    """Count an unknown event in the notice about such events."""
+    """Count an event of an unknown kind or version, and show the count in a notice."""
     other = record.is_other_version
     index, count = draft.unknown_notices.get(other, (-1, 0))
     lines = (f"{unknown_events_notice(count + 1, other_version=other)}.",)
@@ -141,6 +142,7 @@ def count_unknown(draft: Draft, record: UnknownEvent) -> None:
 def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> None:
     model = payload.settings.model
     draft.price = (model.model, model.has_price)
+    draft.model_without_images = "" if model.images else model.model
     draft.cost_limit = payload.settings.budgets.max_cost_usd
     _warn_of_unknown_price(draft, ev)
 
@@ -152,13 +154,15 @@ def _warn_of_unknown_price(draft: Draft, ev: Envelope) -> None:
         draft.add_notice(ev, "settings", "warning", (warning, _SET_PRICE))
 
 
-def _update_cost_settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> None:
-    """Store a new model price or cost limit. Warn if the limit cannot be enforced."""
+def _update_settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> None:
+    """Store the price and the image support of a new model, or a new cost limit."""
     match payload.key, payload.value:
         case "model", dict() as model:
             prices = (model.get("input_price"), model.get("output_price"))
             has_price = all(isinstance(price, int | float) for price in prices)
-            draft.price = (str(model.get("model", "")), has_price)
+            name = str(model.get("model", ""))
+            draft.price = (name, has_price)
+            draft.model_without_images = "" if model.get("images") else name
         case "budgets", dict() as budgets:
             limit = budgets.get("max_cost_usd")
             draft.cost_limit = float(limit) if isinstance(limit, int | float) else None
@@ -180,7 +184,7 @@ def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -
         draft.update_notice(len(draft.entries) - 1, "info", (line,))
     else:
         draft.add_notice(ev, "settings", "info", (line,))
-    _update_cost_settings(draft, ev, payload)
+    _update_settings(draft, ev, payload)
 
 
 def _format_value(value: JsonValue) -> str:
@@ -228,7 +232,7 @@ def _on_permission_revoked(draft: Draft, ev: Envelope, payload: PermissionRevoke
 @NOTICE_HANDLERS.on(UserShellStarted)
 def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted) -> None:
     lines = ("running", *_HIDDEN_NOTE[: payload.hidden])
-    draft.shell = draft.add_notice(ev, "shell", "running", lines, command=payload.command)
+    draft.shell = draft.add_notice(ev, "shell", "running", lines, command=payload.label)
 
 
 @NOTICE_HANDLERS.on(UserShellProgress)
@@ -265,11 +269,6 @@ def _describe_shell_end(payload: UserShellFinished) -> str:
     )
 
 
-@NOTICE_HANDLERS.on(PluginFailed)
-def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> None:
-    draft.add_notice(ev, "plugin", "warning", payload.lines)
-
-
 @NOTICE_HANDLERS.on(CommandRan)
 def _on_command_ran(draft: Draft, ev: Envelope, payload: CommandRan) -> None:
     typed = f"/{payload.name} {payload.arguments}".rstrip()
@@ -278,17 +277,18 @@ def _on_command_ran(draft: Draft, ev: Envelope, payload: CommandRan) -> None:
 
 @NOTICE_HANDLERS.on(PluginLoaded)
 def _on_plugin_loaded(draft: Draft, ev: Envelope, payload: PluginLoaded) -> None:
-    if payload.while_running:
-        given = ", ".join(payload.contributions) or "nothing"
-        draft.add_notice(ev, "plugin", "info", (f"The plugin {payload.plugin} was loaded: {given}.",))
-    if payload.left_out:
-        server = payload.plugin.removeprefix(MCP_OWNER)
-        draft.add_notice(ev, "plugin", "warning", (f"MCP server {server}:", *payload.left_out))
+    if payload.lines:
+        draft.add_notice(ev, "plugin", "warning" if payload.left_out else "info", payload.lines)
 
 
 @NOTICE_HANDLERS.on(PluginUnloaded)
 def _on_plugin_unloaded(draft: Draft, ev: Envelope, payload: PluginUnloaded) -> None:
-    draft.add_notice(ev, "plugin", "info", (f"The plugin {payload.plugin} is no longer used.",))
+    draft.add_notice(ev, "plugin", "info", payload.lines)
+
+
+@NOTICE_HANDLERS.on(PluginFailed)
+def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> None:
+    draft.add_notice(ev, "plugin", "warning", payload.lines)
 
 
 @NOTICE_HANDLERS.on(RunStarted)
@@ -322,7 +322,7 @@ def _messages_until(draft: Draft, seq: int) -> Iterator[str]:
     for index in range(len(draft.entries) - 1, -1, -1):
         entry = draft.entries[index]
         if isinstance(entry, UserEntry) and entry.state == "sent" and entry.seq <= seq:
-            text = " ".join(text_preview(entry.text).split()) or "(a picture)"
+            text = entry.headline
             yield f"“{text if len(text) <= MAX_NAMED_CHARS else f'{text[:MAX_NAMED_CHARS].rstrip()}…'}”"
 
 
@@ -354,19 +354,19 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
         headline = _describe_redo(draft, payload)
     else:
         headline = _HEAD_MOVES[reason].format(place=_describe_place(draft, payload.to_seq))
-    files = "" if payload.files else "Files were not changed."
+    untouched = "No file was restored." if payload.reason in ("undo", "redo") else "Files were not changed."
+    files = "" if payload.files else untouched
     draft.add_notice(ev, "resume", "info", (headline, files, describe_kept_commits(payload.kept_commits)))
 
 
 @NOTICE_HANDLERS.on(CheckpointRestored)
 def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> None:
-    kept, names = "", (*payload.skipped_paths, *(path for path, _ in payload.kept_folders))
+    kept, names = (
+        describe_kept(payload),
+        (*payload.skipped_paths, *(path for path, _ in payload.kept_folders)),
+    )
     move, draft.file_move = draft.file_move, None
     earlier, draft.kept = draft.kept, (frozenset(names), draft.is_redo)
-    if payload.kept_count:
-        listed = _list_names(names, is_complete=payload.kept_count <= len(names))
-        pronoun = "it" if payload.kept_count == 1 else "them"
-        kept = f"{format_count(payload.kept_count, 'file')} kept, because you changed {pronoun}: {listed}"
     folders = tuple(folder.path for folder in payload.folders if folder.files)
     is_complete, headline = not payload.unlisted_count, describe_restored(payload)
     if move is not None and (restored := (*payload.paths, *folders)):
@@ -381,20 +381,11 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
             )
             key = "files" if not removed else "removed" if removed == total else "mixed"
         headline = (_FILE_REDOS if draft.is_redo else _FILE_MOVES)[key]
-        headline = headline.format(files=_list_names(restored, is_complete=is_complete))
+        headline = headline.format(files=list_names(restored, is_complete=is_complete))
     elif payload.paths:
-        listed = _list_names(payload.paths, is_complete=is_complete)
+        listed = list_names(payload.paths, is_complete=is_complete)
         headline = f"{headline} Files: {listed}" if folders else f"{headline[:-1]}: {listed}"
     draft.add_notice(ev, "resume", "warning" if kept else "info", (headline, kept))
-
-
-def _list_names(names: Sequence[str], *, is_complete: bool) -> str:
-    """Return the first names. If there are more, `…` follows.
-
-    `is_complete` is False if `names` is not the complete list.
-    """
-    listed = ", ".join(names[:MAX_FILES_NAMED])
-    return listed if is_complete and len(names) <= MAX_FILES_NAMED else f"{listed}, …"
 
 
 @NOTICE_HANDLERS.on(SessionForked)
@@ -430,10 +421,7 @@ def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> None:
 
 
 def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
-    """Return the headline and the level of the notice about a hook. The headline is empty if no notice is shown.
-
-    `suffix` is a space and the name of the hook's call.
-    """
+    """Return the headline and the level of the notice about a hook."""
     reason = f": {payload.reason}" if payload.reason else ""
     if payload.fault == HOOK_STOPPED:
         return f"A hook{' for' if suffix else ''}{suffix} was stopped", "info"
@@ -458,11 +446,11 @@ def _on_job_started(draft: Draft, ev: Envelope, payload: JobStarted) -> None:
     draft.jobs[payload.job_id] = payload.command, draft.tools.get(payload.call_id)
 
 
-_STOPPERS: Final[dict[JobStopper, str]] = {
-    "": "the agent",
-    "user": "you",
-    "agent": "the agent",
-    "rewind": "an undo of its turn",
+_STOP_REASONS: Final[dict[JobStopper, str]] = {
+    "": "by the agent",
+    "user": "by you",
+    "agent": "by the agent",
+    "rewind": "because you went back to before its start",
 }
 
 
@@ -488,7 +476,7 @@ def _describe_end(payload: JobFinished) -> str:
         case "exited":
             return f"ended, exit {payload.exit_code}" if payload.exit_code is not None else "ended"
         case "stopped":
-            return f"stopped by {_STOPPERS[payload.stopped_by]}"
+            return f"stopped {_STOP_REASONS[payload.stopped_by]}"
         case "session":
             return "ended with the session"
         case "failed":

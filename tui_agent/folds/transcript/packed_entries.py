@@ -1,4 +1,4 @@
-"""Packed lists of transcript entries and of trace spans. Older items are packed as JSON."""
+"""Packed lists of transcript entries and of trace spans, with older items as JSON."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -21,7 +21,8 @@ def _adapter(item_class: type) -> TypeAdapter[list[Any]]:
 class PackedEntries(PackedList[Entry]):
     """A packed list of transcript entries.
 
-    A chunk starts with a line of the entries' classes. A line of JSON follows for each class.
+    The first line of a chunk has one byte for each entry: the number of the entry's class. Then each class has one
+    line, with the JSON of all entries of the class.
     """
 
     @staticmethod

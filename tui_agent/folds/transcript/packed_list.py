@@ -1,7 +1,7 @@
 """A list with compressed older items, so that a fold of a very long log stays small.
 
 Invariant: reading an index returns an item equal to the last item stored at that index. The newest `keep` items are
-never packed, so a shorter list has no packed items.
+never packed.
 """
 
 import zlib
@@ -13,15 +13,13 @@ T = TypeVar("T")
 
 UNPACKED_ITEMS: Final = 8_192
 _CHUNKS_KEPT: Final = 32
-"""Number of chunks that together hold `keep` items."""
+"""Number of chunks (items that are packed together) into which `keep` items are divided."""
 _MAX_OPEN_CHUNKS: Final = 8
 """Maximum number of chunks that stay unpacked after they were read."""
 
 
 class PackedList(Sequence[T]):
-    """A sequence of items that can be appended, read, and replaced by index. A subclass defines how items are
-    packed.
-    """
+    """A sequence of items that can be appended, read, and replaced by index. A subclass defines how items are packed."""
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._keep = keep
@@ -29,7 +27,7 @@ class PackedList(Sequence[T]):
         self._chunks: list[bytes] = []
         self._unpacked: list[T] = []
         self._replaced: dict[int, T] = {}
-        """Maps the index of each replaced packed item to the new item."""
+        """For each packed item that was replaced: index → new item."""
         self._open_chunks: dict[int, Sequence[T]] = {}
 
     @staticmethod
@@ -44,12 +42,12 @@ class PackedList(Sequence[T]):
 
     @property
     def packed_count(self) -> int:
-        """The number of packed items. They are at the beginning of the list."""
+        """The number of packed items, which are at the beginning of the list."""
         return len(self._chunks) * self._chunk_size
 
     @property
     def pack_threshold(self) -> int:
-        """The number of unpacked items that starts packing."""
+        """The number of unpacked items at which packing starts."""
         return self._keep + self._chunk_size
 
     @property
@@ -68,10 +66,7 @@ class PackedList(Sequence[T]):
         del self._unpacked[: self._chunk_size]
 
     def view(self) -> Sequence[T]:
-        """Return the current items. Later changes of the list do not affect the result.
-
-        The result is a tuple if nothing is packed.
-        """
+        """Return the current items. Later changes of the list do not affect the result."""
         return self.copy() if self._chunks else tuple(self._unpacked)
 
     def copy(self) -> Self:
@@ -89,7 +84,7 @@ class PackedList(Sequence[T]):
         self._unpacked.append(item)
 
     def replace(self, index: int, item: T) -> None:
-        """Replace the item at `index`. `index` must not be negative."""
+        """Replace the item at `index`."""
         position = index - self.packed_count
         if position >= 0:
             self._unpacked[position] = item

@@ -1,13 +1,13 @@
 """The mutable state of the transcript: the entries, and the indexes of entries for unfinished work and for notices.
 
-Invariant: every change of an entry goes through `add`, `replace_entry` or `append_text`, which update the revision and
-record the index.
+Invariant: every change of an entry goes through `add`, `replace_entry` or `append_text`, which update the revision.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeAlias, TypedDict
 
+from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
 from tui_agent.folds.session.generated_files import FolderFiles, GeneratedFiles
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
@@ -26,12 +26,15 @@ from tui_agent.protocol.base import AgentId, CallId, JobId, RequestId
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import Truncation
-from tui_agent.protocol.events.model import FaultKind
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.model import FaultKind, ModelFailed, ModelResponded
+from tui_agent.protocol.parts import add_cost
+from tui_agent.units import CostPrecision, combine_precision
 
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""
 Stream: TypeAlias = dict[int, int]
-"""Maps the number of each streamed part of a request to the index of its entry."""
+"""For each streamed part of one request: number of the part → index of the part's entry."""
 
 
 class ChangeCounts(TypedDict):
@@ -49,8 +52,7 @@ class TurnSums:
 
     def __init__(self) -> None:
         self.iterations = 0
-        self.files: set[str] = set()
-        self.edits = 0
+        self._files: dict[str, ChangedFile] = {}
         self.unlisted_count = 0
         self.writing: set[CallId] = set()
         """The calls that have started and can change files."""
@@ -58,21 +60,37 @@ class TurnSums:
         """True if a crash interrupted a call that can change files."""
         self.generated = GeneratedFiles()
         self.results = 0
-        self.added = 0
-        self.removed = 0
         self.cost_usd: float | None = None
+        self.cost_precision: CostPrecision = "exact"
+
+    def add_cost(self, end: ModelResponded | ModelFailed) -> None:
+        """Add the cost of a model call."""
+        self.cost_usd = add_cost(self.cost_usd, end.cost_usd)
+        self.cost_precision = combine_precision(self.cost_precision, end.cost_precision)
+
+    def add_change(self, change: FileChanged, seq: int) -> None:
+        """Add a change of a file. `seq` is the event of the change."""
+        file = self._files.get(change.path) or unchanged_file(change)
+        self._files[change.path] = file.with_change(change, seq)
+
+    @property
+    def files(self) -> list[ChangedFile]:
+        """The changed files, except files that have their original content again."""
+        return [file for file in self._files.values() if file.differs]
 
     def count_changes(self) -> ChangeCounts:
         """Return the fields of `TurnEntry` that count changed files.
 
         If a file changed more than once, the line counts are 0, because their sum would not be the net change.
         """
-        is_net = self.edits == len(self.files)
+        files = self.files
+        edits = sum(file.changes for file in files)
+        is_net = edits == len(files)
         return {
-            "files": len(self.files) + self.unlisted_count,
-            "added": self.added if is_net else 0,
-            "removed": self.removed if is_net else 0,
-            "edits": 0 if is_net else self.edits,
+            "files": len(files) + self.unlisted_count,
+            "added": sum(file.added for file in files) if is_net else 0,
+            "removed": sum(file.removed for file in files) if is_net else 0,
+            "edits": 0 if is_net else edits,
             "folders": self.generated.view(),
         }
 
@@ -80,7 +98,7 @@ class TurnSums:
 class Draft:
     """The mutable transcript.
 
-    Its dicts map the ids of unfinished calls, questions and requests to the indexes of their entries.
+    It has dicts for unfinished calls, questions and requests: id → index of the entry.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -89,61 +107,67 @@ class Draft:
         self.changed: set[int] = set()
         self.turn = 0
         self.undone_turn = 0
-        """Number of the newest turn before the newest move of the head. The next turn gets a higher number."""
+        """Number of the newest turn before the newest undo, redo or revert. The next turn gets a higher number."""
         self.turn_running = False
         self.sums = TurnSums()
         self.turn_end: int | None = None
-        """Index of the entry that shows the end of the newest turn. None if there is none."""
+        """Index of the entry that shows the end of the newest turn."""
         self.queued: dict[RequestId, int] = {}
         self.streams: dict[RequestId, Stream] = {}
         self.retries: dict[RequestId, int] = {}
         self.attempts: dict[RequestId, tuple[int, tuple[FaultKind, ...]]] = {}
-        """Maps a request that is sent again to (the number of its next attempt, the kinds of its faults so far)."""
+        """For each request that is sent again: its id → (number of the next attempt, kinds of the faults so far)."""
         self.model = ""
         self.reduction_notice: tuple[int, int] | None = None
         """Notice about outputs shortened since the newest summary: (index of its entry, number of outputs)."""
         self.overflow_notice: tuple[int, int] | None = None
         """Notice about requests of this turn that were too long: (index of its entry, number of requests)."""
         self.missing_map_notice: tuple[int, str] | None = None
-        """Notice that requests lack the repository map: (index of its entry, its text). None if there is a map."""
+        """Notice that requests lack the repository map: (index of its entry, its text)."""
         self._announced_cuts: set[str] = set()
         self.failure: int | None = None
-        """Index of the notice about the model's failure in this turn. None if there is none."""
+        """Index of the notice about the model's failure in this turn."""
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
         self.question_calls: dict[CallId, RequestId] = {}
-        """Maps a call id to a question id. Contains the calls that only ask a question."""
+        """For each call that only asks a question: id of the call → id of the question."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
+        self.delegate_labels: dict[CallId, str] = {}
+        """For each running call of a delegate: its id → the line that shows the call in the output of the delegate's
+        entry."""
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
-        """Maps the id of each running job to (its command, index of the entry for the call that started it)."""
+        """For each running job: its id → (command, index of the entry of the call that started the job)."""
         self.shell: int | None = None
-        """Index of the entry for the user's own running command. None if no such command is running."""
+        """Index of the entry for the user's own running command."""
         self.is_redo = False
-        """True if the newest move of the head was a redo."""
+        """True if the newest undo, redo or revert was a redo."""
         self.file_move: str | None = None
-        """Reason of a move of the head that restores only files. None after the event that names the files."""
+        """Reason of a move of the head that restores only files. Set until the following `checkpoint.restored` event,
+        which names the files."""
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
-        """The files and folders that the newest restore did not change, and True if a redo caused the restore."""
+        """(files and folders that the newest restore of files did not change, True if a redo caused this restore)."""
         self.price = ("", False)
-        """The name of the model, and True if its price is known."""
+        """(name of the model, True if the price of the model is known)."""
+        self.model_without_images = ""
+        """The name of the session's model if it does not accept images; otherwise empty."""
         self.cost_limit: float | None = None
         self.unknown_notices: dict[bool, tuple[int, int]] = {}
-        """Notices about unknown events, each as (index of the entry, number of events).
+        """Notices about unknown events: (index of the entry, number of events).
 
-        The key is True for events of another log version.
+        The key is True for the notice about events of another log version.
         """
         self.last_event_time = 0.0
         self.turn_started_at = 0.0
         self.crash_time: float | None = None
-        """Time of the last event before a crash. All open work ended at this time. None if there was no crash."""
+        """Time of the last event before a crash. Work that was open then counts as ended at this time."""
 
     def entry_fields(self, ev: Record, entry_id: str, *, turn: int | None = None) -> Head:
         """Return the fields of `EntryBase` for a new entry that the event `ev` creates."""
         return entry_id, ev.seq, ev.time, self.turn if turn is None else turn, self.revision + 1, ev.agent
 
     def elapsed_ms(self, start: float, ev: Envelope) -> float:
-        """Return the milliseconds from `start` to the event `ev`. If a crash came before `ev`, measure to the crash."""
+        """Return the milliseconds from `start` to the event `ev`, or to a crash before `ev`."""
         end = ev.time if self.crash_time is None else min(ev.time, self.crash_time)
         return max(0.0, (end - start) * 1_000)
 
@@ -167,12 +191,12 @@ class Draft:
         self.changed.add(index)
 
     def tool_entry(self, index: int | None) -> ToolEntry | None:
-        """Return the entry at this index if it is a tool entry. Otherwise return None."""
+        """Return the entry at this index if it is a tool entry, otherwise None."""
         entry = None if index is None else self.entries[index]
         return entry if isinstance(entry, ToolEntry) else None
 
     def streamed_entry(self, index: int) -> AnswerEntry | ReasoningEntry | None:
-        """Return the entry at this index if it is an answer or reasoning. Otherwise return None."""
+        """Return the entry at this index if it is an answer or reasoning, otherwise None."""
         entry = self.entries[index]
         return entry if isinstance(entry, AnswerEntry | ReasoningEntry) else None
 
@@ -206,7 +230,7 @@ class Draft:
         blocks: tuple[DisplayBlock, ...] = (),
         command: str = "",
     ) -> int:
-        """Append a notice and return its index. Empty lines are left out."""
+        """Append a notice and return its index."""
         texts = tuple(line for line in lines if line)
         head = self.entry_fields(ev, f"notice.{ev.seq}")
         return self.add(NoticeEntry(*head, kind, level, texts, blocks, command))
@@ -219,7 +243,7 @@ class Draft:
         kind: NoticeKind | None = None,
         command: str = "",
     ) -> None:
-        """Change a notice's level and lines. Its kind and command change only if they are given."""
+        """Change a notice's level and lines."""
         entry = self.entries[index]
         if isinstance(entry, NoticeEntry):
             texts = tuple(line for line in lines if line)

@@ -1,6 +1,6 @@
 """A list of transcript entries. Streamed pieces can be appended to the texts of entries.
 
-Invariant: adding a piece of text takes constant time. An entry's text is joined only when it is read.
+Invariant: adding a piece of text takes constant time, because texts are joined only when they are read.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from tui_agent.folds.transcript.packed_entries import PackedEntries
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 
 OUTPUT_TAIL_CHARS = 16 * 1024
-"""Length of a running tool's output after a cut, in characters. The end of the output is kept."""
+"""Number of characters at the end of a running tool's output that stay after a cut."""
 _SLACK = 4 * OUTPUT_TAIL_CHARS
-"""Maximum length of a running tool's output, in characters. Longer output is cut."""
+"""Length at which a running tool's output is cut, in characters."""
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.text.labels import describe_saved_rule
+from tui_agent.folds.text.labels import TOOL_END_LABELS, describe_saved_rule
 from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState, TurnEntry
 from tui_agent.folds.transcript.state import Draft
 from tui_agent.protocol.base import AgentId, CallId, JsonMap, text_preview
@@ -28,10 +28,7 @@ _STATES: dict[ToolStatus, ToolState] = {
 
 
 def _find_row(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
-    """Return the index of a call's entry.
-
-    For a delegate's call, return the index of the entry of the delegate's task.
-    """
+    """Return the index of a call's entry. For a delegate's call, this is the entry of the delegate's task."""
     return draft.delegates.get(ev.agent, draft.tools.get(call_id))
 
 
@@ -39,7 +36,9 @@ def _find_row(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
 def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> None:
     row = draft.delegates.get(ev.agent)
     if row is not None:
-        _count_delegate_call(draft, row, f"{payload.verb} {payload.target}".strip() or payload.name)
+        label = f"{payload.verb} {payload.target}".strip() or payload.name
+        draft.delegate_labels[payload.call_id] = label
+        _count_delegate_call(draft, row, label)
     elif draft.tool_entry(draft.tools.get(payload.call_id)) is None:
         draft.tools[payload.call_id] = draft.add(
             _new_entry(draft, ev, payload, payload.verb, payload.target, payload.arguments)
@@ -59,9 +58,7 @@ def _new_entry(
 
 
 def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
-    """Count a delegate's tool call in the delegate's entry, and add `label` to the entry's output. If `label` is empty,
-    no call is counted.
-    """
+    """Add a delegate's tool call to the count and the output of the delegate's entry."""
     entry = draft.tool_entry(row)
     if entry is None:
         return
@@ -71,6 +68,18 @@ def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
     draft.replace_entry(row, replace(entry, outcome=outcome, subtask=subtask))
     if label:
         draft.append_text(row, label + "\n")
+
+
+def _mark_delegate_call(draft: Draft, row: int, finished: ToolFinished) -> None:
+    """If a delegate's call did not succeed, add the status to the line that shows the call, e.g. `write a.md (denied)`."""
+    label, entry = draft.delegate_labels.pop(finished.call_id, ""), draft.tool_entry(row)
+    if finished.status == "ok" or not label or entry is None:
+        return
+    before, line, after = f"\n{entry.output}".rpartition(f"\n{label}\n")
+    if line:
+        status = TOOL_END_LABELS[finished.status]
+        output = f"{before}\n{label} ({status})\n{after}".removeprefix("\n")
+        draft.replace_entry(row, replace(entry, output=output))
 
 
 @TOOL_HANDLERS.on(ModelRequested)
@@ -90,10 +99,7 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
 
 
 def _update_subtask(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> None:
-    """Set a delegate's iteration on its entry, and add `tokens` to the entry's tokens.
-
-    The tokens of the delegate's own delegates are included.
-    """
+    """Set a delegate's iteration on its entry, and add `tokens` to the entry's tokens."""
     entry = draft.tool_entry(row)
     if entry is None or entry.subtask is None:
         return
@@ -161,7 +167,9 @@ def _on_tool_progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> None
 def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> None:
     if payload.status == "lost" and payload.call_id in draft.sums.writing:
         draft.sums.has_unknown_changes = True
-    if ev.agent in draft.delegates:
+    row = draft.delegates.get(ev.agent)
+    if row is not None:
+        _mark_delegate_call(draft, row, payload)
         return
     index = draft.tools.pop(payload.call_id, None)
     entry = draft.tool_entry(index)
@@ -213,10 +221,7 @@ def _on_agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> No
 def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
     if payload.author == "human":  # a person's change belongs to no turn
         return
-    draft.sums.files.add(payload.path)
-    draft.sums.edits += 1
-    draft.sums.added += payload.added
-    draft.sums.removed += payload.removed
+    draft.sums.add_change(payload, ev.seq)
 
 
 @TOOL_HANDLERS.on(CheckpointTaken)

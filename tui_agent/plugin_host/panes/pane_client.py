@@ -1,7 +1,7 @@
 """Client of the child process that draws the panes of plugins.
 
 Invariant: a request ends with an answer, whatever the plugin does. A child that is silent for too long is killed, with
-all processes that it has started.
+all its processes.
 """
 
 import os
@@ -18,6 +18,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from tui_agent.plugin_host.panes.pane_messages import (
+    IMPORT_LIMIT_S,
     MAX_BYTES,
     PROCESSOR_LIMIT_S,
     WAIT_LIMIT_S,
@@ -30,16 +31,14 @@ from tui_agent.plugin_host.panes.pane_messages import (
 from tui_agent.units import format_time_limit
 
 SILENCE_LIMIT_S: Final = 30.0
-"""Time without any sign of a child process before the child is killed, in seconds.
-
-A silent child is suspended, for example, or unable to start.
-"""
+"""Maximum number of seconds without a message from the child process, for example because the child is suspended. After
+that, the child is killed."""
 MAX_LINE: Final = 2 * MAX_BYTES
 _FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\w+)')
 
 
 class PaneClient:
-    """The child process of one session's panes. It starts with the first request, and handles one request at a time."""
+    """The child process of one session's panes, started by the first request; it handles one request at a time."""
 
     def __init__(self) -> None:
         self._child: Process | None = None
@@ -50,9 +49,9 @@ class PaneClient:
     async def ask(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer:
         """Return the answer to a request.
 
-        `progress` is called with the number of the last event that the fold has received.
+        `progress`: called with the number of the last event that the fold has received.
 
-        If another program kills the child, the child is restarted once.
+        If another program kills the child, it is restarted once.
         """
         answer = await self._ask_once(request, progress)
         return (
@@ -96,12 +95,16 @@ class PaneClient:
             return self._stop_fault("its answer was too long")
 
     def _timed_out(self, request: PaneRequest, trace: list[bytes]) -> PaneFault:
-        """Return the fault of a plugin that did not return in time, with the plugin's innermost running line."""
+        """Return the fault of a plugin that did not return in time. The fault names the innermost line of the plugin
+        that was running."""
         waited = any(line.startswith(b"Timeout") for line in trace)
+        is_import = any(b" in load_panes" in line for line in trace)
+        computing_s = IMPORT_LIMIT_S if is_import else PROCESSOR_LIMIT_S
+        waiting_s = IMPORT_LIMIT_S + WAIT_LIMIT_S if is_import else WAIT_LIMIT_S
         spent = (
-            f"{format_time_limit(WAIT_LIMIT_S)} of waiting"
+            f"{format_time_limit(waiting_s)} of waiting"
             if waited
-            else f"{format_time_limit(PROCESSOR_LIMIT_S)} of computing"
+            else f"{format_time_limit(computing_s)} of computing"
         )
         reason = f"{spent} without an answer"
         root = f"{request.folder}/"
@@ -133,7 +136,7 @@ class PaneClient:
         return self._child
 
     async def close(self) -> None:
-        """Kill the child and all processes that it has started. The next request starts a new child."""
+        """Kill the child and all its processes; the next request starts a new child."""
         child, self._child = self._child, None
         if child is None:
             return

@@ -27,20 +27,18 @@ from tui_agent.store.log_reader import iterate_records, read_marks
 from tui_agent.units import format_bytes
 
 EVENTS_PER_COPY: Final = 1_000
-"""Number of events between two copies of a fold. A copy is used to return to an earlier event."""
+"""Number of events after which a fold is copied again. The copies are used to return to an earlier event."""
 MAX_COPIES: Final = 64
 MAX_COPY_S: Final = 0.05
-"""Maximum processor time for copying a fold, in seconds.
-
-A fold that takes longer, or that cannot be copied, is not copied again.
-"""
+"""Maximum processor time for copying a fold, in seconds; above it, the fold is not copied again."""
 
 
 @contextmanager
 def plugin_errors_named(folder: Path, occasion: str = "") -> Iterator[None]:
-    """Convert any error that the plugin in `folder` raises to a `PluginError`.
+    """Convert any error that the plugin in `folder` raises in the `with` block to a `PluginError`, which names the
+    plugin's line that raised the error.
 
-    The message contains the plugin's line. `occasion`, if given, is added and says when the error was raised.
+    `occasion`: text that says when the error was raised.
     """
     try:
         yield
@@ -79,20 +77,18 @@ def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:
 
 
 class FoldWatch:
-    """Callbacks that a `FoldCursor` calls while it works. This base class does nothing."""
+    """Callbacks that a `FoldCursor` calls while it works; this base class does nothing."""
 
     def before_reading(self) -> None:
-        """Called before the log is searched. No code of the plugin runs during the search."""
+        """Called before the log is searched. The search runs no code of the plugin."""
 
     def before_event(self, seq: int) -> None:
         """Called before the plugin's fold gets the event `seq`."""
 
 
 class FoldCursor:
-    """Moves a plugin's fold to any event of the log in the folder `log`.
-
-    The fold gets the events of the branch with that event.
-    """
+    """A plugin's fold, together with a position in the log in the folder `log`. It can be moved to any event: the fold
+    then contains the events of that event's branch, up to the event."""
 
     def __init__(
         self,
@@ -109,9 +105,9 @@ class FoldCursor:
         self._since_copy = 0
         self.fold: Fold
         self.seq = -1
-        """The number of the last event that the fold has received; -1 if there is none."""
+        """The number of the last event that the fold has received; -1 before the first event."""
         self._failed: tuple[int, PluginError] | None = None
-        """Sequence number of the event that made the fold raise an error, and the error. None if there was no error."""
+        """Sequence number of the event that made the fold raise an error, and the error."""
 
     def move_to(self, seq: int) -> None:
         """Apply the events up to `seq`, or return to an earlier state.
@@ -129,7 +125,7 @@ class FoldCursor:
             return
         self._watch.before_reading()
         for record in iterate_records(self._log, self.seq, last=seq):
-            if isinstance(record, Envelope) and isinstance(record.payload, SessionHeadMoved):
+            if isinstance(record.payload, SessionHeadMoved):
                 self._refold_branch(seq)  # an undo or redo: the branch is another one from here on
                 break
             self._apply(record)

@@ -1,9 +1,11 @@
 """Messages between the app and the child process of the panes: one JSON object per line.
 
-The app sends a `PaneRequest`; the child answers with any number of `PaneProgress`, then a `PaneBlocks`, `PaneUnchanged`
-or `PaneFault`. Any other line belongs to the traceback of a plugin that took too long.
+The app sends a `PaneRequest`. The child answers with `PaneProgress` messages, then a `PaneBlocks`, `PaneUnchanged` or
+`PaneFault`.
 
-Invariant: at most one request is under way. If the child does not answer, the pane of that request is at fault.
+Any other line belongs to the traceback of a plugin that took too long.
+
+Invariant: at most one request is under way.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias
@@ -16,13 +18,15 @@ from tui_agent.protocol.display import DisplayBlock
 MAX_BYTES: Final = 64_000
 """Maximum size of a pane's blocks as JSON."""
 PROCESSOR_LIMIT_S: Final = 1.0
-"""Maximum processor time of a fold or pane, in seconds. The plugin is stopped after this time."""
+"""Maximum processor time of a fold or pane, in seconds; then the plugin is stopped."""
 WAIT_LIMIT_S: Final = 5.0
-"""Maximum waiting time of a fold or pane, in seconds. It is counted separately from the processor time."""
+"""Maximum elapsed time of a fold or pane, in seconds: a pane that only waits uses no processor time."""
+IMPORT_LIMIT_S: Final = 5.0
+"""Maximum processor time for the import of `folds.py`, in seconds."""
 
 
 class PaneRequest(FrozenModel):
-    """A request for the state of a pane after the event `seq`. `log` is the folder of the log."""
+    """A request for the state of a pane after the event `seq` of the log in the folder `log`."""
 
     pane: str
     plugin: str
@@ -40,10 +44,7 @@ class PaneProgress(FrozenModel):
 
 
 class PaneBlocks(FrozenModel):
-    """The pane as it is after the event `seq`.
-
-    If the log ends before the requested event, `seq` is the last event.
-    """
+    """The pane as it is after the event `seq`. If the log ends before the requested event, `seq` is the last event."""
 
     kind: Literal["blocks"] = "blocks"
     seq: int
@@ -51,7 +52,7 @@ class PaneBlocks(FrozenModel):
 
 
 class PaneUnchanged(FrozenModel):
-    """The answer that the pane is the same as in the last answer."""
+    """The answer that the pane has not changed since the last answer."""
 
     kind: Literal["unchanged"] = "unchanged"
     seq: int

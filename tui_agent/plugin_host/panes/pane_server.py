@@ -1,7 +1,7 @@
 """The child process of the panes: `python -m tui_agent.plugin_host.panes.pane_server`.
 
 Invariant: the process ends when the app is gone. If a plugin does not return within the limits, the process ends with a
-traceback on its output. This works even if the plugin runs C code. What plugins print goes to standard error.
+traceback on its output.
 """
 
 import faulthandler
@@ -17,6 +17,7 @@ from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_functions import Fold, FunctionPane
 from tui_agent.plugin_host.panes.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
 from tui_agent.plugin_host.panes.pane_messages import (
+    IMPORT_LIMIT_S,
     PROCESSOR_LIMIT_S,
     WAIT_LIMIT_S,
     PaneFault,
@@ -25,16 +26,15 @@ from tui_agent.plugin_host.panes.pane_messages import (
     PaneUnchanged,
 )
 
-IMPORT_LIMIT_S: Final = 5.0
-"""Maximum processor time for the import of `folds.py`, in seconds."""
 SLICE_S: Final = 0.1
 """Interval between `PaneProgress` messages, in seconds."""
 
 
 class Deadline:
-    """Limits on the plugin's time. If the plugin exceeds a limit, the process ends with a traceback on `output`.
+    """Limits on the plugin's time, after which the process ends with a traceback on `output`.
 
-    Computation is limited by processor time, because on a busy machine even a quick plugin can take seconds.
+    The limit for computing counts processor time, because on a busy machine even a quick plugin can take seconds of
+    elapsed time.
     """
 
     def __init__(self, output: BinaryIO) -> None:
@@ -43,19 +43,19 @@ class Deadline:
             signal.SIGPROF, output, chain=True
         )  # `chain`: after the traceback, the signal ends the process
 
-    def set(self, processor_s: float = PROCESSOR_LIMIT_S) -> None:
+    def set(self, processor_s: float = PROCESSOR_LIMIT_S, elapsed_s: float = WAIT_LIMIT_S) -> None:
         """Restart both countdowns: processor time and elapsed time."""
         signal.setitimer(signal.ITIMER_PROF, processor_s)
-        faulthandler.dump_traceback_later(processor_s + WAIT_LIMIT_S, exit=True, file=self._output)
+        faulthandler.dump_traceback_later(elapsed_s, exit=True, file=self._output)
 
     def clear(self) -> None:
-        """Stop the countdowns. Called when no code of the plugin runs any more."""
+        """Stop the countdowns, because no code of the plugin runs any more."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         faulthandler.cancel_dump_traceback_later()
 
 
 class PaneServer(FoldWatch):
-    """Answers requests for panes, and keeps each fold for the next request. `send` writes a line to the app."""
+    """Answers requests for panes with `send`, and keeps each fold for the next request."""
 
     def __init__(self, send: Callable[[bytes], object], deadline: Deadline) -> None:
         self._send = send
@@ -86,7 +86,7 @@ class PaneServer(FoldWatch):
     def _draw(self, request: PaneRequest) -> tuple[int, bytes]:
         folder = Path(request.folder)
         if request.folder not in self._panes:
-            self._deadline.set(IMPORT_LIMIT_S)
+            self._deadline.set(IMPORT_LIMIT_S, IMPORT_LIMIT_S + WAIT_LIMIT_S)
             self._panes[request.folder] = load_panes(request.plugin, folder)
         pane = self._panes[request.folder].get(request.pane)
         if pane is None:

@@ -1,7 +1,7 @@
 """The bash parser: parses a subset of bash exactly, and guesses at the commands in any other text.
 
-The exact parse can prove that a command line is harmless. The guesses ("loose readings") cannot. They are used only for
-guards, `ask` rules and `deny` rules.
+The exact parse can prove that a command line is harmless. The guesses ("loose readings") prove nothing: only guards,
+`ask` rules and `deny` rules use them.
 
-Invariant: this package is pure. It has no knowledge of programs, only of bash.
+Invariant: this package is pure. It knows bash, but no programs.
 """

@@ -1,6 +1,6 @@
 """The position of the bash parser in a script, and the skipping of blanks, comments and line breaks.
 
-Invariant: only `skip_lines` passes a line break, together with the here-document body that starts after it.
+Invariant: only `skip_lines` moves past a line break. After the break, it also skips the body of a here-document.
 """
 
 import re
@@ -14,7 +14,7 @@ MAX_TABS: Final = 12
 """Maximum number of tabs in a row. More tabs could push the rest of the line out of sight."""
 
 DELIMITER: Final = r"(?=[ \t\n;&|<>()]|\Z)"
-"""Pattern that matches at the end of a word of a script."""
+"""Pattern for the place where a word of a script ends. It consumes no text."""
 _DELIMITER = re.compile(DELIMITER)
 _BLANKS_AND_COMMENT = re.compile(r"[ \t]*(#[^\n]*)?")
 _FOREIGN_BLANK = re.compile(r"[^\S\x00-\x7f]")
@@ -37,7 +37,7 @@ class RefusedError(Exception):
 
 
 class Cursor:
-    """A bash script with the parser's current position. Text that no parser recognises is refused."""
+    """A bash script with the parser's current position."""
 
     __slots__ = ("_body_end", "_body_line", "position", "substitutions", "text")
 
@@ -66,10 +66,8 @@ class Cursor:
         return self.match(_DELIMITER) is not None
 
     def refusal(self, reason: str, start: int | None = None) -> RefusedError:
-        """Return an error that refuses the whole script.
-
-        `start` is the offset of the refused text; by default, this is the current position.
-        """
+        """Return an error that refuses the whole script. The error points at offset `start`, or at the current position
+        if `start` is None."""
         return RefusedError(reason, self.position if start is None else start)
 
     def unexpected_text_error(self) -> RefusedError:
@@ -89,7 +87,7 @@ class Cursor:
         self.position = skipped.end()
 
     def skip_lines(self) -> None:
-        """Skip blanks, comments and line breaks. A here-document body after a line break is skipped too."""
+        """Skip blanks, comments, line breaks and the body of a here-document."""
         self.skip_blanks()
         while self.character == "\n":
             self.check_body()
@@ -110,7 +108,8 @@ class Cursor:
         return self._body_line >= 0
 
     def await_body(self, body: re.Match[str]) -> None:
-        """Record that a here-document body starts after the current line. Group 1 of `body` is its text."""
+        """Record that a here-document body starts after the current line. Group 1 of the match `body` is the text of
+        the here-document."""
         self._body_line, self._body_end = body.start(1) - 1, body.end()
 
 

@@ -21,7 +21,7 @@ _PLAIN = re.compile(rf"[A-Za-z0-9_./:%@^+=~#\],-]+|(?<![^ \t\n;&|<>(])(?:!=?|\[)
 _ESCAPED: Final = frozenset(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _ESCAPED_IN_QUOTES = re.compile(r'\\([$"\\`])')
 _QUOTED_RUN = re.compile(r'(?:[^"$`\\]|\\[^"$`\\\n])+')
-"""Matches literal text in double quotes. In this text, a backslash quotes only four characters."""
+"""Matches literal text in double quotes."""
 _NAME: Final = r"(?!_\b)[A-Za-z_][A-Za-z0-9_]*+"
 _OPERATION: Final = r"(:-)([A-Za-z0-9_./,:@+-]*)|(##?|%%?)([A-Za-z0-9_./,:@+*?-]+)"
 _VARIABLE = re.compile(
@@ -29,8 +29,8 @@ _VARIABLE = re.compile(
 )
 """Matches a variable such as `$name`.
 
-`$_` is excluded: every command changes its value. No digit or non-ASCII letter may follow. Otherwise the end of the
-name would not be certain.
+`$_` does not match: every command changes its value. `$12` and a name before a non-ASCII letter do not match: the end
+of the name is not certain.
 """
 _EXPANSIONS: Final = {
     "(": "it uses arithmetic",
@@ -49,7 +49,7 @@ _NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(?!\1\})(0|-?[1-9][0-9]{0,5})
 _ODD_TILDE = re.compile(r"[:=]~|\A~(?!/|\Z)")
 _SIGN_IN_COMMAND = re.compile(r"[\\*?%!]|(?!\A\[\Z)\[|(?<!\$)\{")
 _BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
-"""Bytes that some systems treat as blanks, even inside an encoded letter."""
+"""Bytes that some systems treat as blanks, even if they are part of the encoding of a letter."""
 
 
 class Role(Enum):
@@ -65,7 +65,7 @@ class Role(Enum):
 class WordReader:
     """Reads the words of a bash script, one after the other.
 
-    `read_substitution` parses the script of a command substitution after `$(`, including the closing `)`.
+    `read_substitution` parses a command substitution after `$(`, including the closing `)`.
     """
 
     def __init__(self, cursor: Cursor, read_substitution: Callable[[], syntax.Script]) -> None:
@@ -74,7 +74,7 @@ class WordReader:
         self._brace_words = 0
 
     def read(self, role: Role) -> tuple[syntax.Word, ...]:
-        """Read one word of the script. Brace expansion can turn it into several words.
+        """Read one word of the script; return several words if bash expands braces in it.
 
         Only a word with the role `VALUE` can be empty.
         """
@@ -109,7 +109,7 @@ class WordReader:
     def read_body(self, start: int, end: int) -> syntax.Word:
         """Read the body of a here-document with an unquoted delimiter, from offset `start` to offset `end`.
 
-        Bash expands only variables and substitutions in such a body. All other characters are literal, even quotes.
+        All characters of such a body are literal, even quotes, except variables and substitutions.
         """
         cursor, behind = self._cursor, self._cursor.position
         pieces: list[syntax.Piece] = []
@@ -250,10 +250,7 @@ class WordReader:
         )
 
     def _read_braces(self, role: Role) -> list[list[syntax.Piece]]:
-        """Read a pair of braces with plain alternatives (`{a,b}`) or a range (`{1..3}`).
-
-        Return the pieces of each alternative.
-        """
+        """Read braces such as `{a,b}` or `{1..3}`; return the pieces of each alternative."""
         cursor = self._cursor
         literal = cursor.match(_LITERAL_BRACES)
         if literal is not None:
@@ -274,19 +271,14 @@ class WordReader:
 
 
 def _expand_span(first: int, last: int) -> list[str]:
-    """Return the numbers from `first` to `last`, up or down.
-
-    A huge range is cut just above `MAX_BRACE_WORDS`, so that the caller can refuse it.
-    """
+    """Return the numbers from `first` to `last`, up or down, but at most `MAX_BRACE_WORDS` + 2 numbers."""
     direction = 1 if first < last else -1
     return [str(number) for number in islice(range(first, last + direction, direction), MAX_BRACE_WORDS + 2)]
 
 
 def _keeps_its_meaning(piece: syntax.Piece) -> bool:
-    """Return True if a piece of a word means the same after brace expansion.
-
-    The variable in `$x{a,b}` does not: bash expands the word to `$xa $xb`.
-    """
+    """Return True if a piece of a word means the same after brace expansion. The variable in `$x{a,b}` does not,
+    because bash expands the word to `$xa $xb`."""
     if isinstance(piece, syntax.Text | syntax.Variable) and piece.quoted:
         return True
     return isinstance(piece, syntax.Pattern) or (isinstance(piece, syntax.Text) and "}" not in piece.text)

@@ -1,8 +1,8 @@
-"""Loose readings of a text: every command that the text might run, for guards and for `deny` rules.
+"""Loose readings of a text: every command that the text might run, for guards and for `ask` and `deny` rules.
 
-Invariant: the result proves nothing. It has too many commands rather than too few. The text is parsed by tree-sitter,
-and is also split at its separators, once respecting quotes and once ignoring them. Line breaks, redirections and
-expansions are interpreted in every possible way.
+The text is parsed by tree-sitter, and also split at its separators, once respecting quotes and once ignoring them.
+
+Invariant: the result can contain too many commands, but not too few. It proves nothing.
 """
 
 import re
@@ -57,10 +57,10 @@ _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
 class PossibleCommands:
     """All commands and scripts that a text might run.
 
-    `commands` holds the words of each possible command. A word is None if bash expands a part of the word. Such a word
-    can become any text, several words or no word. `texts` are the quoted texts with more than one word, without the
-    quotes. A program might run such a text as a script. `unreadable` is True if the text is too long or takes too long
-    to parse, so commands can be missing.
+    `commands`: the words of each possible command. A word is None if bash expands a part of it, because the expansion
+    can be any text, several words or no word.
+    `texts`: quoted texts with more than one word, without the quotes. A program might run such a text as a script.
+    `unreadable`: True if commands can be missing, because the text is too long or takes too long to parse.
     """
 
     commands: tuple[Words, ...]
@@ -70,7 +70,7 @@ class PossibleCommands:
 
 @lru_cache(maxsize=64)
 def loose_commands(text: str) -> PossibleCommands:
-    """Return every command that a text might run. Never raises; the time is linear in the length of the text."""
+    """Return every command that a text might run, in time linear in the text. Never raises."""
     if len(text) > MAX_CHARS:
         return PossibleCommands((), unreadable=True)
     variants = _variants(text)
@@ -112,10 +112,7 @@ def _is_light(text: str) -> bool:
 
 
 def _variants(text: str) -> list[str]:
-    """Return variants of a text with simplified bash syntax.
-
-    Line continuations are kept or joined. Redirections, empty expansions and lists in braces are kept or removed.
-    """
+    """Return variants of a text with simplified bash syntax."""
     variants: dict[str, None] = {}
     for lines in (text, _JOINED_LINES.sub("", text)):
         plain = _ANSI_C.sub(_decode_ansi_c, lines).replace('$"', '"')

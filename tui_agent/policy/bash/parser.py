@@ -1,7 +1,7 @@
 """The parser for the supported subset of bash: lists, pipelines, loops, conditions, groups and simple commands.
 
 Invariant: `parse_script` never raises and takes time linear in the text. It returns a tree only if it recognised every
-character, and if tree-sitter sees the same simple commands.
+character and tree-sitter sees the same simple commands.
 """
 
 import re
@@ -86,7 +86,7 @@ class _ScriptReader:
         return script
 
     def _read_list(self, *ends: str) -> syntax.Script:
-        """Parse one or more pipelines. Stop at `)`, at a reserved word in `ends`, or at the end of the script."""
+        """Parse pipelines up to `)`, a reserved word in `ends`, or the end of the script."""
         cursor = self._cursor
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -216,10 +216,7 @@ class _ScriptReader:
         return syntax.Conditional(tuple(branches), otherwise, self._redirects.read_all())
 
     def _read_test(self) -> syntax.SimpleCommand:
-        """Parse `[[ … ]]`, with simple tests joined by `&&` and `||`.
-
-        A simple test is about a file (`-f x`), an empty text (`-z x`) or equal texts (`x = y`).
-        """
+        """Parse `[[ … ]]`, with simple tests joined by `&&` and `||`."""
         cursor, start = self._cursor, self._cursor.position
         words = [self._read_token("[[")]
         term: list[syntax.Word] = []

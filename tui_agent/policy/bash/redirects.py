@@ -19,17 +19,11 @@ _HERE_DELIMITER = re.compile(
 )
 _ESCAPING = frozenset("`\\")
 _MISREAD_IN_SUBSTITUTION = frozenset("()'\"`\\")
-"""Characters that older versions of bash misread in a substitution with a here-document.
-
-These versions then misjudge where the substitution ends.
-"""
+"""Characters that make older versions of bash misjudge where a substitution with a here-document ends."""
 
 
 class RedirectReader:
-    """Parses the redirections of a script, such as `2>&1`, `< file` or `<<END`.
-
-    The word reader uses the same cursor.
-    """
+    """Parses the redirections of a script, such as `2>&1`, `< file` or `<<END`."""
 
     def __init__(self, cursor: Cursor, words: WordReader) -> None:
         self._cursor = cursor

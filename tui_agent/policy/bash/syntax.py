@@ -1,4 +1,4 @@
-"""The syntax tree of the supported subset of bash. Text outside this subset is never proven to be harmless.
+"""The syntax tree of the supported subset of bash.
 
 Invariant: the nodes are frozen data. A tree covers the whole text: syntax without a node class here is refused.
 """
@@ -28,10 +28,11 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable in a word, such as `$name` or `${name}`. It can have an operator and an operand, as in `${name##*/}`.
+    """A variable in a word, such as `$name`, `${name}` or `${name##*/}`.
 
-    `name` can be a special parameter: `?`, `#`, `$`, `!`, `0`…`9`, `@` or `*`. `operator` is one of `:-`, `#`, `##`,
-    `%` and `%%`, or empty.
+    `name`: the name, or a special parameter: `?`, `#`, `$`, `!`, `0`…`9`, `@` or `*`.
+    `operator`: `:-`, `#`, `##`, `%`, `%%`, or empty.
+    `operand`: the text after the operator, such as `*/`.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Substitution:
 class ProcessOutput:
     """A process substitution `<(…)`, which is always a whole word.
 
-    Bash replaces it by the name of a file that contains the output of the script.
+    Bash replaces it with the name of a file that contains the output of the script.
     """
 
     script: "Script"
@@ -65,8 +66,10 @@ Piece: TypeAlias = Text | Pattern | Variable | Substitution | ProcessOutput
 class Word:
     """One word of a script, before bash expands it.
 
-    `source` is the text of the word. `start` is the offset of that text in the whole script, in characters. Braces are
-    already expanded, so several words can have the same `source` and `start`.
+    `source`: the text of the word.
+    `start`: the offset of `source` in the whole script, in characters.
+
+    Braces are already expanded, so several words can have the same `source` and `start`.
     """
 
     source: str
@@ -88,9 +91,9 @@ RedirectOperator: TypeAlias = Literal["<", ">", ">>", ">|", "&>", "&>>", "<<", "
 class Redirect:
     """A redirection, such as `2>&1`, `< file` or `<<END`.
 
-    `target` is the word after the operator: a descriptor for `>&` and `<&`, the text for `<<<`, otherwise a file.
-    `body` is the text of a here-document (`<<`). `descriptor` is the number before the operator; None if there is no
-    number.
+    `descriptor`: the number before the operator.
+    `target`: the word after the operator: a descriptor for `>&` and `<&`, the text for `<<<`, otherwise a file.
+    `body`: the text of a here-document (`<<`).
     """
 
     source: str
@@ -110,10 +113,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """A simple command: words, with assignments and redirections.
-
-    `words` is empty if the command only assigns or redirects.
-    """
+    """A simple command: words, with assignments and redirections, or only assignments and redirections."""
 
     source: str
     start: int
@@ -144,7 +144,11 @@ class WhileLoop:
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """A conditional `if … then … elif … else … fi`: pairs of condition and body. `otherwise` is the `else` part."""
+    """A conditional `if … then … elif … else … fi`.
+
+    `branches`: pairs of a condition and its body.
+    `otherwise`: the `else` part.
+    """
 
     branches: tuple[tuple["Script", "Script"], ...]
     otherwise: "Script | None" = None
@@ -165,7 +169,7 @@ Command: TypeAlias = SimpleCommand | ForLoop | WhileLoop | Conditional | Group
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Commands joined by `|` or `|&`, or a single command. `negated` is True if `!` precedes the pipeline."""
+    """Commands joined by `|` or `|&`, or a single command, perhaps negated by `!`."""
 
     commands: tuple[Command, ...]
     negated: bool = False
@@ -187,7 +191,7 @@ class ScriptItem:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A list of pipelines. It is empty for an empty script."""
+    """A list of pipelines."""
 
     items: tuple[ScriptItem, ...]
 
@@ -196,7 +200,8 @@ class Script:
 class Refusal:
     """The refusal of a script that the parser does not support.
 
-    `reason` is a clause ("it uses arithmetic"); `start` is the offset of the unsupported text, in characters.
+    `reason`: a clause ("it uses arithmetic").
+    `start`: the offset of the unsupported text, in characters.
     """
 
     reason: str

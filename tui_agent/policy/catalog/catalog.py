@@ -1,7 +1,7 @@
 """The catalog of known programs: looks up their entries in the product's files and in additional tables.
 
-Invariant: a file is read when its program is first looked up. A user's entry replaces the product's entry. A plugin's
-table can add programs that the catalog does not have. Otherwise a project's or plugin's table can only add effects.
+Invariant: a user's entry replaces the product's entry. A plugin's table can add new programs. For a program that the
+catalog already has, the table of a project or plugin can only add effects.
 """
 
 import tomllib
@@ -22,7 +22,7 @@ from tui_agent.policy.toml_text import parse_toml
 
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
-"""Maps a program such as `[` to the name of its file. Such a program's own name cannot be a file name."""
+"""Programs whose name cannot be a file name, such as `[`: name of the program → name of its file in the catalog."""
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
 """Keys that the table of a project or plugin may have if the catalog already knows the program."""
 _MAX_LIKES = 8
@@ -33,15 +33,12 @@ _READS_BELOW_MISSING = (
 )
 
 Origin: TypeAlias = Literal["plugin", "user", "project"]
-"""Origin of a table of programs. The catalog adds the tables in this order."""
+"""Origin of a table of programs. The catalog adds the tables in the order of these values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A TOML table of programs that is added to the product's files.
-
-    `source` is the file or plugin that holds the table.
-    """
+    """A TOML table of programs, from a file or a plugin (`source`), that is used in addition to the product's files."""
 
     origin: Origin
     source: str
@@ -49,10 +46,7 @@ class Layer:
 
 
 Shelf: TypeAlias = Callable[[str], tuple[Table, str] | None]
-"""Function that finds an entry of the catalog by its full name ("git log").
-
-Returns None if there is no such entry. The result is (table of the entry, place of the table).
-"""
+"""Function that finds an entry by its full name ("git log"). Returns the entry's table and the place of this table."""
 
 
 class Catalog:
@@ -80,7 +74,8 @@ class Catalog:
 
     @classmethod
     def with_faults(cls, layer: Layer) -> tuple["Catalog", list[TableFault]]:
-        """Return the catalog with only `layer` added to the product's files, and the faults in that table.
+        """Return a catalog with `layer` as the only table in addition to the product's files, and the faults in
+        `layer`.
 
         Looking up a faulty entry raises `TableFault`.
         """
@@ -95,26 +90,25 @@ class Catalog:
         return self._entries[name]
 
     def subcommand(self, entry: Entry, words: Sequence[str]) -> Entry | None:
-        """Return the entry of the subcommand that the first one or two `words` select; None if there is none."""
+        """Return the entry of the subcommand that the first one or two `words` select; None if they select no
+        subcommand.
+        """
         found = (self.variant(entry, " ".join(words[:count])) for count in (2, 1) if count <= len(words))
         return next(filter(None, found), None)
 
     def variant(self, entry: Entry, name: str) -> Entry | None:
-        """Return the entry that an option selects in place of `entry`; None if there is none.
+        """Return the entry that an option selects in place of `entry`, such as "git branch --list"; None if the option
+        selects no entry.
 
-        An example is "branch --list": with that option, `git branch` only reads. `name` is the entry's name without
-        the program.
+        `name`: the name of the selected entry without the program ("branch --list").
         """
         found = (self.entry(f"{member.partition(' ')[0]} {name}") for member in entry.family)
         return next(filter(None, found), None)
 
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
-        """Build the entry of the first name that a shelf has. A shelf is a source of entries.
+        """Return the entry for the first of `names` that one of the lookup functions `shelves` finds.
 
-        Return None if no shelf has any of the names.
-
-        A table's key `like` names another entry to inherit from. At most `likes` such references are followed, because
-        a table could refer to itself.
+        At most `likes` references to other entries (the key `like`) are followed.
         """
         for name, (place, shelf) in product(names, enumerate(shelves, 1)):
             found = shelf(name)
@@ -225,7 +219,7 @@ def _locate(name: str, faults: Iterable[TableFault]) -> Iterator[TableFault]:
 
 
 def _read_caution(name: str, table: Table) -> tuple[frozenset[Effect], list[TableFault]]:
-    """Return the effects that a project's or plugin's table adds to a known program, and the faults of that table."""
+    """Return the effects that the table of a project or plugin adds to a known program, and the table's faults."""
     reason = "this key is not allowed: for a known program, a table can only add effects"
     more = [TableFault((key,), reason) for key in sorted(set(table) - _CAUTIOUS_KEYS)]
     program, faults = validate({"about": name, "effects": table.get("effects", [])})
@@ -248,9 +242,10 @@ def _read_file(name: str) -> tuple[Table, str] | None:
 
 @cache
 def _file_names(folder: str) -> frozenset[str]:
-    """Return the file names in a folder of the product's catalog. Each folder is read once.
+    """Return the file names in a folder of the product's catalog, with their exact letter case.
 
-    A lookup in this set is exact. On a case-insensitive file system, opening `GIT.toml` would find `git.toml`.
+    Opening a file is not enough to check a name: on a case-insensitive file system, opening `GIT.toml` opens
+    `git.toml`.
     """
     known = not folder or folder.rstrip("/") in _file_names("")
     return frozenset(file.name for file in (PROGRAMS / folder).iterdir()) if known else frozenset()

@@ -1,6 +1,6 @@
 """The check of a TOML table of programs: reports every fault with its line.
 
-Invariant: a text of any size and content is checked within a second. The check never raises an exception.
+Invariant: the check takes at most a second for any text, and never raises.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,17 +20,15 @@ MAX_FAULTS: Final = 50
 _PROJECT_FOLDER: Final = ".tui_agent"
 
 Judge: TypeAlias = Callable[[str, Catalog], tuple[Decision, str]]
-"""Function that judges a command line by a catalog.
-
-Returns (verdict, reason for the verdict). It uses the profile `ask` in an empty workspace.
-"""
+"""Function that judges a command line by a catalog, and returns the verdict and the reason for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A fault in a table of programs.
 
-    `place` is the source of the table with a line ("programs.toml:12"); `reason` explains the fault.
+    `place`: the source of the table, with a line ("programs.toml:12").
+    `reason`: an explanation of the fault.
     """
 
     place: str
@@ -59,10 +57,7 @@ def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
 
 
 def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge) -> Iterator[TableFault]:
-    """Yield a fault for each example in these tables with an unexpected verdict from `judge`.
-
-    The examples of a faulty entry are skipped.
-    """
+    """Yield a fault for each example in these tables with an unexpected verdict from `judge`."""
     programs = ((name, validate(table)[0]) for name, table in tables.items())
     examples = [
         ((*keys_of(name), "examples", str(place)), example)
@@ -81,7 +76,7 @@ def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge
 
 
 def describe_difference(example: Example, decision: Decision, reason: str) -> str:
-    """Compare a verdict with the verdict that an example states. Return a description of the difference, or ""."""
+    """Describe how a verdict differs from the verdict that an example states; empty if it does not differ."""
     if decision != example.decision:
         return f"the example {example.line!r} should be {example.decision}, not {decision}: {reason}"
     if example.because not in reason:

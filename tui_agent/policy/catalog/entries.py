@@ -1,6 +1,7 @@
-"""A catalog entry for one program. It is built from the program's TOML table and the entry that the key `like` names.
+"""A catalog entry for one program. It is built from the program's TOML table, and from the entry to inherit from if the
+table has the key `like`.
 
-Invariant: an entry is complete and valid: each spelling belongs to one option, and each operand has a meaning.
+Invariant: an entry is complete and valid. Each spelling belongs to one option, and each operand has a meaning.
 """
 
 from collections.abc import Mapping
@@ -33,12 +34,15 @@ class TableFault(ValueError):
 class Entry:
     """The catalog entry of a program or subcommand.
 
-    `name` is its full name ("git log"), and `place` is its source file ("programs/git/log.toml").
+    An entry inherits from the entry that its key `like` names.
 
-    An entry inherits from the entry that its key `like` names. `options` maps each spelling to its option, including
-    inherited options; all spellings of one option map to the same object. `family` has the name of this entry and the
-    names of all entries that it inherits from, nearest first. The entry inherits all their subcommands. `table` holds
-    the keys that other entries can inherit.
+    `name`: the full name ("git log").
+    `place`: the source file ("programs/git/log.toml").
+    `options`: maps each spelling to its option, including inherited options. All spellings of one option map to one
+    object.
+    `family`: the name of this entry, then the names of all entries that it inherits from, nearest first. This entry has
+    the subcommands of the whole family.
+    `table`: the keys that other entries can inherit.
     """
 
     name: str
@@ -50,9 +54,8 @@ class Entry:
 
 
 def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry:
-    """Build the entry of a program from its TOML table and from `base`, the entry to inherit from.
-
-    Raises `TableFault` if the table is not valid.
+    """Build a program's entry from its TOML table and from `base`, the entry to inherit from. Raises `TableFault` if
+    the table is not valid.
     """
     keys = {**({} if base is None else base.table), **table}
     program, faults = validate(keys)
@@ -66,7 +69,7 @@ def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry
 
 
 def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
-    """Return the program that a TOML table describes. If the table is not valid, return None and all its faults."""
+    """Return the program that a TOML table describes, or None and all faults of the table."""
     try:
         return Program.model_validate(table), []
     except ValidationError as error:

@@ -1,6 +1,6 @@
 """The search for the line of a TOML text that contains a fault.
 
-Invariant: the search never raises. If it finds no line, the result is 0.
+Invariant: the search never raises.
 """
 
 import re
@@ -19,10 +19,9 @@ def place_of(fault: TableFault, text: str, source: str) -> str:
 
 
 def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
-    """Return the number of the line that sets the last of `keys` in a TOML document.
+    """Return the number of the line that sets the last key of the path `keys`.
 
-    Each key is searched after the line of the key before it. If a key is not found, return the line of the key before
-    it, or 0 if there is none.
+    If a key is not found, return the line of the key before it in the path; 0 if even the first key is not found.
     """
     found = 0
     for place, key in enumerate(keys):
@@ -39,5 +38,5 @@ def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
 
 
 def _sets_key(key: str, line: str) -> bool:
-    """Return True if a line of TOML assigns `key`, or is the header of a table with `key` in its name."""
+    """Return True if a line of TOML assigns `key`, or is the header of a table whose name contains `key`."""
     return key in line and bool(re.search(rf"""(?:^|[\[.{{,\s])["']?{re.escape(key)}["']?\s*[\].=]""", line))

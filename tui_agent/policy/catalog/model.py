@@ -2,8 +2,7 @@
 
 The *meaning* of an operand or of an option's value says how the program uses it: as a file to read, a host, a number ….
 
-Invariant: an unknown key, or a value that is not in a key's list of values, is refused. A call with unlisted options or
-operands needs approval.
+Invariant: unknown keys are refused, and so are values that are not allowed for their key.
 """
 
 from enum import StrEnum
@@ -14,10 +13,7 @@ from pydantic_core import PydanticCustomError
 
 
 class Effect(StrEnum):
-    """An effect of a command on the world, such as deleting files or using the network.
-
-    A command runs without approval only if `READS` is its only effect.
-    """
+    """An effect of a command on the world, such as deleting files or using the network."""
 
     READS = "reads"
     WRITES = "writes"
@@ -87,16 +83,18 @@ def _check_operand(operand: str) -> str:
 OperandMeaning: TypeAlias = Annotated[str, AfterValidator(_check_operand)]
 """An operand as it is written in TOML.
 
-A meaning such as "read" is for one operand, "read?" for an optional operand, and "read..." for any number of operands.
-An operand with the meaning `command`, `find`, `fd`, `xargs` or `test` takes all remaining words.
+Examples: "read" is one operand, "read?" an optional operand, and "read..." any number of operands. An operand with the
+meaning `command`, `find`, `fd`, `xargs` or `test` takes all remaining words.
 """
 
 Output: TypeAlias = Literal["text", "paths", "names", "numbers", "hashes", "revisions", "lines", "nothing"]
 """Kind of text that a program can print.
 
-The values are `paths` that exist below the operands, `numbers`, `hashes`, `revisions` (names of commits and branches:
-no blank, no colon, perhaps a leading dash), `names` (no `/`, perhaps a leading dash), unchanged `lines` of standard
-input, `nothing`, or any `text`.
+`text`: any text.
+`paths`: paths that exist below the operands.
+`names`: names without `/`, perhaps with a leading dash.
+`revisions`: names of commits and branches: no blank, no colon, perhaps a leading dash.
+`lines`: unchanged lines of standard input.
 """
 
 
@@ -110,11 +108,11 @@ class Option(Model):
     """One option of a program, in one or several spellings.
 
     `word`: how the option takes a value: `none`, `required` (attached or the next word) or `attached` (optional, and
-    only attached: `-U5`, `--color=auto`; the next word never belongs to the option).
+    never the next word: `-U5`, `--color=auto`).
     `means`: the meaning of the value.
     `second`: the meaning of a second value after the first (`jq --arg NAME VALUE`).
-    `values`: the allowed values, in which `*` matches any text. If empty, every value is allowed, but no value if
-    `means` is `setting`.
+    `values`: the allowed values, in which `*` matches any text. If empty, every value is allowed (no value if `means`
+    is `setting`).
     `effects`: the effects that the option adds to the program's own effects.
     `repeats`: the option can be given more than once. An option without a value can always be repeated.
     `replaces_operand`: with the option, the first operand is no longer expected (`grep -e PATTERN`).
@@ -126,7 +124,7 @@ class Option(Model):
     `names_only`: with the option, the program prints no file contents.
     `ends`: the program only prints information about itself and ignores the other arguments (`--help`).
     `refuses`: texts that the value must not contain (`%G` in a format makes git run gpg).
-    `entry`: another entry in the program's folder. The whole call is parsed again by that entry, which lists this
+    `entry`: another entry in the program's folder, by which the whole call is parsed again. That entry lists this
     option too (`git branch --list`, `git clean -n`).
     """
 
@@ -154,9 +152,9 @@ def _from_meaning(value: object) -> object:
 
 
 OptionEntry: TypeAlias = Annotated[Option, BeforeValidator(_from_meaning)]
-"""An option as it is written in TOML: a table, or a text that is the meaning of the option's value.
+"""An option as it is written in TOML: a table, or a text that is the meaning of the option's required value.
 
-For example, `--output = "write"` is short for `--output = { means = "write" }`: an option with a required value.
+Example: `--output = "write"` is short for `--output = { means = "write" }`.
 """
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
@@ -165,8 +163,9 @@ Decision: TypeAlias = Literal["allow", "ask", "deny"]
 class Example(Model):
     """A command line in a table of programs, and the verdict that the profile `ask` must give on it.
 
-    The command line is judged in an empty workspace without a sandbox. `because` is a part of the expected reason; if
-    it is empty, any reason is accepted.
+    The command line is judged in an empty workspace without a sandbox.
+
+    `because`: a part of the expected reason. If empty, any reason is accepted.
     """
 
     line: str
@@ -175,11 +174,13 @@ class Example(Model):
 
 
 class CertainOutput(Model):
-    """A bound on the output of certain calls of a program: the kind of text that they can print.
+    """The kind of text that certain calls of a program can print.
 
-    The bound holds for a call that has one of `options` (a spelling, or with a value: `--format=%h`) and no other
-    options except `others`. Each operand of the call must match a pattern in `operands`. If `options` is empty, no
-    option is needed; if `operands` is empty, any operand is allowed.
+    `prints` is the kind of text. It holds for a call that meets all three conditions:
+    `options`: the call has one of these options (a spelling, or with a value: `--format=%h`). If empty, no option is
+    needed.
+    `others`: options that the call may have in addition. Any further option breaks this condition.
+    `operands`: each operand matches one of these patterns. If empty, any operand is allowed.
     """
 
     prints: Output
@@ -223,6 +224,8 @@ class Program(Model):
     `operands`). Its own `prints` replaces the `prints` of the program for such a call. Not inherited.
     `remember`: the number of words before `*` in an offered rule. If 0, no rule is offered for the program.
     `downloads`: the program can download code and run it.
+    `local_programs`: a folder, such as `node_modules/.bin`. If the folder exists where the program runs or in a parent
+    and contains the command that the program is told to run, nothing is downloaded.
     `forbidden`: the reason why no profile runs the program ("it stops the machine").
     `added_suffixes`: suffixes that the program adds to the name of a missing file (`zcat a` reads `a.gz`). Such a
     program might expand patterns itself.
@@ -252,6 +255,7 @@ class Program(Model):
     certain_outputs: tuple[CertainOutput, ...] = ()
     remember: int = Field(0, ge=0, le=4)
     downloads: StrictBool = False
+    local_programs: str = ""
     builtin: StrictBool = False
     forbidden: str = ""
     added_suffixes: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Removes doubts about a command if the names of the files in the workspace prove these doubts unfounded.
 
-A pattern such as `*` in a command line raises a doubt: a file name might look like an option (`-rf`), be understood as
-something else, or be split into several words. If the workspace has no such file name, the doubt is dropped.
+A pattern such as `*` in a command line raises a doubt: a file's name might look like an option (`-rf`), have a special
+meaning for the program, or be split into several words. If the workspace has no such file name, the doubt is dropped.
 
 Invariant: a doubt is dropped only if every name that its pattern can match was checked.
 """
@@ -21,17 +21,11 @@ from tui_agent.protocol.effects import RunEffect
 
 _OPTION_STARTS: Final = frozenset("-+@|=")
 _OTHER_MEANINGS: Final = frozenset(":*?[")
-"""Characters that may give a file name another meaning.
-
-For example, `HEAD:.env` is a file in a commit, and `a*` is a pattern.
-"""
+"""Characters that may give a file name another meaning: `HEAD:.env` is a file in a commit, and `a*` is a pattern."""
 
 
 def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
-    """Return a command line's report without unjustified doubts about shell patterns.
-
-    A doubt is dropped if no file name in the workspace justifies it.
-    """
+    """Return a command line's report without the doubts that the workspace's file names prove unfounded."""
     if not any(doubt.value for command in line.commands for doubt in command.doubts):
         return line
     return replace(line, commands=tuple(_settle(effect, command, facts) for command in line.commands))
@@ -78,10 +72,8 @@ def _begins_word(name: str, folder: str) -> bool:
 
 
 def _leads_to(pattern: str, name: str) -> bool:
-    """Return True if a shell pattern matches a file or folder name.
-
-    For a folder (a `name` that ends with a slash), a match of any path below it is enough.
-    """
+    """Return True if a shell pattern matches `name`. If `name` is a folder (with `/` at the end), also return True if
+    the pattern can match a path below the folder."""
     return matches_path(pattern, name) or (name.endswith("/") and _leads_below(pattern, name.rstrip("/")))
 
 

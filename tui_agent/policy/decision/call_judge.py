@@ -1,6 +1,6 @@
 """The judge of one tool call: gives judgements about the tool itself, and about each effect of the call.
 
-Invariant: a judge is created for each decision, so no state is kept between decisions.
+Invariant: each decision has its own judge, so no state is kept between decisions.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,8 @@ from tui_agent.protocol.effects import (
 class CallJudge:
     """Judges one tool call.
 
-    `read_line` interprets any command line; `lines` has the reports on the call's own command lines.
+    `read_line`: interprets any command line.
+    `lines`: the reports on the call's own command lines.
     """
 
     def __init__(
@@ -60,7 +61,8 @@ class CallJudge:
     def judge_tool(self, *, known: bool) -> list[Judgement]:
         """Return the judgements about the tool itself.
 
-        If the call's effects are `known`, a rule that allows the tool is not enough, because each effect is judged too.
+        `known`: True if the call's effects are known. If they are known, a rule that allows the tool gives no judgement
+        here, because each effect is judged by itself.
         """
         allowed = self._facts.allowed_tools
         if allowed is not None and self._name not in allowed:
@@ -91,8 +93,8 @@ class CallJudge:
     def _call(self, effect: McpCallEffect) -> Judgement:
         """Judge a call of an MCP server's tool.
 
-        Even if the profile denies such calls, a rule can allow tools that only read. A rule saved by an approval
-        applies only while the tool's description and schema stay the same.
+        A rule can allow a tool that only reads, even if the profile denies such calls. A rule saved by an approval no
+        longer applies if the tool's description or schema changes.
         """
         bound = bound_name(self._name, effect)
         allowed = self._allowed or first_judgement(self._rules.rules_for_tool(bound), "allow")
@@ -112,7 +114,7 @@ class CallJudge:
         rules = self._rules.rules_for_host(host)
         allowed = first_judgement(rules, "allow")
         if allowed is None and is_private_host(parsed):
-            why = f"{host} is this machine or in a private network; only a rule such as `allow connect {host}` lets a tool connect to it"
+            why = f"{host} is this machine or in a private network; only a rule in policy.toml, such as `allow connect {host}`, lets a tool connect to it"
             return Judgement("deny", "network.private", why)
         stopped = stopping_judgement(rules)
         verdict = self._profile.connects

@@ -5,7 +5,7 @@ Invariant: an offered rule allows the call that the user is asked about. If no r
 
 import posixpath
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.command_judge import command_line, is_ordinary, starters
@@ -26,25 +26,69 @@ UNSEEN = "not available: misleading characters"
 SECRET = "not available: this call would read files with secrets"
 OUTSIDE = "not available outside the workspace"
 RULED = "not available: a rule asks about this each time"
+HOOKED = "not available: a hook asks about this"
+ALLOWED = "not needed: such calls are allowed now"
 _ONCE = PermissionChoice(reach="once", rule="")
 _PATTERN_CHARACTERS = frozenset("*?[]")
 _CODE_OPTIONS = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
 
 
 def only_once(why: str) -> tuple[PermissionChoice, ...]:
-    """Return choices that allow a call only once. `why` is the reason why no rule is offered."""
+    """Return choices that allow a call only once. `why`: the reason why no rule is offered."""
     return (_ONCE, *_refuse(why))
 
 
 def offer_choices(
-    tool: str, asked: Sequence[CallEffect], lines: Lines, facts: PolicyFacts, asking: Judgement
+    tool: str,
+    asked: Sequence[CallEffect],
+    lines: Lines,
+    facts: PolicyFacts,
+    asking: Judgement,
+    judge_with: Callable[[str], Judgement],
 ) -> tuple[PermissionChoice, ...]:
     """Return the choices of an approval: allow the call once, or save a rule for this session or always.
 
-    `tool` is the name of the called tool, and `asked` are the effects that need approval. `lines` are the reports on
-    the call's command lines, and `asking` is the judgement that asks. For an offered choice, `unavailable_reason`
-    describes what the rule allows.
+    `asked`: the effects that need approval.
+    `lines`: the reports on the call's command lines.
+    `asking`: the judgement that requires the approval.
+    `judge_with`: function that gets the text of a rule, and returns the judgement that decides the call if this rule is
+    saved.
+
+    If a choice has a rule, its field `unavailable_reason` says what the rule allows.
     """
+    choices = _make_choices(tool, asked, lines, facts, asking, judge_with)
+    return tuple(_withdraw_if_useless(choice, judge_with) for choice in choices)
+
+
+def _withdraw_if_useless(
+    choice: PermissionChoice, judge_with: Callable[[str], Judgement]
+) -> PermissionChoice:
+    """Return `choice`, without its rule if the rule does not allow the call."""
+    why = _why_useless(choice.rule, judge_with) if choice.rule else ""
+    if not why:
+        return choice
+    return PermissionChoice(reach=choice.reach, rule="", offered=False, unavailable_reason=why)
+
+
+def _why_useless(rule: str, judge_with: Callable[[str], Judgement]) -> str:
+    """Return why the user would be asked about the call even with this rule; empty if the rule allows the call."""
+    judgement = judge_with(rule)
+    return "" if judgement.verdict == "allow" else _why_asked(judgement)
+
+
+def _why_asked(judgement: Judgement) -> str:
+    reads_outside = judgement.rule_id.endswith(f".{READS_OUTSIDE}")
+    return OUTSIDE if reads_outside else f"not available: {judgement.reason}"
+
+
+def _make_choices(
+    tool: str,
+    asked: Sequence[CallEffect],
+    lines: Lines,
+    facts: PolicyFacts,
+    asking: Judgement,
+    judge_with: Callable[[str], Judgement],
+) -> tuple[PermissionChoice, ...]:
     kinds = {effect.kind for effect in asked}
     if not asked:
         return only_once("not available: the effects of this call are not known")
@@ -68,7 +112,7 @@ def offer_choices(
         case RunEffect() as effect:
             if bool(effect.argv) == bool(effect.script.strip()):
                 return only_once("only available for a single command")
-            return (_ONCE, *_offer_command(effect, lines[effect], facts, asking))
+            return (_ONCE, *_offer_command(effect, lines[effect], facts, asking, judge_with))
         case _:
             return only_once("not available for this effect")
 
@@ -76,7 +120,8 @@ def offer_choices(
 def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[PermissionChoice, PermissionChoice]:
     """Return two choices: one saves a rule for this session, the other saves it permanently.
 
-    `words` describe what the rule allows. `why_not_always` is the reason if the rule is offered only for this session.
+    `words`: what the rule allows.
+    `why_not_always`: the reason if the rule is offered only for this session.
     """
     session = PermissionChoice(reach="session", rule=rule, unavailable_reason=words)
     if why_not_always:
@@ -128,7 +173,11 @@ def _offer_read(effect: ReadEffect, facts: PolicyFacts) -> tuple[PermissionChoic
 
 
 def _offer_command(
-    effect: RunEffect, line: LineReport, facts: PolicyFacts, asking: Judgement
+    effect: RunEffect,
+    line: LineReport,
+    facts: PolicyFacts,
+    asking: Judgement,
+    judge_with: Callable[[str], Judgement],
 ) -> tuple[PermissionChoice, PermissionChoice]:
     exact = f"allow exact {command_line(effect)}"
     commands = _commands_to_allow(line)
@@ -138,6 +187,8 @@ def _offer_command(
         why = "not available for several commands"
     if "" in rules:
         why = "not available for commands with wildcards"
+    if not why:
+        why = _why_useless(f"allow run {next(iter(rules))}", judge_with)
     if why:
         return _offer(exact, "this exact command only", why)
     [words] = rules
@@ -150,11 +201,8 @@ def _offer_command(
 
 
 def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
-    """Return each command of a line that a rule must allow, with its launcher words.
-
-    For `uv run pytest`, this is `pytest` with the words `uv run`. The rule then allows pytest only if `uv run` starts
-    it.
-    """
+    """Return the commands that a rule must allow before the whole line can run, each with its launcher words (`uv run`
+    in `uv run pytest`)."""
     found: list[tuple[CommandReport, Words]] = []
     for at, command in enumerate(line.commands):
         if command.runs_next and is_ordinary(command) and Effect.RUNS in command.effects:
@@ -182,11 +230,10 @@ def _why_no_rule(
     if line.refusal or any(command.doubts for command in line.commands):
         return "not available for commands that are not fully understood"
     if not commands:
-        reads_outside = asking.rule_id.endswith(f".{READS_OUTSIDE}")
-        return OUTSIDE if reads_outside else f"not available: {asking.reason}"
+        return _why_asked(asking)
     if effect.cwd and not place(literal_path(effect.cwd), facts).inside:
         return OUTSIDE
-    for command in commands:
+    for command in line.commands:
         changed = next((use.path for use in command.files if use.action in ("write", "move", "delete")), None)
         if changed is not None:
             return f"not available: a rule for {command.name} would allow every file, not only {changed}"
@@ -194,19 +241,19 @@ def _why_no_rule(
 
 
 def _why_unnameable(command: CommandReport) -> str:
-    words = words_of(command)[1:]
-    if _CODE_OPTIONS.intersection(words):
+    if command.code or _CODE_OPTIONS.intersection(words_of(command)[1:]):
         return "not available for code in the command line"
-    if any(word is not None and not word.startswith("-") for word in words):
+    if Effect.RUNS not in command.effects:
+        return f"not available for {command.name}"
+    if Effect.WRITES not in command.effects and any(use.action == "read" for use in command.files):
         return "not available for a script, because its contents can change"
-    return f"not available for {command.name}"
+    return f"not available: {command.name} can run other programs"
 
 
 def _command_rule(command: CommandReport, prefix: Words) -> str:
-    """Return the words of a rule for a command; empty if no rule can express the command.
+    """Return the words of a rule for a command, such as `git log *`; empty if no rule can express the command.
 
-    Usually these are the program and subcommand with `*` (`git log *`). If options precede the subcommand, the rule
-    lists every word. `prefix` are the launcher words before the command (`uv run`).
+    `prefix`: the launcher words before the command (`uv run`).
     """
     words = [word or "" for word in words_of(command)]
     front = [word or "" for word in prefix]

@@ -1,4 +1,5 @@
-"""The classes of tool calls ("network", "destructive" …). Approvals, events and the trace group commands by class.
+"""The classes of tool calls ("network", "destructive" …), by which approvals, events and the trace sort commands into
+groups.
 
 Invariant: this module is pure. A class depends only on effects, doubts and facts about the workspace.
 """
@@ -34,7 +35,7 @@ _OF_EFFECT = {
 
 
 def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str]:
-    """Return the classes of one command. A command that only reads is `read-only`, even if it never ends."""
+    """Return the classes of one command."""
     found = {_OF_EFFECT[effect] for effect in command.effects if effect in _OF_EFFECT}
     if command.doubts or runs_anything(command):
         found = (found - {WORKSPACE}) | {ARBITRARY}
@@ -46,7 +47,7 @@ def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str
 def runs_anything(command: CommandReport) -> bool:
     """Return True if a command runs unknown code.
 
-    This is True for programs without offered rules, except launchers such as `uv run`.
+    For launchers such as `uv run`, and for programs that a rule can be offered for, the result is False.
     """
     return Effect.RUNS in command.effects and not command.program.remember and not command.runs_next
 
@@ -62,6 +63,6 @@ def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts
 
 
 def sort_classes(classes: Iterable[str]) -> tuple[str, ...]:
-    """Return the classes, least serious first. `read-only` is left out if there is any other class."""
+    """Return the classes, least serious first, and `read-only` only if there is no other class."""
     found = frozenset(classes)
     return tuple(name for name in CLASSES if name in found and (name != READ_ONLY or len(found) == 1))

@@ -1,6 +1,7 @@
 """The judge of a command line: rules and guards first, then each command separately.
 
-Invariant: a line is allowed only if every command is allowed. If one command is denied, the line is denied.
+Invariant: a line is allowed only if every command is allowed, or if an `allow exact` rule allows the whole line. A
+denial by a guard or rule always wins.
 """
 
 import posixpath
@@ -22,7 +23,7 @@ from tui_agent.policy.decision.confinement import (
 )
 from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import escalate
-from tui_agent.policy.decision.file_judge import RESTORABLE, FileJudge
+from tui_agent.policy.decision.file_judge import RESTORABLE, FileJudge, is_single_deletion
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Uses, file_uses, line_uses, literal_path
 from tui_agent.policy.decision.mentioned_files import MentionedFileJudge
@@ -35,15 +36,15 @@ from tui_agent.policy.rules.grammar import Rule, begins_with, fits_words
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 
-DOWNLOADS = "It downloads a package and runs it. Packages can run any code while they install."
+DOWNLOADS = "It downloads a package and runs it. Packages can run any code during installation."
 UNPROVEN = "tui-agent cannot tell exactly what this command does."
 FETCHES_CODE = "It uses the network and may run downloaded code."
 
 _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
-"""Matches the refusal of a shell keyword by our parser. Bash would refuse the keyword there, too."""
+"""Matches our parser's refusal of an unexpected shell keyword. Bash refuses the keyword too."""
 
 SHADOWED = "guard.workspace-program"
-"""Id of the judgement about a command that would run a file of the workspace as its program."""
+"""Id of the judgement about a command that starts a file of the workspace as its program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class CommandJudge:
         return self.facts.sandboxed and self.profile.confined_commands == "allow"
 
     def judge(self, effect: RunEffect, line: LineReport) -> list[Judgement]:
-        """Return the judgements about a command line. `line` is the report on it."""
+        """Return the judgements about a command line. `line` is the report on `effect`."""
         uses = line_uses(effect, line, self.facts)
         mentioned = MentionedFileJudge(self.rules, self.files, self.facts)
         files = [
@@ -94,18 +95,35 @@ class CommandJudge:
         for at, command in enumerate(line.commands):
             unbounded = find_unbounded(command, inner[at], line) if self._relies_on_sandbox else ""
             stops += self._command(line, at, uses[at], files[at], unbounded)
+        stops = self._name_effects(stops)
         if effect.cwd:
             folder = place(literal_path(effect.cwd), self.facts)
             stops.append(self.files.judge_place(FileUse(effect.cwd, "read"), folder))
-        risk = _risk_of(line)
+        restored = [
+            self._can_restore(command, paths) for command, paths in zip(line.commands, uses, strict=True)
+        ]
+        risk = _risk_of(line, restored)
         return [_with_risk(judgement, risk) for judgement in stops]
+
+    def _can_restore(self, command: CommandReport, paths: Uses) -> bool:
+        """Return True if the command deletes files, names each of them exactly, and `/undo` can restore them all."""
+        deletions = [(use, path) for use, path in paths if use.action == "delete"]
+        return (
+            bool(deletions)
+            and not command.doubts
+            and all(
+                is_single_deletion(use) and place(path, self.facts).absolute in self.facts.restorable_files
+                for use, path in deletions
+            )
+        )
 
     def _ruin(
         self, effect: RunEffect, line: LineReport, inner: Iterable[tuple[CommandReport, bool]]
     ) -> Iterator[Judgement]:
         """Yield judgements of guards about commands that no profile runs, such as `rm -rf ~`.
 
-        Each pair in `inner` has a command that the line might run, and True if its text might be just prose.
+        `inner`: pairs of a command that the command line might run, and True if this command's text might be only
+        prose.
         """
         texts = (line.line, *(text for command in line.commands for text in command.code))
         reasons = [starts_without_end(text) for text in texts]
@@ -119,8 +137,8 @@ class CommandJudge:
     def _judge_unsupported_syntax(self, line: LineReport) -> Iterator[Judgement]:
         """Judge a command line with bash syntax that the parser does not support.
 
-        The possible commands of such a line are judged only with a profile that runs every command, or in a sandbox.
-        Even then the user is asked if it is not certain which program runs.
+        If it is certain which programs run, and the profile or a sandbox lets them run, yield nothing: the possible
+        commands are judged separately. Otherwise ask or deny.
         """
         doubts = (doubt for command in line.commands for doubt in command.doubts)
         hidden = line.unreadable or any(doubt.hides_command for doubt in doubts) or _is_broken(line)
@@ -165,10 +183,7 @@ class CommandJudge:
         return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
 
     def _judge_escalations(self, escalations: Sequence[Judgement]) -> Sequence[Judgement]:
-        """Return the judgements about a command that only reads but has escalations (reasons to ask anyway).
-
-        A profile that denies commands turns each escalation into a denial.
-        """
+        """Return the escalations of a command that only reads. If the profile denies commands, return denials instead."""
         if self._relies_on_sandbox and all(judgement.rule_id == SHADOWED for judgement in escalations):
             return [self._allow_by_policy(bounded=True)]
         if self.profile.commands == "deny":
@@ -193,15 +208,37 @@ class CommandJudge:
             why = f"policy {policy} allows only commands that are proven read-only: {_because(command)}"
             return Judgement("deny", f"{policy}.commands", why)
         no = next((judgement for judgement in asked if judgement.default_no), None)
+        reason = no.reason if no else _join_doubts(command, unbounded)
         return Judgement(
             "ask",
             f"{policy}.commands",
-            no.reason if no else self._why_asked(line, command, unbounded),
+            reason,
             no.risk if no else "",
             default_no=no is not None,
             needs_person=escalated or not is_ordinary(command),
             not_understood=no is None and not escalated and _is_not_understood(command),
+            effects=frozenset() if reason else self._effects_to_approve(command),
         )
+
+    def _effects_to_approve(self, command: CommandReport) -> frozenset[Effect]:
+        """Return those effects of a command that require approval under the profile. In a sandbox, these are only the
+        effects that the sandbox does not confine."""
+        unconfined = BEYOND_SANDBOX & command.effects if self._relies_on_sandbox else frozenset()
+        return frozenset(unconfined or command.effects)
+
+    def _name_effects(self, judgements: Sequence[Judgement]) -> list[Judgement]:
+        """Return the judgements with a new reason in each judgement about effects: it names all effects of the command
+        line that need approval.
+
+        `judgements`: the judgements about all commands of the line.
+        """
+        effects = frozenset(chain.from_iterable(judgement.effects for judgement in judgements))
+        wishes = ", ".join(words.wish for words in words_for(effects))
+        reason = f"policy {self.facts.policy} requires approval for {wishes}"
+        return [
+            replace(judgement, reason=reason, effects=effects) if judgement.effects else judgement
+            for judgement in judgements
+        ]
 
     def _is_confined(self, command: CommandReport) -> bool:
         uncertain = any(doubt.hides_command or doubt.name in _UNCERTAIN for doubt in command.doubts)
@@ -215,10 +252,8 @@ class CommandJudge:
         return known and place(use.path, self.facts).absolute in self.facts.private_temp_paths
 
     def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Judgement | None:
-        """Return a rule that allows the command at index `at` of a line; None if there is none.
-
-        Such a rule applies only if all words of the command are certain, even after expansion.
-        """
+        """Return a rule that allows the command at index `at` of a command line; None if there is no such rule, or if a
+        word of the command is not certain."""
         words = words_of(command)
         if line.refusal or None in words or not words or not self.profile.hears_allow_rules:
             return None
@@ -233,29 +268,26 @@ class CommandJudge:
                 return rule_judgement(rule)
         return None
 
-    def _why_asked(self, line: LineReport, command: CommandReport, unbounded: str) -> str:
-        """Return the doubts about a command as one reason for asking.
-
-        Without doubts, the reason consists of the effects of the line that need approval.
-        """
-        doubts = dict.fromkeys((*(doubt.reason for doubt in command.doubts), *filter(None, [unbounded])))
-        if doubts:
-            return "; ".join(doubts)
-        effects = {effect for each in line.commands if not each.doubts for effect in each.effects}
-        wishes = ", ".join(words.wish for words in words_for(effects))
-        return f"policy {self.facts.policy} requires approval for {wishes}"
-
 
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
-"""Kinds of doubts about the words of a command. The policy asks about them even if there is a sandbox."""
+"""Kinds of doubts. A command with one of these doubts is not allowed merely because it runs in a sandbox."""
 _NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"})
 """Kinds of doubts that keep `allow` rules from applying to a command."""
 
 
-def _risk_of(line: LineReport) -> str:
+def _risk_of(line: LineReport, restored: Sequence[bool]) -> str:
+    """Return one sentence about the risk of running a command line; empty if there is no risk.
+
+    `restored`: for each command, True if `/undo` can restore what the command deletes.
+    """
     if any(command.program.downloads for command in line.commands):
         return DOWNLOADS
-    effects = {effect for command in line.commands for effect in command.effects}
+    effects = {
+        effect
+        for command, is_restored in zip(line.commands, restored, strict=True)
+        for effect in command.effects
+        if not (is_restored and effect is Effect.DELETES)
+    }
     risk = next((words.risk for words in words_for(effects) if words.risk), "")
     return risk or (FETCHES_CODE if {Effect.CONNECTS, Effect.RUNS} <= effects else "")
 
@@ -277,20 +309,17 @@ def is_ordinary(command: CommandReport) -> bool:
 
 
 def command_line(effect: RunEffect) -> str:
-    """Return the command line of an effect as typed in the workspace.
-
-    `allow exact` rules are compared with this text.
-    """
+    """Return the text of an effect's command line, for the comparison with `allow exact` rules."""
     text = effect.script.strip() if effect.script else shlex.join(effect.argv)
     folder = literal_path(posixpath.normpath(effect.cwd))
     return text if folder == "." else f"cd {shlex.quote(folder)} && {text}"
 
 
 def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
-    """Return the commands that start the command at index `at` of a line, innermost first.
+    """Return the commands that start the command at index `at` of a command line. The innermost comes first, and each
+    has its launcher words.
 
-    A starter is returned as its leading words, up to the command that it starts. For `pytest` in `uv run python -m
-    pytest`, these are `python -m`, then `uv run python -m`.
+    For `pytest` in `uv run python -m pytest`, the launcher words are `python -m`, then `uv run python -m`.
     """
     words = words_of(line.commands[at])
     found: list[tuple[CommandReport, Words]] = []
@@ -322,10 +351,7 @@ def _is_broken(line: LineReport) -> bool:
 
 
 def _is_not_understood(command: CommandReport) -> bool:
-    """Return True if the policy asks about a command only because of doubts or unknown code.
-
-    The result is False for a command with a known effect such as deleting.
-    """
+    """Return True if the policy asks about a command only because of doubts or unknown code."""
     more = command.effects - {Effect.READS, Effect.RUNS}
     return bool(command.doubts) and not more and not command.program.downloads
 
@@ -343,6 +369,11 @@ def _allows_removal(judgement: Judgement) -> bool:
         f".{RESTORABLE}"
     )
     return judgement.verdict == "allow" and named
+
+
+def _join_doubts(command: CommandReport, unbounded: str) -> str:
+    """Return the doubts about a command, and the effect that a sandbox does not confine, as one reason."""
+    return "; ".join(dict.fromkeys((*(doubt.reason for doubt in command.doubts), *filter(None, [unbounded]))))
 
 
 def _because(command: CommandReport) -> str:

@@ -1,7 +1,7 @@
-"""The search for `ask` and `deny` rules that match a possible reading of a command, or one of its hosts.
+"""The search for `ask` and `deny` rules that match a possible interpretation of a command, or a host that the command
+can connect to.
 
-Invariant: no judgement of this module allows a call. Without rules against commands or hosts there are no judgements,
-except for lines that cannot be read.
+Invariant: no judgement of this module allows a call.
 """
 
 import re
@@ -48,10 +48,8 @@ def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Ju
 
 
 def _against_text(rules: RuleIndex, text: str) -> Iterator[Judgement]:
-    """Yield the judgements of `ask` and `deny` rules that match words anywhere in the text of a command line.
-
-    The command line can print a script and then run it: `echo git push | tee log | sh`.
-    """
+    """Yield the judgements of `ask` and `deny` rules that match words anywhere in a command line (`echo git push | tee
+    log | sh`)."""
     readings = loose_commands(text).commands
     ends = {words[start:] for words in readings for start in range(min(len(words), _MOST_SUFFIXES))}
     yield from _rules_against(rules, [words for words in ends if words[0] is not None])
@@ -74,10 +72,8 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
 
 
 def _spellings(words: Words, name: str) -> Iterator[Words]:
-    """Yield the words of a command in each form that a rule can use.
-
-    The forms are: as typed, with the program's bare name, and without options before the subcommand.
-    """
+    """Yield a command's words in each form that a rule can use to name the command, for example with `git` in place of
+    `/usr/bin/git`."""
     yield words
     first = words[0] if words else None
     if first is None:
@@ -102,10 +98,7 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
 
 @cache
 def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
-    """Map each program to pairs: a subcommand and an equivalent command, both as words.
-
-    The pairs come from the list `same_as` in `words.toml`.
-    """
+    """Map each program to pairs of a subcommand and an equivalent command, from the list `same_as` in `words.toml`."""
     found: dict[str, list[tuple[Words, Words]]] = {}
     for text in word_list("same_as"):
         (program, *names), _, meant = map(str.split, text.partition(" = "))
@@ -114,11 +107,7 @@ def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
 
 
 def _judge_hidden_commands(rules: RuleIndex, command: CommandReport) -> Iterator[Judgement]:
-    """Yield judgements about other commands that this command can run.
-
-    Such commands can be in texts that are passed to the program. A program that is not in the catalog can also compose
-    commands from its words.
-    """
+    """Yield judgements about other commands that this command can run."""
     texts = list(_command_texts(command))
     for text in texts:
         yield from _rules_against(rules, loose_commands(text).commands)
@@ -134,10 +123,8 @@ def _judge_hidden_commands(rules: RuleIndex, command: CommandReport) -> Iterator
 
 
 def _command_texts(command: CommandReport) -> Iterator[str]:
-    """Yield the texts that a command might run.
-
-    These are code, values of variables, and words that contain blanks and have an unknown meaning.
-    """
+    """Yield the texts that a command might run: code, values of variables, and words that contain blanks and have an
+    unknown meaning."""
     yield from command.code
     yield from (text.replace("\\n", "\n") for text in command.code if "\\n" in text)
     yield from _setting_texts(command)
@@ -153,8 +140,8 @@ def _command_texts(command: CommandReport) -> Iterator[str]:
 def may_use_texts(command: CommandReport) -> bool:
     """Return True if a command can run or send the texts in its arguments.
 
-    The result is False for a known program that uses no network and runs no code, such as `git commit -m`. It is also
-    False for a known program that runs only the project's own code.
+    The result is False for a known program that does not use the network and runs no code except the project's own
+    (`git commit -m`).
     """
     known = bool(command.entry) and not command.doubts
     runs = Effect.RUNS in command.effects and not command.program.remember
@@ -162,10 +149,7 @@ def may_use_texts(command: CommandReport) -> bool:
 
 
 def _has_in_order(rule: str, command: CommandReport) -> bool:
-    """Return True if all words of a rule occur, in the rule's order, among the words of a command.
-
-    The rule `run git push` matches `parallel git ::: push` in this way.
-    """
+    """Return True if a command contains all words of a rule in order: `parallel git ::: push` contains `git push`."""
     words = iter((word.known or "").lower() for word in command.words)
     shapes = [shape.lower() for shape in rule.split() if shape != "*"]
     return len(shapes) > 1 and all(any(fnmatchcase(word, shape) for word in words) for shape in shapes)
@@ -212,5 +196,5 @@ def _setting_texts(command: CommandReport) -> list[str]:
 
 
 def allows(rule: Rule, command: CommandReport) -> bool:
-    """Return True if an `allow` rule for commands matches this command. Every word of the command must be certain."""
+    """Return True if an `allow` rule for commands matches this command and every word of the command is certain."""
     return fits_words(rule.rest, words_of(command), certain=True)

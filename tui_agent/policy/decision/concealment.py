@@ -1,8 +1,6 @@
 """The detection of parts of a tool call that a person cannot see, or can easily misread.
 
-The user is always asked about such calls.
-
-Invariant: this module is pure. No judgement of this module allows a call.
+Invariant: this module is pure. Its judgements ask about a call; they never allow it.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,6 @@
-"""Limits of the sandbox: cases where the sandbox cannot confine a command that is not fully understood.
+"""Commands that are not fully understood and that the sandbox cannot confine, such as commands that delete files.
 
-Examples are deletions, work done by a process outside the sandbox, and hidden commands.
-
-Invariant: nothing in this module allows a command. A command that is proven to only read is not checked.
+Invariant: no function of this module allows a command. A command that is proven to only read is not checked.
 """
 
 import re
@@ -21,15 +19,15 @@ from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.protocol.effects import RunEffect
 
 InnerCommand: TypeAlias = tuple[CommandReport, bool]
-"""(command that another command might run, True if its text might be prose)."""
+"""A pair: a command that another command might run, and True if the command's text might be prose."""
 MAX_READINGS: Final = 40
 """Maximum number of words in a command that are tried as a program name."""
 MAX_WRITTEN: Final = 200
-"""Maximum number of commands from the scripts that a command line might write. Further commands are ignored."""
+"""Maximum number of commands read from the scripts that a command line might write."""
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 """Kinds of doubts that leave the meaning of a command's words unknown."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
-"""Effects that are reported even for a command in a text that may be just prose."""
+"""Effects that are reported for every command in a quoted text, even if the text may be just prose."""
 _CUTS = re.compile(r"[=:]+")
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")
@@ -41,10 +39,10 @@ _CHANGES_FILES: Final = frozenset({"git apply", "git archive", "git clone", "git
 
 
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
-    """Yield the commands that `command` can run, each with a flag; nothing if `command` is fully understood.
+    """Yield each command that `command` can run, paired with True if its text might be only prose.
 
-    The words after the program's name can be a command (`foo rm -rf src`). The flag of such a command is False. A word
-    with blanks can be a script or just prose (`foo 'rm -rf src'`). The flag of its commands is True.
+    In `foo rm -rf src`, the words after `foo` can be a command, so the pair has False. In `foo 'rm -rf src'`, the
+    quoted word can be a script or only prose, so the pair has True. If `command` is fully understood, yield nothing.
     """
     if Effect.CONNECTS in command.effects or not is_open(command):
         return
@@ -68,8 +66,8 @@ def written_scripts(line: LineReport) -> Iterator[RunEffect]:
 def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: LineReport) -> str:
     """Return a clause about an effect that a sandbox does not confine, such as "it may wait for an editor".
 
-    The result is empty if there is no such effect. `inner` are the commands that `command` can run, and `line` is the
-    report of the whole command line.
+    `inner`: the commands that `command` can run.
+    `line`: the report of the whole command line.
     """
     if command.only_reads:
         return ""
@@ -100,7 +98,8 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
         effects = inside.effects & (_PROSE_EFFECTS if prose else BEYOND_SANDBOX)
         if effects:
             return f"it may run {inside.name}, which {effect_words()[min(effects)].warning}"
-    word = _deleting_word(command, words, line)
+    # A command that is known to delete needs approval for that effect; words are searched in the others.
+    word = "" if Effect.DELETES in command.effects else _deleting_word(command, words, line)
     if word:
         return f'it contains "{word}", so it may delete something'
     word = _listed_word(words[1:], "endless") if runs else ""
@@ -110,8 +109,8 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 def find_repository_conflict(line: LineReport) -> str:
     """Return a sentence if a command line changes the git repository and also runs other code; empty otherwise.
 
-    While other code runs, the sandbox locks the repository, so the change fails. For a line that the bash parser
-    refused, the result is empty, because the commands of the line are not certain.
+    While other code runs, the sandbox locks the repository, so the change fails. If the bash parser refused the line,
+    the result is empty.
     """
     commands = () if line.refusal else line.commands
     writer = next((command for command in commands if _changes_repository(command)), None)
@@ -130,7 +129,7 @@ def _changes_repository(command: CommandReport) -> bool:
 def is_of_git(command: CommandReport) -> bool:
     """Return True if the command is fully understood and runs no program except git.
 
-    Such a command can write to the repository, but not to settings that name programs for git to run.
+    The command can write to the repository, but cannot make git run a program later, as `git config` can.
     """
     of_git = command.name.startswith("git ") and not command.name.startswith("git config")
     runs_code = Effect.RUNS in command.effects and (command.code or not of_git)
@@ -140,7 +139,7 @@ def is_of_git(command: CommandReport) -> bool:
 def is_open(command: CommandReport) -> bool:
     """Return True if it is not known what the words of a command mean.
 
-    For example, in `bash -c -e 'rm x'` another option precedes the script.
+    Example: `bash -c -e 'rm x'`, because the option `-e` comes between `-c` and the script.
     """
     return has_open_doubt(command) or any(code.startswith(("-", "+")) for code in command.code)
 
@@ -156,10 +155,7 @@ def _program(command: CommandReport) -> str:
 
 
 def _deleting_word(command: CommandReport, words: Sequence[str], line: LineReport) -> str:
-    """Return a word that can make the command delete something; empty if there is none.
-
-    `words` are the known words of the command.
-    """
+    """Return a word that can make the command delete something; empty if there is none."""
     unknown = is_open(command) or runs_anything(command)
     of_git = words[:1] == ["git"] and not unknown
     if not (unknown or of_git or Effect.RUNS in command.effects):
@@ -184,19 +180,13 @@ def _listed_word(words: Sequence[str], key: str) -> str:
 
 
 def runs_written_file(command: CommandReport, line: LineReport) -> bool:
-    """Return True if a command uses a file that the same command line writes. The command can run that file as a
-    script.
-    """
+    """Return True if a command uses a file that the same command line writes, and so might run that file as a script."""
     used = {use.path for use in command.files if use.action in ("read", "start")}
     return any(use.action == "write" and use.path in used for other in line.commands for use in other.files)
 
 
 def _word_parts(word: str) -> Sequence[str]:
-    """Return the parts of a word that can name an action: `--mode=delete x` gives `mode` and `delete`.
-
-    Leading dashes are dropped, and the word is cut at `=` and `:`. A value is reduced to its first word, and a path to
-    its last name.
-    """
+    """Return the parts of a word that can name an action: `--mode=delete x` gives `mode` and `delete`."""
     name, *values = _CUTS.split(word.lstrip("-"), maxsplit=2)
     firsts = [value.split(maxsplit=1)[0] for value in values if value.strip()]
     return [name, *(first.rpartition("/")[2] for first in firsts)]

@@ -1,7 +1,7 @@
 """The check of a rule that the user edited in an approval.
 
-Invariant: this module is pure. An accepted rule is valid in `policy.toml`, allows something, and allows the call in
-question.
+Invariant: this module is pure. An accepted rule is an `allow` rule that is valid in `policy.toml` and allows the call
+in question.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,8 @@ from tui_agent.policy.rules.grammar import parse_rule
 def find_fault(text: str, judge: Callable[[str], Literal["allow", "ask", "deny"]]) -> str:
     """Return the fault of a rule that the user edited; empty if the rule can be saved.
 
-    `judge` returns the call's verdict under a rule.
+    `judge`: function that gets the text of a rule, and returns the verdict on the tool call in question if this rule is
+    saved.
     """
     try:
         rule = parse_rule(text)

@@ -14,7 +14,7 @@ from tui_agent.policy.catalog.model import Effect
 
 @dataclass(frozen=True, slots=True)
 class EffectWords:
-    """The wording of one effect of a command; see `effects.toml`. A field is empty if the effect has no text for it."""
+    """The wording of one effect of a command; see `effects.toml`."""
 
     wish: str
     risk: str = ""

@@ -1,6 +1,6 @@
 """The escalations: named reasons to ask about a command although it only reads.
 
-Invariant: an escalation can only turn *allow* into *ask*, and does not depend on other escalations.
+Invariant: an escalation never allows a command, and does not depend on other escalations.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +12,7 @@ from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Uses
 from tui_agent.policy.decision.links import follows_link, goes_below
 from tui_agent.policy.decision.path_patterns import matches_path, may_choose, means_name
+from tui_agent.policy.decision.repository_contents import reads_commits, shows_repository
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.environment import SecretFile
@@ -56,10 +57,7 @@ def runs_git(command: CommandReport) -> bool:
 
 
 def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to require approval if the command's program is a file of the workspace; otherwise "".
-
-    Such a program can do anything.
-    """
+    """Return a reason to require approval if the command's program is a file of the workspace; otherwise ""."""
     name = program_name(command)
     if command.program.builtin or name not in facts.workspace_programs:
         return ""
@@ -74,9 +72,8 @@ def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFa
 
 
 def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to require approval if a project file decides what the command does; otherwise "".
-
-    In a sandbox, no question is needed.
+    """Return a reason to require approval if, outside a sandbox, a project file decides what the command does;
+    otherwise "".
     """
     if facts.sandboxed:
         return ""
@@ -101,8 +98,11 @@ def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """Return a reason to require approval if a command would read secret files that it does not name; otherwise "".
 
-    No question is needed in a sandbox, because the sandbox hides secret files.
+    A sandbox hides secret files. In a sandbox, only secrets in git's commits are a reason.
     """
+    committed = _committed_secrets(command, uses, facts)
+    if committed:
+        return f"it may show {_name_first(committed)} from git's commits, which may hold secrets"
     if facts.sandboxed:
         return ""
     if runs_git(command):
@@ -113,15 +113,26 @@ def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) 
     if not names:
         folder = next((folder for folder in facts.unscanned if _reads_below(folder, uses, facts)), None)
         return "" if folder is None else f"{folder or 'this folder'} was not searched for secrets"
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"it would also read {names[0]}{more}, which may hold secrets"
+    return f"it would also read {_name_first(names)}, which may hold secrets"
+
+
+def _name_first(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+
+
+def _committed_secrets(command: CommandReport, uses: Uses, facts: PolicyFacts) -> tuple[str, ...]:
+    """Return the names of the secret files that a git command can print from commits."""
+    tracked = [file for file in facts.secrets if file.in_git or file.committed_size_and_mtime is not None]
+    if not tracked or not reads_commits(command):
+        return ()
+    if shows_repository(command):
+        return tuple(file.name for file in tracked)
+    below = [(replace(use, below=True, skips=frozenset()), path) for use, path in uses]
+    return secrets_read(below, tracked, facts)
 
 
 def _is_inside(use: FileUse, command: CommandReport) -> bool:
-    """Return True if a file is inside every folder that git can run in.
-
-    Outside such a folder, `git diff` shows any file, even a hidden or untracked one.
-    """
+    """Return True if the file of `use` is inside each of the folders in which the git command might run."""
     return all(
         not folder or f"{use.path}/".startswith(f"{folder}/")
         for folder in command.folders
@@ -154,10 +165,7 @@ def _reads_secret(use: FileUse, path: str, secret: SecretFile, facts: PolicyFact
 
 
 def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
-    """Return True if a program skips the secret file, for example because it is hidden.
-
-    `start` is the folder whose files the program reads. Only the names below that folder are considered.
-    """
+    """Return True if a program that reads the folder `start` skips the secret file, for example because it is hidden."""
     names = _names_below(start, secret.name)
     if not names:
         return False
@@ -175,7 +183,7 @@ def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
 
 
 def _names_below(start: str, path: str) -> Sequence[str]:
-    """Return the names of `path` that are below the folder `start`; empty if `start` contains `**`."""
+    """Return the part of `path` below the folder `start`, split into names; empty if `start` contains `**`."""
     shapes = start.split("/") if start else []
     return () if "**" in shapes else path.rstrip("/").split("/")[len(shapes) :]
 

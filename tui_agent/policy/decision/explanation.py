@@ -1,7 +1,7 @@
 """The explanation of a decision: rows for an approval, and lines for `policy check --explain`.
 
-Invariant: the explanation shows exactly what was judged. Every command of a line is in a row, in text order. If there
-are too many rows, the rows of risky commands are kept, and the other rows are only counted.
+Invariant: every command that was judged is in a row, in text order. If there are too many rows, rows of risky commands
+are kept, and the others are counted.
 """
 
 import re
@@ -36,7 +36,7 @@ _BLANKS = re.compile(r"[ \t\n]++")
 """Matches blanks in a shell command. Other space characters are part of a word and must stay visible."""
 _SERIOUS = frozenset({classes.DESTRUCTIVE, classes.PRIVILEGE})
 _MOST_TEXT = 12_000
-"""Maximum length of all rows together, in characters. The rows are part of one event in the log."""
+"""Maximum length of all rows together, in characters: they are part of one event in the log."""
 _STARTS_NEXT = CommandEffect(verb="starts", target="the command below")
 _RUNS_CODE = CommandEffect(verb="runs or changes", target="code in this workspace")
 _VERBS: dict[FileAction, str] = {
@@ -55,8 +55,7 @@ def effect_rows(
 ) -> tuple[CommandEffects, ...]:
     """Return rows that describe a call to the user: one for each effect or command.
 
-    `new` are the written files that do not exist yet; `facts` say which programs are replaced by files of the
-    workspace.
+    `new`: files that the call writes and that do not exist yet.
     """
     found = list(_rows(effects, lines, new, facts))
     order = sorted(range(len(found)), key=lambda at: _SERIOUS.isdisjoint(found[at].classes))
@@ -68,10 +67,7 @@ def effect_rows(
 
 
 def explain(lines: Lines, judgements: Sequence[Judgement]) -> tuple[str, ...]:
-    """Return the reasons for a decision, one per line.
-
-    The lines describe each command, then each judgement. A mark shows the judgement that decides.
-    """
+    """Return the reasons for a decision, one per line: about each command, then about each judgement."""
     out: list[str] = []
     decided = strongest_judgement(judgements)
     for effect, line in lines.items():
@@ -142,10 +138,8 @@ def _own_doubts(command: CommandReport, line: LineReport) -> CommandReport:
 
 
 def _titles(line: LineReport) -> Iterator[str]:
-    """Yield a title for each command of a line.
-
-    The title is the source text of the command. If an earlier command has the same source text, the title is the
-    command's words.
+    """Yield a title for each command of a line: the source text, or the words if an earlier command has the same source
+    text.
     """
     sources: set[str] = {line.line} if line.refusal else set()
     for command in line.commands:
@@ -157,12 +151,7 @@ def _titles(line: LineReport) -> Iterator[str]:
 def _command_rows(
     effect: RunEffect, line: LineReport, new: Collection[str], facts: PolicyFacts
 ) -> Iterator[CommandEffects]:
-    """Yield a row for each command of a line.
-
-    A command can share a row with the command that it starts (the inner command), as in `python3 -m http.server`. They
-    share a row if the inner command is harmless and has the same effects. They also share a row if the outer command is
-    harmless and its text ends with the inner command's text.
-    """
+    """Yield a row for each command of a command line. If a command starts another command, both can share a row."""
     shown: CommandEffects | None = None
     shown_title, starts_next = "", False
     for title, command in zip(_titles(line), line.commands, strict=True):
@@ -188,11 +177,7 @@ def _does_same(row: CommandEffects, other: CommandEffects) -> bool:
 
 
 def _join_rows(starter: CommandEffects, started: CommandEffects) -> CommandEffects:
-    """Return the row of a command that starts another one, with the effects of both.
-
-    The effects "starts another command" and "runs code" of the starter are left out, because the started command's
-    effects say more.
-    """
+    """Return one row for a command and the command that it starts, with the effects of both."""
     own = tuple(effect for effect in starter.effects if effect not in (_STARTS_NEXT, _RUNS_CODE))
     return starter.model_copy(
         update={
@@ -220,10 +205,7 @@ def _command_row(
 
 
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[CommandEffect]:
-    """Yield the effects of programs from the workspace that a command runs.
-
-    Such a program replaces the command's own program, or git runs it because its configuration names the program.
-    """
+    """Yield an effect for each way in which a command runs a program from the workspace."""
     if runs_configured_programs(command, (), facts):
         yield CommandEffect(
             verb="runs", target="programs set in this repository's git configuration", risky=True
@@ -233,10 +215,8 @@ def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[C
 
 
 def _reads_nothing(use: FileUse) -> bool:
-    """Return True if `use` only reads the current folder itself.
-
-    For example, `grep` without a file argument reads its input instead of the folder.
-    """
+    """Return True if `use` only reads the current folder itself. This is how a `grep` without a file argument is
+    reported."""
     return (use.action, use.path, use.below) == ("read", ".", False)
 
 
@@ -268,6 +248,8 @@ def _other_effects(command: CommandReport) -> Iterator[CommandEffect]:
         yield CommandEffect(verb="may do", target=f"anything: {command.doubts[0].reason}", risky=True)
     elif classes.runs_anything(command):
         yield CommandEffect(verb="may do", target="anything", risky=True)
+    elif command.local_program and "start" not in actions:
+        yield CommandEffect(verb="runs", target=f"{command.local_program} only if it exists")
     elif Effect.RUNS in effects:
         yield _RUNS_CODE
     if Effect.DELETES in effects and "delete" not in actions:

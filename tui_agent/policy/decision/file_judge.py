@@ -1,6 +1,6 @@
 """The judge of one file that a call uses: guards first, then rules, then the profile.
 
-Invariant: a denial by a guard or a rule wins. The profile decides only if no rule does.
+Invariant: a denial by a guard or a rule wins. No rule lifts a denial by the profile.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
 
 
 RESTORABLE: Final = "restorable"
-"""Last part of the id of a judgement. Such a judgement allows deleting a file that `/undo` can restore."""
+"""Last part of the id of a judgement that allows deleting a file because `/undo` can restore it."""
 
 READS_OUTSIDE: Final = "reads-outside"
 """Last part of the id of a judgement about reading outside the workspace."""
@@ -57,7 +57,7 @@ def is_single_deletion(use: FileUse) -> bool:
 class FileJudge:
     """Judges the files that one tool call uses.
 
-    `tool_rule` is a rule that allows the tool itself, for files in the workspace.
+    `tool_rule`: a rule that allows the tool itself. It also allows the tool's writes in the workspace.
     """
 
     rules: RuleIndex
@@ -69,7 +69,7 @@ class FileJudge:
     def judge_use(self, use: FileUse, path: str) -> Judgement | None:
         """Return the judgement about a file that a command uses; None if there is nothing to judge.
 
-        `path` is the path of that file relative to the workspace.
+        `path`: the path of that file relative to the workspace.
         """
         if use.certainty is Certainty.UNKNOWN:
             return self._judge_uncertain_path(use)
@@ -87,7 +87,7 @@ class FileJudge:
         )
 
     def judge_place(self, use: FileUse, at: Place) -> Judgement:
-        """Return the judgement about the use of a file. The path of the file must be certain."""
+        """Return the judgement about the use of the file at the place `at`. The file's path must be certain."""
         ruin = self.find_ruin(use, at)
         if ruin is not None:
             return ruin
@@ -116,16 +116,16 @@ class FileJudge:
     def find_write_guard(self, at: Place, *, pattern: bool) -> str:
         """Return the name of the guard against writing a file ("secret" …); empty if no guard applies.
 
-        A pattern (`pattern=True`) is guarded if it matches an existing secret file.
+        `pattern`: True if the path of `at` is a shell pattern. A pattern that matches an existing secret file is
+        guarded.
         """
         guard = self.guards.find_write_guard(at, self.facts, pattern=pattern)
         return guard or ("secret" if pattern and self._matches_secret(at) else "")
 
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Judgement | None:
-        """Return the strictest judgement of the `ask` and `deny` rules for a file; None if no such rule applies.
+        """Return the judgement of the `ask` and `deny` rules for a file; None if no such rule applies.
 
-        Rules for the file itself come first, then rules that the file's pattern can match, then rules for files below a
-        folder. `whats` are the kinds of rules to apply; by default, the kinds for the action of `use`.
+        `whats`: the kinds of rules to apply; by default, the kinds for the action of `use`.
         """
         whats = whats or _RULES[use.action]
         rules = [rule for what in whats for rule in self.rules.rules_for_file(at, what, self.facts)]
@@ -150,10 +150,12 @@ class FileJudge:
     def by_profile(
         self, verdict: Verdict, rule: Judgement | None, what: str, why: str, risk: str = ""
     ) -> Judgement:
-        """Return `rule`; if there is no rule or the profile denies, return the profile's own judgement instead.
+        """Return the judgement of the profile, or `rule` if there is a rule and the profile does not deny.
 
-        `what` is the end of the judgement's id; `why` is the reason for asking or denying, and `risk` is the sentence
-        for the approval.
+        `verdict`: the profile's verdict.
+        `what`: the end of the judgement's id.
+        `why`: the reason for asking or denying.
+        `risk`: a sentence for the approval.
         """
         policy = self.facts.policy
         if rule is not None and verdict != "deny":
@@ -163,10 +165,8 @@ class FileJudge:
         return Judgement(verdict, f"{policy}.{what}", why, risk, default_no=bool(risk) and verdict == "ask")
 
     def _read(self, use: FileUse, at: Place) -> Judgement:
-        """Judge reading a file, or a folder with everything below it.
-
-        Listing the name of a secret file inside the workspace is allowed.
-        """
+        """Judge reading a file or a folder. A command that only lists names may also list the name of a secret file in
+        the workspace."""
         free = at.inside or self.guards.is_open_to_all(at)
         secret = self.guards.is_secret(at, pattern=use.certainty is Certainty.BOUNDED)
         if secret and at.absolute not in self.facts.public_files and not (free and use.action == "list"):
@@ -227,7 +227,7 @@ class FileJudge:
         return any(path_patterns.matches_path(relative, secret.name) for secret in self.facts.secrets)
 
     def _judge_uncertain_path(self, use: FileUse) -> Judgement | None:
-        """Ask about the use of a file with an uncertain path. Return None if no rule restricts files."""
+        """Ask about the use of a file with an uncertain path, if any rule restricts files."""
         if not self.rules.rules_against(*_RULES.get(use.action, _CHANGES)):
             return None
         return Judgement(
@@ -246,10 +246,10 @@ class FileJudge:
         return Judgement("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
     def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Judgement | None:
-        """Return the judgement of rules against files that a shell pattern can match; None if there are none.
+        """Return the judgement of rules against files that a shell pattern can match; None if no rule matches.
 
-        A rule with a fixed folder gives its own verdict. For a rule such as `**/*.lock`, or a pattern with `**`, the
-        verdict is *ask*, because such patterns often match by accident.
+        If the pattern contains `**`, or the rules name no folder (`**/*.lock`), a match is often an accident. The
+        verdict is then *ask*.
         """
         rules = self.rules.rules_for_pattern(at, whats, self.facts)
         found = stopping_judgement([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
@@ -261,8 +261,8 @@ class FileJudge:
     def _rule_below(self, use: FileUse, at: Place, whats: Sequence[What]) -> Judgement | None:
         """Return the judgement of rules that restrict files below a folder; None if there are no such rules.
 
-        If the whole folder is moved or deleted, a rule with a fixed folder gives its own verdict. Otherwise the user
-        is asked, because it is not certain that the rule's files are affected.
+        If the whole folder is moved or deleted, the verdict of a rule that names a fixed folder (`private/**`) is used.
+        In all other cases, the verdict is *ask*.
         """
         if use.certainty is Certainty.BOUNDED:
             rules = self.rules.rules_for_pattern(at, whats, self.facts, below=True)

@@ -1,12 +1,13 @@
 """The judgement (one verdict about a tool call), and the choice of the judgement that decides.
 
-Invariant: the order of judgements does not matter. Deny wins over ask, and ask over allow. Without any judgement, the
+Invariant: the order of judgements does not matter. Deny wins over ask, and ask over allow. Without judgements, the
 verdict is ask.
 """
 
 from collections.abc import Sequence
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.rules.grammar import Verdict
 
 _RANK: dict[Verdict, int] = {"deny": 0, "ask": 1, "allow": 2}
@@ -14,13 +15,16 @@ _RANK: dict[Verdict, int] = {"deny": 0, "ask": 1, "allow": 2}
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One verdict about a tool call, with its origin (`rule_id`) and a reason, which is a clause.
+    """One verdict about a tool call.
 
-    `risk` is a sentence for the approval.
+    `rule_id`: the origin of the verdict.
+    `reason`: a clause.
+    `risk`: a sentence for the approval.
     `default_no`: the approval's default answer is *no*.
     `needs_person`: no hook can answer for the user.
     `bounded`: the verdict is allow only because a sandbox limits what the command can change.
-    `not_understood`: the only reason to ask is that it is not known what a command does.
+    `not_understood`: the user is asked only because it is not known what a command does.
+    `effects`: those effects of a command that require approval under the profile.
     """
 
     verdict: Verdict
@@ -31,6 +35,7 @@ class Judgement:
     needs_person: bool = False
     bounded: bool = False
     not_understood: bool = False
+    effects: frozenset[Effect] = frozenset()
 
     @property
     def is_rule(self) -> bool:

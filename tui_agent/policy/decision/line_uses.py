@@ -1,6 +1,6 @@
-"""The files that the commands of a line use. A command can make files reachable for the later commands of the line.
+"""The files that the commands of one command line use.
 
-`ln -s /etc l; cat l/x` reads a file through a new link, and after `shopt -s dotglob` a `*` also matches hidden names.
+A command can make files reachable for later commands: `ln -s /etc l; cat l/x` reads a file through a new link.
 
 Invariant: uses are only added, never removed.
 """
@@ -20,7 +20,7 @@ from tui_agent.protocol.effects import RunEffect
 Lines: TypeAlias = Mapping[RunEffect, LineReport]
 """Maps a command line of a tool call (a `RunEffect`) to its report."""
 Uses: TypeAlias = Sequence[tuple[FileUse, str]]
-"""The (use, path) of each file that a command uses. The path is relative to the workspace."""
+"""Pairs for the files that a command uses: the use of the file, and the file's path relative to the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,7 @@ def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[U
 
 
 def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[_Link]:
-    """Yield the links that an `ln` command creates.
-
-    The target of a symbolic link is relative to the link's folder; the target of a hard link is not. Both possible
-    targets are yielded, because the options of `ln` are ignored.
-    """
+    """Yield each link that an `ln` command may create, once for the case of a symbolic link and once for a hard link."""
     operands = [word.known for word in command.words[1:] if not (word.known or "").startswith("-")]
     sources = [path for use, path in uses if use.action in ("read", "list")]
     texts = [text for text in operands[:-1] if text]
@@ -88,11 +84,7 @@ def _is_pattern(use: FileUse) -> bool:
 
 
 def _with_dots(path: str) -> Iterator[str]:
-    """Yield variants of a pattern that match hidden names, as `*` does after `shopt -s dotglob`.
-
-    In the first variant, each name that begins with a wildcard gets a dot. In each later variant, only one of these
-    names gets a dot.
-    """
+    """Yield variants of a pattern that match hidden names, as `*` does after `shopt -s dotglob`."""
     names = path.split("/")
     signs = [at for at, name in enumerate(names) if name[:1] in ("*", "?", "[") and name != "**"]
     for chosen in (signs, *([at] for at in signs)):
@@ -114,7 +106,7 @@ def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
 def _with_parents(path: str) -> Iterator[str]:
     """Yield variants of a pattern, each with one name replaced by `..`.
 
-    Only a pattern such as `.*` is replaced, because it also matches `..` in bash before 5.2.
+    Only names such as `.*` are replaced: in bash before 5.2, they also match `..`.
     """
     names = path.split("/")
     for at, name in enumerate(names):
@@ -130,12 +122,12 @@ def from_workspace(effect: RunEffect, path: str) -> str:
 
 
 def literal_path(path: str) -> str:
-    """Prefix the path with `./` if it begins with `~`. No shell expands the `cwd` of a call."""
+    """Return the path with a prefix that makes `~` literal: `~/a` becomes `./~/a`."""
     return f"./{path}" if path.startswith("~") else path
 
 
 def paths_from(command: CommandReport, text: str, cwd: str) -> Iterator[str]:
-    """Yield the path `text` relative to the workspace, once for each folder that the command might run in."""
+    """Yield the path `text` relative to the workspace, once for each folder in which the command might run."""
     if not text:
         return
     if text.startswith(("/", "~")):

@@ -1,7 +1,6 @@
-"""The escalation of commands that reach a file through a symbolic link without naming that file.
+"""The reason to ask about commands that reach a file through a symbolic link without naming this file.
 
-A pattern can match a link, or a program can follow links. If a path is named in full, `file_judge` judges its real
-file. Invariant: this module is pure. A folder that was not searched is assumed to contain links.
+Invariant: this module is pure. A folder that was not searched is assumed to contain links.
 """
 
 from tui_agent.policy.decision.line_uses import Uses
@@ -13,9 +12,8 @@ from tui_agent.ports.policy import PolicyFacts
 
 
 def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to require approval if a command can reach a sensitive file through a link; otherwise "".
-
-    Sensitive files are secret files and files outside the workspace.
+    """Return a reason to require approval if a command can reach a secret file, or a file outside the workspace,
+    through a link; otherwise "".
     """
     for use, path in uses:
         relative = place(path, facts).relative
@@ -53,10 +51,7 @@ def _link_reason(link: WorkspaceLink, relative: str, use: FileUse, follows: bool
 
 
 def _ends_at(relative: str, name: str, use: FileUse) -> bool:
-    """Return True if a command's use of a file can include the link `name` itself.
-
-    `relative` is the path of that use, which can be a folder above the link.
-    """
+    """Return True if the path or pattern `relative` in a command can name the link `name`, or a folder above the link."""
     if use.certainty is Certainty.BOUNDED:
         return matches_path(relative, name, below=use.below)
     return relative == "" or f"{name}/".startswith(f"{relative}/")

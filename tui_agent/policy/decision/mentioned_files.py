@@ -2,8 +2,8 @@
 
 Any argument can name a file, and some commands use files that no argument names (`git stash`).
 
-Invariant: no judgement of this module allows a call. If a command is proven to only read its reported files, it gets no
-judgements here, unless it shows or searches files that it does not name.
+Invariant: no judgement of this module allows a call. A command that is proven to only read gets no judgement, unless it
+shows or searches files that it does not name.
 """
 
 import posixpath
@@ -44,7 +44,8 @@ _OUTPUT_OPTION: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MentionedFileJudge:
-    """Judges the files that the commands of a call can use in addition to the files in their reports."""
+    """Judges files that the commands of a tool call can use, although the reports on these commands do not list the
+    files."""
 
     rules: RuleIndex
     files: FileJudge
@@ -53,7 +54,8 @@ class MentionedFileJudge:
     def judge(self, command: CommandReport, uses: Uses, cwd: str) -> Iterator[Judgement]:
         """Yield the judgements of guards and of `ask` and `deny` rules for a command.
 
-        `uses` are the files of the command relative to the workspace; `cwd` is the working folder of the call.
+        `uses`: the files of the command, relative to the workspace.
+        `cwd`: the working folder of the call.
         """
         starts = command.runs_next and not command.doubts  # the started command is judged separately
         if not starts:
@@ -101,10 +103,7 @@ class MentionedFileJudge:
     def _judge_guarded(
         self, command: CommandReport, at: Place, *, certain: bool, pattern: bool = False
     ) -> Iterator[Judgement]:
-        """Judge a file that a guard protects.
-
-        The verdict is ask if the file can hold secrets, and deny if the command certainly writes the file.
-        """
+        """Ask about a file that a guard protects; deny if the command certainly writes a protected file."""
         name = command.name or "it"
         guard = self.files.find_write_guard(at, pattern=pattern)
         if not guard or at.absolute in self.facts.public_files:
@@ -137,7 +136,7 @@ class MentionedFileJudge:
             yield _below_judgement(name)
 
     def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Judgement]:
-        """Require approval if `command` gets file names from standard input (`ls -A | xargs cat`)."""
+        """Require approval if `command` gets names of files to read from standard input (`ls -A | xargs cat`)."""
         started = command.words and not command.source.startswith(command.words[0].source)
         unknown = any(use.action == "read" and use.certainty is Certainty.UNKNOWN for use, _ in uses)
         if started and unknown and self.facts.secrets and not self.facts.sandboxed:
@@ -173,12 +172,12 @@ class MentionedFileJudge:
                     yield self.files.judge_place(replace(use, action="delete"), place(source, self.facts))
 
     def _filled_folder(self, command: CommandReport, cwd: str) -> Iterator[Judgement]:
-        """Judge the folder that a command fills with files that it does not name (`cd .git && tar xf a.tar`)."""
+        """Judge the working folder of a command that writes files without naming them (`cd .git && tar xf a.tar`)."""
         for path in paths_from(command, "any", cwd) if changes_unnamed(command) else ():
             yield from self._judge_guarded(command, place(path, self.facts), certain=_only_carries(command))
 
     def _git_settings(self, command: CommandReport) -> Iterator[Judgement]:
-        """Ask about git settings that can name a program, even if the profile allows all commands."""
+        """Ask about a command that sets git's settings, because git can run a program that a setting names."""
         texts = [word.known or "?" for word in command.words]
         if self.facts.sandboxed or command.name not in word_list("git_settings") or "config" not in texts:
             return
@@ -193,10 +192,8 @@ def _below_judgement(name: str) -> Judgement:
 
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:
-    """Return the paths in a command's report; empty if the report might be incomplete.
-
-    The command uses these paths only as the report says. Another word that names such a path need not be judged.
-    """
+    """Return the paths of the files that the command certainly uses only as its report says. Empty if the report might
+    be incomplete."""
     if command.doubts or (changes_unnamed(command) and not is_runner(command)):
         return ()
     return {path for use, path in uses if use.action != "mention"}

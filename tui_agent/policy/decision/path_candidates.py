@@ -1,7 +1,6 @@
 """The parts of a command's words that can be paths.
 
-Invariant: this module is pure and knows no program by name. It splits words at every character that can come before a
-path.
+Invariant: this module is pure. Words are split at every character that can come before a path.
 """
 
 import re
@@ -10,6 +9,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.policy.interpreter.git_words import left_out_path
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Value
 
 _MAX_WORDS: Final = 500
@@ -28,9 +28,10 @@ _EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")
 class Candidate:
     """A text in a command that can be a path.
 
-    `option` is the option or variable that has the text as its value; empty if the text is not a value. `pattern` is
-    True for a shell pattern. `is_piece` is True for a part of a word; the whole word can have a different meaning.
-    `in_code` is True for a part of code.
+    `option`: the option or variable that has the text as its value; empty if the text is not a value.
+    `pattern`: the text is a shell pattern.
+    `is_piece`: the text is a part of a word. The whole word can have a different meaning.
+    `in_code`: the text is a part of code.
     """
 
     text: str
@@ -41,15 +42,18 @@ class Candidate:
 
 
 def path_candidates(command: CommandReport) -> Iterator[Candidate]:
-    """Yield the texts in a command that can be paths. They come from its words, variables, code and here-documents."""
+    """Yield the texts in a command's words, variables, code and here-documents that can be paths."""
     before = ""
     subcommands = command.name.split()[1:]
     texts = [*command.code]
+    is_git = command.name.partition(" ")[0] == "git"
     for value in command.words[1:_MAX_WORDS]:
         if value.text in subcommands:
             subcommands.remove(value.text)
         elif value.certainty is Certainty.UNKNOWN:
             texts.append(value.source)
+        elif is_git and _is_left_out(value):
+            continue
         elif value.text not in command.code:
             yield from _in_value(value, before)
         elif not _CODE_SIGN.search(value.text):
@@ -74,12 +78,18 @@ def _in_value(value: Value, option: str) -> Iterator[Candidate]:
             yield Candidate(piece, option, value.certainty is Certainty.BOUNDED, piece not in whole)
 
 
+def _is_left_out(value: Value) -> bool:
+    """Return True for a path filter of git that only excludes files (`:!.env`)."""
+    path = left_out_path(value)
+    return path is not None and not _CUTS.search(path)
+
+
 def _split_text(text: str) -> list[str]:
     return _CUTS.split(text)[:_MAX_PIECES]
 
 
 def _in_code(text: str) -> Iterator[str]:
-    """Yield the names in code that are quoted or look like a path. An unquoted `d.key` can be anything."""
+    """Yield the names in code that are quoted or look like a path."""
     for match in list(_IN_CODE.finditer(text))[:_MAX_PIECES]:
         name = match[0]
         quoted = match.start() > 0 and text[match.start() - 1] in "'\"`"

@@ -1,7 +1,6 @@
 """The comparison of shell patterns with existing file names, and with the paths of rules.
 
-Invariant: this module is pure. A comparison takes time proportional to the pattern and the path, even if the pattern
-has many `**`.
+Invariant: this module is pure. A comparison takes time proportional to the pattern and the path, even with many `**`.
 """
 
 import re
@@ -18,10 +17,10 @@ _MAX_CHOICES: Final = 20
 
 
 def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
-    """Return True if a shell pattern matches a path.
+    """Return True if a shell pattern matches a path. With `below`, also return True if it matches a folder above the
+    path.
 
-    `**` matches any number of folders; only a dot matches a leading dot. With `below`, the pattern also
-    matches every path below a match.
+    `**` matches any number of folders. Only a dot in the pattern matches a leading dot.
     """
     names = path.rstrip("/").split("/")
     reached = {0}
@@ -43,8 +42,7 @@ def _matches_name(shape: str, name: str) -> bool:
 def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
     """Return True if a command's options make it skip the files that a rule is about.
 
-    `use` reads everything below `start`; the command's options can exclude the rule's path, or include only other
-    names.
+    `start`: the folder below which `use` reads everything.
     """
     parts = [name for name in rule.rest.split("/") if name not in ("", ".")]
     # Only the last name certainly lies below `start`.
@@ -61,8 +59,8 @@ def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
 def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool:
     """Return True if the exclusion pattern `shape` of a command certainly matches one of the names.
 
-    A pattern with a trailing `/` is compared with `folders`. For any other pattern with `/` the result is False,
-    because programs interpret it differently.
+    A pattern with a trailing `/` is compared with `folders`. Programs interpret any other pattern with `/` differently,
+    so the result is False.
     """
     plain = shape.removesuffix("/")
     meant = names if shape == plain else folders
@@ -70,18 +68,13 @@ def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool
 
 
 def may_choose(shape: str, name: str) -> bool:
-    """Return True if the inclusion pattern `shape` of a command can match a name.
-
-    Letter case is ignored, because some programs ignore it.
-    """
+    """Return True if the inclusion pattern `shape` of a command can match a name, with letter case ignored."""
     return "/" in shape or "{" in shape or fnmatchcase(name.lower(), shape.lower())
 
 
 def leads_through_pattern(path: str) -> bool:
-    """Return True if a name of the path, except the last, is a pattern (`*/x`).
-
-    Such a name can match a link to another folder.
-    """
+    """Return True if a name of the path, except the last, is a pattern (`*/x`). Such a name can match a link to another
+    folder."""
     return not SIGNS.isdisjoint(path.rpartition("/")[0])
 
 

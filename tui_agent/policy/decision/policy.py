@@ -1,7 +1,6 @@
 """The policy: combines guards, rules, escalations and the profile into one decision about a tool call.
 
-Invariant: `decide` is pure and never raises. The order of rules does not matter, because deny wins. With a profile that
-asks, an unproven call needs approval.
+Invariant: `decide` is pure and never raises. The order of rules does not matter, because deny wins.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ from tui_agent.policy.decision.explanation import effect_rows, explain
 from tui_agent.policy.decision.file_judge import is_single_deletion
 from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
 from tui_agent.policy.decision.line_uses import Lines, file_uses, from_workspace, literal_path
+from tui_agent.policy.decision.local_programs import local_program_paths, settle_downloads
 from tui_agent.policy.decision.profiles import PROFILES
 from tui_agent.policy.decision.rule_index import RuleIndex, session_rules
 from tui_agent.policy.interpreter.line import read_line
@@ -38,9 +38,11 @@ NEVER_ASKS = "a read-only delegate cannot ask"
 class RulePolicy:
     """A `ports.policy.Policy` based on rules.
 
-    `user_rules` apply to every session in their workspace. `own` has the absolute paths of the product's configuration
-    and data folders. No agent can write to these folders. The exception is `notes`, the folder of the project's notes.
-    `catalog` holds the known programs; by default, it is the built-in catalog.
+    `user_rules`: the saved rules. A rule can be limited to one workspace.
+    `own`: absolute paths of the product's configuration and data folders, which no agent can write to.
+    `notes`: the folder of the project's notes. Agents can write to this folder, even if it lies in one of the folders
+    in `own`.
+    `catalog`: the known programs; by default, the built-in catalog.
     """
 
     def __init__(
@@ -66,10 +68,7 @@ class RulePolicy:
         )
 
     def explain(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> tuple[str, ...]:
-        """Return the reasons behind `decide`, one per line.
-
-        The lines describe each command, then each judgement. A mark shows the judgement that decides.
-        """
+        """Return the reasons for the decision that `decide` makes, one per line."""
         lines = self._settle(effects, facts)
         return explain(lines, self._judge(tool, effects, lines, facts)[0])
 
@@ -79,7 +78,7 @@ class RulePolicy:
             literal_path(effect.cwd) for effect in effects if isinstance(effect, RunEffect) and effect.cwd
         ]
         uses = list(_uses(self._read(effects)))
-        found += [path for _, path in uses]
+        found += [*(path for _, path in uses), *self.local_programs(effects)]
         found += ["~" for use, _ in uses if use.action in ("write", "move", "delete")]
         fixed = self._rules(tuple(granted), None).fixed_paths if effects else ()
         return tuple(dict.fromkeys((*found, *fixed)))
@@ -96,6 +95,11 @@ class RulePolicy:
             if not command.program.builtin
         )
         return tuple(dict.fromkeys(name for name in names if name and "/" not in name))
+
+    def local_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        commands = _commands(self._read(effects))
+        paths = (path for effect, command in commands for path in local_program_paths(effect, command))
+        return tuple(dict.fromkeys(paths))
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         folders = (
@@ -133,13 +137,14 @@ class RulePolicy:
         return {effect: self._line(effect) for effect in effects if isinstance(effect, RunEffect)}
 
     def _settle(self, effects: Sequence[Effect], facts: PolicyFacts) -> Lines:
-        return {effect: settle_doubts(effect, line, facts) for effect, line in self._read(effects).items()}
+        return {
+            effect: settle_downloads(effect, settle_doubts(effect, line, facts), facts)
+            for effect, line in self._read(effects).items()
+        }
 
     def _rules(self, granted: tuple[str, ...], workspace: str | None) -> RuleIndex:
-        """Return the index of the rules that apply to a workspace. If `workspace` is None, all rules are included.
-
-        `granted` are the rules of the session.
-        """
+        """Return the index of the session's rules (`granted`) and the saved rules for `workspace`. If `workspace` is
+        None, include the saved rules for all workspaces."""
         index = self._indexes.get((granted, workspace))
         if index is None:
             saved = (rule for rule in self.rules if workspace is None or rule.workspace in ("", workspace))
@@ -197,7 +202,12 @@ class RulePolicy:
         elif decided.rule_id == "guard.below":
             choices = only_once(SECRET)
         else:
-            choices = offer_choices(tool, asked, lines, facts, decided)
+
+            def judge_with(rule: str) -> Judgement:
+                allowed = replace(facts, session_rules=(*facts.session_rules, rule))
+                return strongest_judgement(self._judge(tool, effects, lines, allowed)[0])
+
+            choices = offer_choices(tool, asked, lines, facts, decided, judge_with)
         return Decision(
             "ask",
             shown.rule_id,
@@ -220,9 +230,6 @@ def _uses(lines: Lines) -> Iterator[tuple[FileUse, str]]:
 
 
 def _is_of_profile(judgement: Judgement, facts: PolicyFacts) -> bool:
-    """Return True if the judgement comes only from the profile, and nothing in the call is uncertain.
-
-    A hook can then answer for the user.
-    """
+    """Return True if the judgement comes only from the profile. In this case, a hook can answer for the user."""
     of_profile = judgement.rule_id.startswith(f"{facts.policy}.")
     return of_profile and not judgement.default_no and not judgement.needs_person

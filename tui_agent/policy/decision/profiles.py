@@ -19,7 +19,7 @@ class Profile:
     `calls`: calls of tools of MCP servers.
     `commands`: commands that do more than read.
     `unproven`: a command line that the bash parser does not support, or a line that hides which program runs.
-    `confined_commands`: replaces `commands` in a sandbox that limits everything the command can do.
+    `confined_commands`: replaces `commands` if a sandbox limits everything that the command can do.
     `hears_allow_rules`: rules that allow something are applied.
     `asks`: if False, calls that need approval are denied.
     """
@@ -49,7 +49,6 @@ PROFILES: dict[PolicyName, Profile] = {
 }
 
 BEYOND_SANDBOX = frozenset(Effect) - {Effect.READS, Effect.WRITES, Effect.RUNS}
-"""Effects that exclude a command from the verdict `confined_commands`.
-
-Either a sandbox does not confine the effect, or the user must know about it.
+"""Effects that exclude a command from the verdict `confined_commands`: a sandbox does not confine the effect, or the
+user must know about it.
 """

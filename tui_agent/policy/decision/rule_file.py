@@ -1,8 +1,7 @@
 """The rule file `policy.toml`: saved rules, each with examples that are checked when the file is loaded.
 
-Invariant: a file with one wrong rule or example is refused as a whole. The error names the wrong rule. Only the trusted
-text of a project's file is used. The file itself is not read. `append_rule` is called only when the user answers
-"always".
+Invariant: a file with one wrong rule or example is refused as a whole, and the error names the wrong rule. A project's
+rules come only from a text that the user trusted. `append_rule` is called only when the user answers "always".
 
     [[rule]]
     allow = "run pytest *"
@@ -39,7 +38,7 @@ _BLANK_OR_COMMENT = re.compile(r"\s*(#|$)")
 
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
-    """Load the rules of a file; a missing file has no rules. Raises `ConfigError` with the number of a wrong rule."""
+    """Load the rules of a file, or no rules if it is missing. Raises `ConfigError` with the number of a wrong rule."""
     return read_rules(read_small(path) or "", path)
 
 
@@ -63,8 +62,8 @@ def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
 def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...]:
     """Load the rules of the user and of a project.
 
-    `trusted` is the trusted text of the project's file; None if the project is not trusted. The file itself is not
-    read.
+    `trusted`: the trusted text of the project's file, used instead of the file itself; None if the project is not
+    trusted.
     """
     of_project = () if trusted is None else read_rules(trusted, project)
     return (*load_rules(user), *map(bound_rule, of_project))
@@ -73,15 +72,15 @@ def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...
 def bound_rule(rule: Rule) -> Rule:
     """Return a rule of a project, limited to that project's workspace and the commands that work on it.
 
-    A folder that was trusted by mistake can thus allow edits and tests without approval. It can never allow the
-    network, other users' rights, other folders or a tool. Raises `ConfigError` for a rule that allows more.
+    A folder can be trusted by mistake. Even then, a project's rule cannot allow the network, other users' rights, other
+    folders or a tool. Raises `ConfigError` for a rule that allows more.
     """
     inside = not rule.rest.startswith("/")
     if rule.verdict != "allow" or rule.what == "run" or (inside and rule.what in ("read", "edit")):
         return replace(rule, bounded=True)
     raise ConfigError(
         f"The rule {rule.text!r} of {rule.source} is not allowed in a project: a project may only allow edits in its own folder and "
-        "commands that work on it.",
+        "commands that use only this folder.",
         hint="Write it into your own policy.toml.",
     )
 
@@ -89,9 +88,8 @@ def bound_rule(rule: Rule) -> Rule:
 def append_rule(path: Path, text: str, workspace: str = "") -> None:
     """Append a rule to a rule file, which is created if it is missing.
 
-    The rule applies to `workspace`. If `workspace` is empty, it applies to every workspace. A rule that already applies
-    there is not added again, and the other text of the file is unchanged. Raises `ConfigError` if the rule or the
-    existing file is invalid.
+    If `workspace` is empty, the rule applies to every workspace. If the file already has the rule for that workspace or
+    for every workspace, nothing is added. Raises `ConfigError` if the rule or the existing file is invalid.
     """
     new = parse_rule(text)
     if any(old.text == new.text and old.workspace in ("", workspace) for old in load_rules(path)):
@@ -105,9 +103,9 @@ def append_rule(path: Path, text: str, workspace: str = "") -> None:
 
 
 def remove_rule(path: Path, text: str, workspace: str = "") -> None:
-    """Remove a rule from a rule file. If `workspace` is empty, remove the rule that applies to every workspace.
+    """Remove a rule for `workspace` from a rule file, or the rule for every workspace if `workspace` is empty.
 
-    Comments remain. Raises `ConfigError` if there is no such rule, or if its lines cannot be found in the file.
+    Raises `ConfigError` if there is no such rule, or if its lines cannot be found in the file.
     """
     rules = [(rule.text, rule.workspace) for rule in load_rules(path)]
     if (text, workspace) not in rules:
@@ -126,7 +124,8 @@ def remove_rule(path: Path, text: str, workspace: str = "") -> None:
 
 
 def _cut_table(lines: Sequence[str], starts: Sequence[int], index: int) -> str:
-    """Return the lines without the table number `index`. `starts` has the index of each table's first line."""
+    """Return the text of `lines` without the table number `index`. `starts`: for each table, the index of its first
+    line."""
     start, end = starts[index], [*starts, len(lines)][index + 1]
     first_kept = end
     while _BLANK_OR_COMMENT.match(lines[first_kept - 1]):  # stops at the header
@@ -138,10 +137,8 @@ def _cut_table(lines: Sequence[str], starts: Sequence[int], index: int) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a text as a TOML string.
-
-    Raises `ConfigError` if the text is not UTF-8. For example, a folder's name can contain other bytes.
-    """
+    """Return a text as a TOML string. Raises `ConfigError` if the text cannot be encoded as UTF-8, as is the case for
+    some names of folders."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -198,7 +195,10 @@ def _fits(rule: Rule, example: str) -> bool:
 
 
 def _stops(rule: Rule, example: str) -> bool:
-    """Return True if an `ask` or `deny` rule for files applies to `example`, a shell pattern or a command line."""
+    """Return True if a rule for files, with the verdict `ask` or `deny`, applies to `example`.
+
+    If `example` contains a space, it is judged as a command line, otherwise as a shell pattern of file paths.
+    """
     facts = PolicyFacts("/workspace", "bypass")
     if " " not in example:
         return bool(RuleIndex([rule]).rules_for_pattern(place(example, facts), [rule.what], facts))

@@ -1,8 +1,8 @@
 """The index of rules by kind, and the search for the rules that apply to a file, host or tool.
 
-Invariant: an `allow` rule applies only if it certainly matches. An `ask` or `deny` rule applies if it might match. Such
-a rule is compared with the given path and the real path, in any letter case, and links in the rule's own path are
-followed.
+Invariant: an `allow` rule applies only if it certainly matches. An `ask` or `deny` rule applies if it might match, in
+any letter case. For a file, it can match the given path or the real path. If the rule's own path leads through a link,
+the rule also applies to the target of the link.
 """
 
 import posixpath
@@ -24,14 +24,13 @@ _SESSION: Final = "this session"
 _SOURCE_FILE: Final = re.compile(
     r"[^/]\.(?:py|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|java|rb|md|txt|toml|json|ya?ml|sh|html|css)$"
 )
-"""Matches names of source files.
-
-Such a path is hardly ever a folder, so rules such as `**/*.lock` are not applied below it.
+"""Matches names of source files. Such names are hardly ever folders, so rules such as `**/*.lock` do not apply below
+them.
 """
 
 
 class RuleIndex:
-    """The rules of a session grouped by kind (`read`, `run` …). Their order does not matter."""
+    """The rules of a session, grouped by kind (`read`, `run` …)."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.text))
@@ -42,14 +41,13 @@ class RuleIndex:
         """`ask` and `deny` rules for commands."""
         fixed = (grammar.fixed_part(rule.rest) for rule in self.rules_against("read", "edit", "remove"))
         self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
-        """Fixed beginnings of the paths in `ask` and `deny` rules for files.
-
-        They are keys for `PolicyFacts.resolved`.
+        """Fixed beginnings of the paths in `ask` and `deny` rules for files. `PolicyFacts.resolved` has them as keys.
         """
         self.program_names = tuple(
             dict.fromkeys(grammar.first_word(rule.rest) for rule in self.against_commands)
         )
-        """Names of the programs in `ask` and `deny` rules for commands. "" if a rule begins with a pattern."""
+        """Names of the programs in `ask` and `deny` rules for commands. A rule that begins with a pattern contributes
+        an empty name."""
 
     def rules_for(self, what: What) -> Sequence[Rule]:
         """Return the rules of one kind, such as `run`."""
@@ -84,7 +82,7 @@ class RuleIndex:
     ) -> list[Rule]:
         """Return the `ask` and `deny` rules of these kinds for files that a shell pattern can match.
 
-        With `below`, rules for files below a match of the pattern are included.
+        `below`: include rules for files below a match of the pattern.
         """
         against = self.rules_against(*whats)
         places = dict.fromkeys((at, lexical_place(at.given, facts.workspace))) if against else ()
@@ -124,10 +122,7 @@ def first_judgement(rules: Sequence[Rule], verdict: str) -> Judgement | None:
 
 
 def stopping_judgement(rules: Sequence[Rule]) -> Judgement | None:
-    """Return the judgement of the first `deny` rule.
-
-    Without a `deny` rule, use the first `ask` rule; without both, return None.
-    """
+    """Return the judgement of the first `deny` rule, otherwise of the first `ask` rule; None if there is neither."""
     return first_judgement(rules, "deny") or first_judgement(rules, "ask")
 
 
@@ -138,7 +133,7 @@ def has_fixed_place(rule: Rule) -> bool:
 
 @lru_cache(maxsize=64)
 def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
-    """Parse the rules that the user granted for the session. Invalid rules are ignored."""
+    """Parse the rules that the user granted for the session, without invalid rules."""
     rules: list[Rule] = []
     for text in texts:
         try:
@@ -149,10 +144,9 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
-    """Return True if a rule applies to a file.
+    """Return True if a rule applies to a file with these names: the real path, then the path as given.
 
-    `names` has the real path of the file and the path as given. An `allow` rule must match the real path. For other
-    rules, a match with either path is enough.
+    An `allow` rule must match the real path. For other rules, one match is enough.
     """
     if rule.verdict == "allow":
         return grammar.fits_path(rule.rest, names[0].relative, names[0].absolute)
@@ -164,7 +158,8 @@ def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
 
 
 def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
-    """Return the path of a rule as written. If it begins with a link, add the path with that link resolved."""
+    """Return a rule's path as written. If the fixed beginning of the path leads through a link, also return the path
+    with that link resolved."""
     begin = grammar.fixed_part(rule.rest)
     real = facts.resolved.get(begin) if begin else None
     if real is None or real == lexical_place(begin, facts.workspace).absolute:
@@ -173,10 +168,7 @@ def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
 
 
 def _split_both_paths(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the shell pattern of a place and the path of a rule as sequences of names.
-
-    Both are relative to the same folder.
-    """
+    """Return a place's shell pattern and a rule's path as sequences of names, both relative to the same folder."""
     top = split_pattern(workspace, literal=True)
     if path.startswith("/"):
         names = split_pattern(at.absolute) if at.relative is None else (*top, *split_pattern(at.relative))

@@ -1,7 +1,7 @@
 """The guard against runaway commands: commands that end every process, or that start processes without end.
 
-Invariant: this module is pure. It looks at the arguments of commands. For programs and subcommands that are never
-allowed, see the key `forbidden` in the catalog.
+Invariant: this module is pure. It looks only at a command's text and arguments. Programs that are never allowed have
+the key `forbidden` in the catalog.
 """
 
 import re
@@ -44,8 +44,8 @@ def reason_to_forbid(command: CommandReport) -> str:
 def starts_without_end(text: str) -> str:
     """Return a reason to forbid a bash text that starts processes without end; empty for any other text.
 
-    One example is a function that starts itself in a pipe or in the background (the fork bomb `f() { f | f & }`).
-    Another example is an endless loop that only starts background processes.
+    Examples: a function that starts itself in a pipe or in the background (`f() { f | f & }`), and an endless loop that
+    only starts background processes.
     """
     text = text[:_MAX_TEXT]
     ends = _bracket_ends(text)
@@ -75,14 +75,13 @@ def _bracket_ends(text: str) -> dict[int, int]:
 
 
 def _kill(arguments: Sequence[str]) -> str:
-    """Return a reason to forbid `kill -9 -1`; empty for other arguments. The process id -1 means every process."""
+    """Return a reason to forbid `kill -9 -1`, which ends every process; empty for other arguments."""
     return _ENDS_EVERYTHING if _EVERY_PROCESS.fullmatch(" ".join(arguments)) else ""
 
 
 def _kill_by_name(arguments: Sequence[str]) -> str:
-    """Return a reason to forbid a command that ends every process of the user; empty for any other command.
-
-    Examples are `pkill .` (the pattern matches every process name) and `killall -u ada` (no process name is given).
+    """Return a reason to forbid a command that ends every process of the user (`pkill .`, `killall -u ada`); otherwise
+    "".
     """
     text = "".join(f"{argument} " for argument in arguments)
     names = _OPTION_OF_KILL.sub("", text).split(" ")[:-1]

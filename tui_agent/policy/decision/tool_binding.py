@@ -1,7 +1,6 @@
-"""Names of MCP tools in saved rules.
+"""Names of MCP tools in saved rules, with a digest of the tool's description and schema.
 
-Such a name contains a digest of the tool's description and schema. When one of them changes, the rule no longer allows
-the tool.
+If the description or the schema changes, the rule no longer allows the tool.
 """
 
 from tui_agent.protocol.effects import McpCallEffect
@@ -16,5 +15,5 @@ def bound_name(tool: str, effect: McpCallEffect) -> str:
 
 
 def server_pattern(tool: str) -> str:
-    """Return the pattern for all tools of a tool's server, such as `mcp_time_*`. The name of a server has no `_`."""
+    """Return the pattern for all tools of a tool's server, such as `mcp_time_*`."""
     return "_".join([*tool.split("_", 2)[:2], "*"])

@@ -1,29 +1,23 @@
-"""Predicates for commands that can use files not named in their report.
+"""Predicates for commands that can use files that their report does not name.
 
-If rules restrict files, such commands need approval.
-
-Invariant: this module is pure. Each predicate returns True if a command can use files outside its report.
+Invariant: this module is pure.
 """
 
-import re
 from collections.abc import Collection
 from typing import Final
 
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.confinement import has_open_doubt
+from tui_agent.policy.decision.repository_contents import shows_repository
 from tui_agent.policy.decision.word_lists import word_list
 from tui_agent.policy.interpreter.report import CommandReport
 
 _CHANGING: Final = frozenset({Effect.RUNS, Effect.WRITES, Effect.DELETES})
-_PATCH: Final = re.compile(
-    r"-\w*[puUcLWv].*|--(?:pat|unif|cc|func|word-diff|color-words|verb|binary|rem|diff-m).*", re.DOTALL
-)
-_FILE_OF_REVISION: Final = re.compile(r"[\w./~^@,+-]*:[^:/][^:]*")
 
 
 def reads_unnamed(command: CommandReport) -> bool:
     """Return True if a command can read or show files that no argument names."""
-    if _shows_repository(command):
+    if shows_repository(command):
         return True
     if not command.name.startswith("git "):
         return _uses_unnamed(command, {Effect.RUNS}, ("read", "list"))
@@ -72,20 +66,3 @@ def _uses_unnamed(command: CommandReport, effects: Collection[Effect], actions: 
 def _has_changing_word(command: CommandReport) -> bool:
     words = {first for word in command.words for first in word.text.split(maxsplit=1)[:1]}
     return "--check" not in words and not words.isdisjoint(word_list("changing"))
-
-
-def _shows_repository(command: CommandReport) -> bool:
-    """Return True if a command shows file contents without naming the files (`git diff`)."""
-    words = [word.known or "-p" for word in command.words[1:]]
-    options, paths = words, words[len(words) :]
-    if "--" in words:
-        options, paths = words[: words.index("--")], words[words.index("--") + 1 :]
-    patch = any(_PATCH.fullmatch(option) for option in options)
-    shows = command.name in word_list("shows_contents")
-    only_names = bool(command.files) and all(use.action == "list" for use in command.files)
-    if only_names or (not shows and not (patch and command.name in word_list("shows_patches"))):
-        return False
-    operands = [option for option in options if not option.startswith("-")][command.name.count(" ") :]
-    files = bool(operands) and all(_FILE_OF_REVISION.fullmatch(operand) for operand in operands)
-    named = "--literal-pathspecs" not in options and any(not path.startswith(":") for path in paths)
-    return not (files or named)

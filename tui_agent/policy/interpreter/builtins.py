@@ -1,6 +1,6 @@
 """The shell builtins that change the shell: its folder, its variables, or whether it continues.
 
-Invariant: the two states returned cover everything that a builtin can do.
+Invariant: the two states that `apply_builtin` returns cover everything that a builtin can do.
 """
 
 from tui_agent.policy.interpreter.expansion import known_value
@@ -11,7 +11,7 @@ from tui_agent.policy.interpreter.state import UNREACHED, UNSET, State, enter_fo
 
 
 def apply_builtin(call: ParsedCall, state: State, stdin: Value) -> tuple[State, State]:
-    """Return the states of the shell after the builtin succeeded and after it failed."""
+    """Return two states of the shell: one if the builtin succeeded, and one if it failed."""
     match call.entry.name:
         case "exit":  # not `break` and `continue`: outside loops, and in some subshells, they do nothing
             return UNREACHED, UNREACHED
@@ -37,10 +37,7 @@ def _change_folder(call: ParsedCall, state: State) -> State:
 
 
 def _read_variables(call: ParsedCall, state: State, stdin: Value) -> State:
-    """Return the state after `read` has set its variables to a line of the input.
-
-    With several variables, nothing is known about their values.
-    """
+    """Return the state after `read` has set its variables to a line of the input."""
     options = {option.spelling: option.word for option in call.options}
     end = options.pop("-d", None)
     # Without -r the command itself has a doubt.

@@ -32,6 +32,7 @@ _VENV_PROGRAM: Final = re.compile(r"(?:(?!~|\.\./)[^/]+/)*\.?venv/bin/(?:python[
 """Matches the path of a program in a virtual environment of the workspace."""
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
+_FILE_NAME: Final = re.compile(r"\w[\w.-]*")
 _PLAIN: Final = re.compile(r"[^- ][^ ]*", re.DOTALL)
 """Matches a word that may name a subcommand."""
 
@@ -54,8 +55,8 @@ _SHOW_ALL: Final = frozenset({"export", "set"})
 class CommandResult:
     """The reports of a command and of all commands that it runs, in order.
 
-    `output` is a value that covers everything that the command can print. `builtin` is the call of a shell builtin,
-    which can change the shell itself.
+    `output`: a value that covers everything that the command can print.
+    `builtin`: the call of a shell builtin, which can change the shell itself.
     """
 
     reports: tuple[CommandReport, ...]
@@ -66,8 +67,8 @@ class CommandResult:
 RunText = Callable[[str, State, Value], tuple[tuple[CommandReport, ...], Value, Doubt | None]]
 """Function that interprets a bash script that a command runs.
 
-Takes (text of the script, state of the shell, standard input). Returns the reports of the script's commands, a value
-for everything that they might print, and a doubt. The doubt is None unless the bash parser refuses the script.
+Arguments: the script's text, the state of the shell, and the standard input. Returns the reports of the script's
+commands, a value for everything that they might print, and a doubt if the bash parser refuses the script.
 """
 
 
@@ -75,7 +76,7 @@ for everything that they might print, and a doubt. The doubt is None unless the 
 class CommandReader:
     """Interprets single commands, using a catalog.
 
-    `stdin` is the standard input of a command. A `KNOWN` value is the whole input; a `BOUNDED` value is a pattern that
+    `stdin`: the standard input of a command. A `KNOWN` value is the whole input. A `BOUNDED` value is a pattern that
     matches each line of the input.
     """
 
@@ -83,7 +84,7 @@ class CommandReader:
     _depth: int = 0
 
     def read(self, draft: Draft, stdin: Value) -> CommandResult:
-        """Interpret the command of a draft. The first word of the command is the program."""
+        """Interpret the command whose words are in `draft`."""
         words = draft.words
         program = None if words[0].many else words[0].known
         if self._depth > MAX_DEPTH:
@@ -137,17 +138,17 @@ class CommandReader:
     def _run(
         self, draft: Draft, call: ParsedCall, operands: Operands, stdin: Value
     ) -> tuple[list[CommandResult], Value | None]:
-        """Interpret everything that the command of the draft runs.
+        """Interpret everything that the command of the draft runs: a command in its operands, a script, or commands of
+        `find`.
 
-        This can be a command in its operands, a bash script, or the commands of `find`, `fd` and `xargs`. The second
-        value returned covers everything that the command can print. It is None if the output does not depend on the
-        inner commands alone.
+        The second value covers everything that the command can print; None if the inner commands do not determine that.
         """
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None
         if operands.taker == "command":
             default = call.entry.program.default_operand
             commands = [operands.rest] if operands.rest else [[known_value(default)]] if default else []
+            draft.local_program = _find_local_program(draft, call, operands)
         elif operands.taker is not None and not call.ends:
             reading = _read_arguments(draft, call, operands, stdin)
             prints = reading.prints or unknown_value(draft.source)
@@ -215,17 +216,14 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
 
 
 def _choose_entry(catalog: Catalog, call: ParsedCall) -> ParsedCall:
-    """Parse the call again with another entry if one of its options selects that entry (`git branch --list`).
-
-    Otherwise return the call unchanged.
-    """
+    """Parse the call again if one of its options selects another entry (`git branch --list`)."""
     named = next((parsed for parsed in call.options if parsed.option.entry), None)
     other = None if named is None else catalog.variant(call.entry, named.option.entry)
     if named is None or other is None:
         return call
     again, spelling = parse_call(other, call.words), named.spelling
     if all(parsed.spelling != spelling for parsed in again.options):
-        doubt = Doubt("option", f"{spelling} of {call.entry.name} is given where a value is expected")
+        doubt = Doubt("option", f"{call.entry.name} takes {spelling} as the value of the option before it")
         again = replace(again, doubts=(*again.doubts, doubt))
     return again
 
@@ -245,10 +243,7 @@ def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
 
 
 def _use_options(draft: Draft, call: ParsedCall) -> None:
-    """Note the effects of the call's options in the draft.
-
-    Options that set the folder come first, because other words are relative to that folder.
-    """
+    """Record the effects of the call's options in `draft`."""
     if draft.name == "read" and all(option.spelling != "-r" for option in call.options):
         draft.doubt("value", "read without -r removes backslashes from its input")
     for parsed in sorted(call.options, key=lambda parsed: parsed.option.means != "enter"):
@@ -273,10 +268,7 @@ def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
 
 
 def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> None:
-    """If the program reads a script from standard input, note that script in the draft.
-
-    For a shell, remove the effect `RUNS`, because the script is interpreted.
-    """
+    """If the program reads a script from standard input, note that script in the draft."""
     has_script = any(parsed.option.means == "shell script" for parsed in call.options if parsed.word)
     names = [value.known or "" for meaning, value in operands.used if meaning == "script file"]
     missing = operands.missing == "script file" and not call.entry.program.default_operand
@@ -302,6 +294,20 @@ def _note_shown(draft: Draft, call: ParsedCall) -> None:
     if draft.name not in _TESTS or any(value.known in _NUMERIC_TESTS for value in call.words):
         for value in call.words:
             draft.note_shown(value)
+
+
+def _find_local_program(draft: Draft, call: ParsedCall, operands: Operands) -> str:
+    """Return the file that `npx` and similar programs run if it exists (`node_modules/.bin/tsc`).
+
+    Return "" if the command is not a plain name (`tsc@1`), or if an option has a value and so may change what runs.
+    """
+    folder, words = call.entry.program.local_programs, operands.rest
+    if not folder or not words or words[0].many or not _FILE_NAME.fullmatch(words[0].known or ""):
+        return ""
+    flags = {spelling for spelling, option in call.entry.options.items() if option.word == "none"}
+    before = {word.known for word in draft.words[1 : len(draft.words) - len(words)]}
+    is_plain = not draft.doubts and before <= {*draft.name.split(), "--", *flags}
+    return f"{folder}/{words[0].known}" if is_plain else ""
 
 
 def _read_arguments(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> ArgumentReport:

@@ -29,7 +29,8 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "count": (re.compile(r"[+-]?(\d{1,6}|1000000)(\.\d+)?"), "{program} may run for a long time with {word}"),
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "{program} may run for a long time with {word}"),
 }
-"""Maps the meaning of a word to (pattern of numbers, doubt about a word that does not match)."""
+"""For each meaning of a word that is a number: (pattern of valid numbers, doubt about a word that the pattern does not
+match)."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
     "awk": awk.find_doubt,
     "jq": jq.find_doubt,
@@ -52,9 +53,10 @@ _ONLY_ITSELF: Final = FileUse("", "read")
 class Draft:
     """The report of a command under construction.
 
-    `reach` is a `FileUse` without a path: a template for the use of each named file. `scripts` are bash texts that the
-    command runs. `printed` has patterns of the files that the command reads or lists, as the command names them. A
-    pattern ends with a slash if everything below is included. A pattern is empty for a file that is not certain.
+    `reach`: a `FileUse` without a path, as a template for the use of each named file.
+    `scripts`: bash texts that the command runs.
+    `printed`: patterns of the files that the command reads or lists, as the command names them. `src/` means `src` and
+    everything below it. An empty pattern means a file that is not certain.
     """
 
     catalog: Catalog
@@ -73,6 +75,7 @@ class Draft:
     scripts: list[Value] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     runs_next: bool = False
+    local_program: str = ""
 
     def report(self) -> CommandReport:
         if None in self.folders:
@@ -92,6 +95,7 @@ class Draft:
             tuple(self.settings),
             tuple(self.code),
             self.runs_next,
+            self.local_program,
             tuple(dict.fromkeys(map(self._in_its_folders, self.doubts))),
             self.entry.program,
         )
@@ -104,15 +108,12 @@ class Draft:
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return the doubt, with its value only if bash expands that value in the command's folders.
-
-        Without the value, no file name can settle the doubt.
-        """
+        """Return `doubt`, without its value if bash expands that value in a different folder from the command's."""
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)
 
     def doubt(self, name: str, reason: str, *, hides: bool = False, value: Value | None = None) -> None:
-        """Add a doubt about the command. See `Doubt` for the arguments."""
+        """Add a doubt about the command; see `Doubt` for the arguments."""
         self.doubts.append(Doubt(name, reason, hides, value))  # type: ignore[arg-type]
 
     def use(self, meaning: Meaning, value: Value) -> None:
@@ -164,7 +165,7 @@ class Draft:
                 assert_never(meaning)
 
     def add_use(self, use: FileUse) -> None:
-        """Add a use of a file, once for each folder that the command might run in."""
+        """Record that the command uses a file, once for each folder that the command might run in."""
         if use.action in _ACTION_EFFECTS:
             self.effects.add(_ACTION_EFFECTS[use.action])
         if use.certainty is Certainty.UNKNOWN:
@@ -182,10 +183,8 @@ class Draft:
             self.files.append(replace(use, path=path))
 
     def add_file(self, value: Value, action: FileAction, reach: FileUse | None = None) -> None:
-        """Add a use of the file that a word names.
-
-        `reach` is a template for the other fields of the use; the default is the draft's `reach`.
-        """
+        """Record that the command uses the file that a word names. `reach` is a template for all fields of the
+        `FileUse` except path and action."""
         use = replace(reach or FileUse("", action), path=value.text, action=action, certainty=value.certainty)
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(use, f"it is not certain which file {value.source} is", value.suffix)
@@ -198,7 +197,7 @@ class Draft:
             self.add_use(replace(use, path=unescape(value.text), certainty=Certainty.KNOWN))
 
     def mention(self, value: Value) -> None:
-        """Add a use for a word that could be the path of a file; its meaning for the command is not known."""
+        """Record that a word could be the path of a file. It is not known what the command would do with this file."""
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(FileUse("", "mention"), suffix=value.suffix)
             return
@@ -206,7 +205,8 @@ class Draft:
             self.add_use(FileUse(path, "mention", value.certainty))
 
     def _add_unknown(self, use: FileUse, doubt: str = "", suffix: str = "") -> None:
-        """Add a use of an unknown file. The end of the file's path can still be certain (`"$X/.env"`)."""
+        """Record the use of an unknown file. If the end of the file's path is known (`.env` in `"$X/.env"`), also
+        record a use of every file whose path ends in the same way."""
         self.files.append(FileUse("", use.action, Certainty.UNKNOWN, use.below))
         if doubt:
             self.doubt("value", doubt)
@@ -222,14 +222,14 @@ class Draft:
             self.add_use(FileUse(folder or slash or ".", "list"))
 
     def enter(self, value: Value) -> None:
-        """Change the current folder for file names in the following words."""
+        """Change the folder that file names in the following words are relative to."""
         self.add_file(value, "list")
         path = value.known
         folders = [None if path is None else enter_folder(folder, path) for folder in self.folders]
         self.folders = tuple(dict.fromkeys(folders))
 
     def set_variable(self, name: str, value: Value, *, exported: bool = True) -> None:
-        """Record that the command sets a variable. `exported` is True if programs see the variable."""
+        """Record that the command sets a variable, which programs see if it is exported."""
         self.settings.append((name, value))
         if exported:
             self.note_shown(value)
@@ -239,12 +239,12 @@ class Draft:
             self.doubt("variable", f"{name or value.source} is set, which may change what runs")
 
     def note_shown(self, value: Value) -> None:
-        """Note the environment variables that a value contains."""
+        """Record that the command shows the environment variables in a word's value."""
         for name in value.shows:
             self.show_secret(f"${name}")
 
     def show_secret(self, source: str) -> None:
-        """Note that the command shows a variable that can be secret. `source` describes the variable to the user."""
+        """Note that the command shows a variable (`source`) that can be secret."""
         self.effects.add(Effect.PRINTS_SECRETS)
         shown = "every variable, and one" if source == "*" else f"{source}, which"
         self.doubt("value", f"it shows {shown} may hold a secret")
@@ -280,7 +280,7 @@ class Draft:
     def _use_git_word(self, value: Value, word: GitWord, *, is_filter: bool = False) -> None:
         """Note the files that a word of a git command names.
 
-        With `is_filter`, the word is certainly a path filter, so everything that git prints or changes lies below it.
+        `is_filter`: the word is certainly a path filter, so everything that git prints or changes lies below it.
         """
         reach = self.reach
         if is_filter and self.entry.program.changes_paths:

@@ -1,7 +1,7 @@
 """The expansion of words: turns a word of bash's syntax tree, in a given state of the shell, into values.
 
-Invariant: a value covers each text that bash can produce from a word. The value is this text, has a pattern that
-matches the text, or is `UNKNOWN`.
+Invariant: a value covers each text that bash can produce from a word: it is this text, a pattern that matches the text,
+or `UNKNOWN`.
 """
 
 import re
@@ -23,7 +23,7 @@ _NUMBER_NAMES = frozenset(
     {"?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID"}
 )
 STREAM = "/dev/fd/63"
-"""Path that replaces `<(…)`. The number at the end does not matter."""
+"""Path that replaces `<(…)`."""
 _USUAL_FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/share"}
 """Maps some variables to their usual values, so that guards also apply to paths such as `$XDG_CONFIG_HOME/x`."""
 _PATTERN_SIGNS = frozenset("*?[")
@@ -31,9 +31,8 @@ _MAX_TEXT = 10_000
 """Maximum length of a known text, in characters. A longer text is treated as unknown."""
 
 RunScript = Callable[[syntax.Script, State], Value]
-"""Function that interprets the script of a command substitution.
-
-Returns a value for everything that the script may print.
+"""Function that interprets the script of a command substitution. Returns a value for everything that the script may
+print.
 """
 
 
@@ -61,15 +60,14 @@ class Expander:
     _run: RunScript
 
     def expand(self, word: syntax.Word) -> tuple[Value, ...]:
-        """Expand a word of a command, with word splitting. The result is any number of values."""
+        """Expand a word of a command, with word splitting, to any number of values."""
         if word.literal is not None:
             return (known_value(word.literal, word.source),)
         return tuple(_join(parts, word.source) for parts in self._split(word.pieces))
 
     def expand_whole(self, word: syntax.Word) -> Value:
-        """Expand a word without word splitting and globbing.
-
-        Bash does this for an assigned value, and for the text of `<<<`.
+        """Expand a word without word splitting and globbing, as bash does for an assigned value and for the text of
+        `<<<`.
         """
         parts: list[Value] = []
         for piece in word.pieces:
@@ -96,17 +94,14 @@ class Expander:
             yield parts
 
     def _split_off(self, text: str, source: str) -> Value:
-        """Return the value of one word that results from word splitting. Wildcards in it are expanded."""
+        """Return the value of one word that results from word splitting."""
         if "\\" in text:
             # The version of bash decides which backslashes quote a character, perhaps even after the variable.
             return unknown_value(source)
         return known_value(text) if _PATTERN_SIGNS.isdisjoint(text) else self._file_pattern(text)
 
     def _value(self, piece: syntax.Piece, before: Sequence[Value]) -> Value:
-        """Return the value of one piece of a word.
-
-        `before` are the values of the earlier pieces of that word.
-        """
+        """Return the value of one piece of a word. `before`: the values of the earlier pieces of the word."""
         match piece:
             case syntax.Text():
                 return known_value(piece.text)
@@ -168,9 +163,10 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 
 
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
-    """Return the value of a piece of a word. A home or start folder after other text (`a$HOME`) becomes unknown.
+    """Return the value of one piece of a word, as it is in this place of the word.
 
-    `before` are the values of the earlier pieces of the word.
+    A home folder or start folder that follows other text (`a$HOME`) becomes unknown. `before`: the values of the
+    earlier pieces of the word.
     """
     if not before or value.known is None or not value.known.startswith(("~", START)):
         return value

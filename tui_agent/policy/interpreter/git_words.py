@@ -1,6 +1,4 @@
-"""The arguments of git that name files.
-
-These are revisions, files in a commit or the index (`HEAD:a`), and path filters (pathspecs).
+"""The arguments of git that name files: revisions (`HEAD:a` is a file in a commit) and path filters (pathspecs).
 
 Invariant: this module is pure. Every file that git would show or change is included, in whatever way it is named.
 """
@@ -22,8 +20,8 @@ _KNOWN_MAGIC = frozenset({"top", "literal", "glob", "exclude"})
 class GitWord:
     """The files that an argument of git names.
 
-    If there is a `doubt` (a clause), the argument can name any other file. The last file of a path filter covers
-    everything that the filter selects.
+    `files`: the files. The last file of a path filter covers everything that the filter selects.
+    `doubt`: a clause. If it is not empty, the argument can also name any other file.
     """
 
     files: tuple[FileUse, ...] = ()
@@ -31,17 +29,15 @@ class GitWord:
 
 
 def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool = False) -> FileUse:
-    """Return a use of a path or pattern that git reads.
-
-    With `from_top`, the path is relative to the top of git's repository.
-    """
+    """Return the `FileUse` of a path or pattern that git reads. If `from_top`, the path is relative to the top of git's
+    repository."""
     return FileUse(path or ".", "read", certainty, from_top=from_top)
 
 
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
     """Return the files that a revision names (`HEAD:a`, `:a`).
 
-    With `may_be_path`, the argument can also be a path filter. The files of that filter are then included.
+    If `may_be_path` is True, also return the files that the argument selects as a path filter.
     """
     text = value.known
     if text is None:
@@ -102,10 +98,7 @@ def _split_magic(text: str) -> tuple[set[str], str]:
 
 
 def _as_shell_pattern(path: str) -> str:
-    """Return a shell pattern that matches everything that a git path filter selects.
-
-    In git, `*` and `?` match slashes too. A matched folder includes everything below it.
-    """
+    """Return a shell pattern that matches everything that a git path filter selects."""
     begin = _SIGN.split(path, maxsplit=1)[0]
     folder = begin.rpartition("/")[0]
     rest = path[len(folder) + 1 if folder else 0 :]

@@ -1,6 +1,6 @@
 """The reader of a whole command line: reports every command in it.
 
-Invariant: a line that the bash parser refuses proves nothing. Its reports cover every possible reading.
+Invariant: if the bash parser refuses a line, its reports cover every possible reading and prove nothing.
 """
 
 import re
@@ -31,19 +31,16 @@ _LOOSE_WORD: Final = re.compile(r"(>[>|&]?[ \t]*+)?+([^\s;&|()<>'\"`$\\]++)")
 _PATTERN_SIGNS: Final = frozenset("*?[")
 _MOVING: Final = frozenset({"cd", "pushd", "popd"})
 _MAX_NESTED: Final = 3
-"""Maximum nesting depth in a search of quoted texts for commands.
-
-Used for a line that the bash parser refuses.
-"""
+"""Maximum nesting depth in a search of quoted texts for commands."""
 _MAX_LOOSE: Final = 1000
-"""Maximum number of possible commands that are found. Used for a line that the bash parser refuses."""
+"""Maximum number of possible commands in a line that the bash parser refuses."""
 _MAX_TEXTS: Final = 50
 _MAX_CACHED: Final = 2000
-"""Maximum length of a line with a cached report, in characters."""
+"""Maximum length of a command line for which the report is cached, in characters."""
 
 
 def read_line(effect: RunEffect, catalog: Catalog) -> LineReport:
-    """Interpret a command line or an argument vector. Never raises for any text."""
+    """Interpret a command line or an argument vector. Never raises."""
     size = sum(map(len, (effect.script, *effect.argv)))
     read = _read if size <= _MAX_CACHED else _read.__wrapped__
     return read(effect.script, effect.argv, catalog)
@@ -65,7 +62,7 @@ def _read(script: str, argv: tuple[str, ...], catalog: Catalog) -> LineReport:
 
 
 class _LineReader:
-    """The reader of one command line. `_unreadable` is True if a refused text could not be read completely."""
+    """The reader of one command line."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -84,11 +81,7 @@ class _LineReader:
     def _run_text(
         self, text: str, state: State, stdin: Value
     ) -> tuple[tuple[CommandReport, ...], Value, Doubt | None]:
-        """Interpret a script that a command of the line runs in its own shell.
-
-        Return the reports of the script's commands, and a value for the script's output. The third item is a doubt if
-        the bash parser refuses the script.
-        """
+        """Interpret a script that a command of the line runs in its own shell; see `RunText`."""
         script = parse_script(text)
         if isinstance(script, Refusal):
             doubt = Doubt("syntax", script.reason, hides_command=True)
@@ -101,7 +94,7 @@ class _LineReader:
     def _read_loosely(self, text: str, refusal: Refusal, folders: Folders) -> tuple[CommandReport, ...]:
         """Interpret a text in every possible way, because the bash parser refuses it.
 
-        The reports are used only by guards, `ask` rules and `deny` rules.
+        Only guards, `ask` rules and `deny` rules use these reports.
         """
         commands, complete = _possible_commands(text)
         self._unreadable = self._unreadable or not complete
@@ -130,10 +123,8 @@ class _LineReader:
 
 
 def _add_redirects(draft: Draft, words: Words) -> None:
-    """Note the files of words that look like redirections.
-
-    A loose reading of a text does not separate redirections from other words.
-    """
+    """Note the files of words that look like redirections. In a text that the bash parser refuses, redirections are not
+    separated from the other words."""
     for word, behind in pairwise((*words, None)):
         found = _REDIRECT.fullmatch(word or "")
         target = (found[2] or behind) if found is not None else None
@@ -142,10 +133,8 @@ def _add_redirects(draft: Draft, words: Words) -> None:
 
 
 def _possible_commands(text: str) -> tuple[list[Words], bool]:
-    """Return the words of every command that a text or its quoted texts might run.
-
-    The second value is True if the list is complete.
-    """
+    """Return the words of every command that a text or its quoted texts might run, and True if no such command can be
+    missing."""
     found: dict[Words, None] = {}
     complete = True
     texts = [text]

@@ -1,6 +1,6 @@
 """The assignment of meanings ("read", "host" …) to the operands of a call.
 
-Invariant: an operand that can become several words or none raises a doubt if it shifts other operands.
+Invariant: an operand that bash can expand to several words or to no word raises a doubt if it shifts other operands.
 """
 
 import re
@@ -21,8 +21,10 @@ _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 class Operands:
     """The operands of a call, with their meanings ("read", "host" …).
 
-    `used` are the single operands. `taker` is a meaning that takes all remaining words (`command`), and `rest` are
-    these words. `missing` is the meaning of the first operand that was expected but not given; None if there is none.
+    `used`: the single operands.
+    `taker`: a meaning that takes all remaining words (`command`).
+    `rest`: the words that `taker` takes.
+    `missing`: the meaning of the first expected operand that the call lacks.
     """
 
     used: tuple[tuple[Meaning, Value], ...] = ()
@@ -33,10 +35,7 @@ class Operands:
 
 
 def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value]) -> Operands:
-    """Assign a meaning to each operand of a call.
-
-    `expected` are the meanings that the catalog lists for the program, and `name` is the program's name in doubts.
-    """
+    """Assign a meaning to each operand of a call. `expected`: the meanings in the program's catalog entry."""
     plan = [(cast(Meaning, item.rstrip(".?")), item[len(item.rstrip(".?")) :]) for item in expected]
     used: list[tuple[Meaning, Value]] = []
     doubts: list[Doubt] = []

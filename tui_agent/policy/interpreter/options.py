@@ -1,7 +1,7 @@
-"""The parser of options and operands. It applies the catalog's list for a program exactly as getopt_long would.
+"""The parser of options and operands. It applies a program's list in the catalog exactly as getopt_long would.
 
-Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt. Parsing
-continues after such an option, so that `deny` rules see as much as possible.
+Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt. The parser
+then continues, so that `deny` rules see as much as possible.
 """
 
 import re
@@ -17,7 +17,7 @@ from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
 from tui_agent.policy.interpreter.report import Doubt, Value
 
 UNLISTED = Option(word="attached")
-"""Stands for every option that the catalog does not list. It raises a doubt and has no known effect."""
+"""Stands for every option that the catalog does not list."""
 _NUMERIC = re.compile(r"-\d+")
 
 
@@ -38,7 +38,7 @@ class ParsedOption:
 class ParsedCall:
     """The words after a program's name, parsed by the catalog's `entry` for the program.
 
-    `guarded` is the number of operands before `--`. Without `--`, it is the number of all operands.
+    `guarded`: the number of operands before `--`; without `--`, the number of all operands.
     """
 
     entry: Entry
@@ -50,18 +50,12 @@ class ParsedCall:
 
     @property
     def ends(self) -> bool:
-        """True if an option such as `--help` makes the program only print information about itself.
-
-        False if the call has doubts or operands.
-        """
+        """True if the call only makes the program print information about itself (`--help`)."""
         return not (self.operands or self.doubts) and any(parsed.option.ends for parsed in self.options)
 
 
 def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> ParsedCall:
-    """Parse the words after a program's name.
-
-    With `stops`, the first operand ends the options, whatever the entry says.
-    """
+    """Parse the words after a program's name. If `stops`, the first operand ends the options, whatever the entry says."""
     parser = _Parser(entry, iter(words), stops or entry.program.option_style == "first")
     guarded = parser.parse()
     options, operands, doubts = tuple(parser.options), tuple(parser.operands), tuple(parser.doubts)
@@ -146,11 +140,7 @@ class _Parser:
             self._take(f"{dash}{letter}", None)
 
     def _take(self, spelling: str, attached: Value | None) -> None:
-        """Add an option to the parsed call.
-
-        `attached` is the value in the same word. If a required value is missing from that word, the next word is the
-        value.
-        """
+        """Add an option to the parsed call, with the value attached to it or with the next word."""
         option, name = self.entry.options.get(spelling), self.entry.name
         if option is None:
             whole = next((known for known in self.entry.options if known.startswith(spelling)), "")
@@ -169,7 +159,7 @@ class _Parser:
         if option.word != "none" and given and not option.repeats:
             self._doubt(f"{spelling} of {name} is given twice")
         if option.word == "required" and attached and attached.may_be_empty and len(spelling) == 2:
-            self._doubt(f"{attached.source} of {name} may be empty, so the next word may be a value")
+            self._doubt(f"{attached.source} of {name} may be empty; {spelling} would then take the next word")
         if word is not None and not _is_allowed(option, word):
             shown = word.source if word is attached else f"{spelling} {word.source}"
             self._doubt(f"{shown} of {name} is not known to be harmless")
@@ -190,7 +180,8 @@ class _Parser:
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
         """Add a doubt about a word that can be an option.
 
-        With `by_name`, file names in the workspace can settle the doubt if all the program's options are harmless.
+        `by_name`: True if the file names in the workspace may settle the doubt. They can settle it only if all options
+        of the program are harmless.
         """
         settled = value if by_name and self.entry.program.options_are_harmless else None
         reason = f"{value.source} may become an option of {self.entry.name}"

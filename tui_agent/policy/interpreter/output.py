@@ -1,6 +1,6 @@
 """The bound on a call's output: a pattern that matches every line (or word) of the output.
 
-Invariant: every line that the call can print matches the bound. Unbounded output is `UNKNOWN`.
+Invariant: every line that the call can print matches the bound, or the output is `UNKNOWN`.
 """
 
 import os.path
@@ -31,11 +31,8 @@ _BOUNDS: Final[Mapping[str, Value]] = {
 
 
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
-    """Return a value that covers everything that a known program can print.
-
-    The value follows from the program's catalog entry and the options of the call. `stdin` covers the input, because
-    some programs print lines of the input unchanged.
-    """
+    """Return a value that covers everything that a known program can print, including lines that it copies from
+    `stdin`."""
     program = call.entry.program
     kinds = [program.prints, *(parsed.option.prints for parsed in call.options if parsed.option.prints)]
     kinds += [output.prints for output in program.certain_outputs if _holds_for(output, call)]
@@ -84,9 +81,7 @@ def _bound_paths(draft: Draft) -> Value | None:
 
 
 def _plain_folder(pattern: str) -> str:
-    """Return the path that a pattern names. If the pattern has wildcards, return the folder before the first
-    wildcard.
-    """
+    """Return the path that a pattern names, or the folder before the first wildcard."""
     begin = _SIGN.split(pattern, maxsplit=1)[0]
     folder = pattern if begin == pattern else begin.rpartition("/")[0]
     return posixpath.normpath(folder) if folder else "."

@@ -39,7 +39,7 @@ def prefix_of(value: Value) -> str:
 
 
 def without_prefix(value: Value, prefix: str) -> Value:
-    """Return the rest of a value after `prefix`. The value must certainly begin with that text (see `prefix_of`)."""
+    """Return the rest of a value after `prefix`. The value must certainly begin with `prefix` (see `prefix_of`)."""
     text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
     rest = replace(value, text=text, names_files=False, prefix=value.prefix[len(prefix) :])
     uncertain = value.known is None
@@ -55,11 +55,8 @@ def split_assignment(word: Value) -> tuple[str, Value]:
 
 
 def cut_at_newlines(value: Value) -> Value:
-    """Return a value for one line of an output.
-
-    `splits` is set in the result, because a line can be just a part of a file name. A file name with a newline makes
-    two lines.
-    """
+    """Return a value for one line of an output. The line can be only a part of a file name, because a file name can
+    contain newlines."""
     torn = not value.content
     return replace(
         value, many=False, splits=torn, may_be_option=value.may_be_option or torn, may_be_empty=True

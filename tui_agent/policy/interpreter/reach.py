@@ -15,10 +15,7 @@ _PATH_FILTERS = frozenset({"path filter", "revision or path"})
 
 
 def measure_reach(program: Program, options: Sequence[ParsedOption], operands: Operands) -> FileUse:
-    """Return a template for the uses of all files that the call names: a `FileUse` without a path.
-
-    The fields of the template follow from the options, and from operands that exclude files.
-    """
+    """Return a template for the uses of all files that the call names: a `FileUse` without a path."""
     includes, excludes, others = _choose_names(options)
     left_out = [left_out_path(value) for meaning, value in operands.used if meaning in _PATH_FILTERS]
     return FileUse(
@@ -35,10 +32,11 @@ def measure_reach(program: Program, options: Sequence[ParsedOption], operands: O
 
 
 def _choose_names(options: Sequence[ParsedOption]) -> tuple[list[str], list[str], list[Option]]:
-    """Return three values: patterns of included file names, patterns of excluded file names, and the other options.
+    """Return the file name patterns that a command's options include and exclude, and the options that do not exclude
+    names.
 
-    The other options are all options that do more than exclude names. An empty string stands for an uncertain included
-    name. An excluded pattern that ends with a slash applies only to folders.
+    An empty pattern stands for an uncertain included name. An excluded pattern that ends with `/` applies only to
+    folders.
     """
     includes: list[str] = []
     excludes: list[str] = []

@@ -1,6 +1,6 @@
 """The report of a command line: each command with its words, effects, files and doubts.
 
-Invariant: a report is frozen data. With a profile that asks, a command with a doubt runs only after approval.
+Invariant: a report is frozen data.
 """
 
 from dataclasses import field
@@ -24,17 +24,16 @@ class Value:
     """A word of a command after bash has expanded it.
 
     `source`: the text of the word in the command line.
-    `text`: the exact text if it is `KNOWN`; if it is `BOUNDED`, a shell pattern that matches every possible text (`*`
-    and `?` match within one name, `**` matches any number of folders); empty if it is `UNKNOWN`.
+    `text`: the exact text if it is `KNOWN`; a shell pattern that matches every possible text if it is `BOUNDED` (`*`
+    and `?` match within one name, `**` any number of folders); empty if it is `UNKNOWN`.
     `many`: the word can become several words or none.
     `may_be_option`: the text can begin with `-`, `+`, `@`, `|` or `=`.
-    `names_files`: the text is always the name of an existing file in one of the folders `found_in` (None: the folders
-    of its command).
-    `splits`: the word is split at blanks or newlines, so parts of a file name need not match the pattern.
+    `names_files`: the text is always the name of an existing file in one of the folders `found_in`.
+    `found_in`: folders of the files; None means the folders of the command.
+    `splits`: the word is split at blanks or newlines, so a part of a file name need not match the pattern.
     `prefix`, `suffix`: the certain beginning and end if the text is `UNKNOWN`.
     `may_be_empty`: the text can be empty, even if the pattern does not match the empty text.
-    `content`: the text is always a number, a hash, or a git revision (without blanks; with a colon only if `text` has
-    one).
+    `content`: the text is always a number, a hash, or a git revision (no blanks; a colon only if `text` has one).
     `shows`: environment variables whose values the text can contain.
     """
 
@@ -61,8 +60,9 @@ class Value:
 FileAction: TypeAlias = Literal["read", "list", "write", "move", "delete", "mention", "start"]
 """The way a command uses a file.
 
-`list` shows only names, sizes and dates. `mention` means that the path is in the words of a program that may do
-anything. `start` means that the file is a known program of the workspace, which the command runs.
+`list`: only the file's name, size and date are shown.
+`mention`: the path is a word of a command, and the program may do anything with the file.
+`start`: the file is a program of the workspace that the policy knows, and the command runs it.
 """
 
 
@@ -70,12 +70,12 @@ anything. `start` means that the file is a known program of the workspace, which
 class FileUse:
     """The use of a file or folder by a command.
 
-    `path`: relative to the folder the line starts in, absolute, or with `~`. It is a shell pattern if `certainty` is
-    `BOUNDED`, and empty if it is `UNKNOWN`.
-    `below`: everything below the path is used too, except as the next three fields say.
+    `path`: relative to the folder the line starts in, absolute, or with `~`; a shell pattern if `certainty` is
+    `BOUNDED`; empty if it is `UNKNOWN`.
+    `below`: everything below the path is used too, except what `skips`, `only` and `excludes` leave out.
     `skips`: kinds of files that are left out.
     `only`: if not empty, only names that match one of these patterns are used.
-    `excludes`: names that match are left out; a pattern that ends with `/` matches only folders.
+    `excludes`: names that match are left out. A pattern that ends with `/` matches only folders.
     `follows_links`: links below the path are followed.
     `from_top`: the path is also used a second time, relative to the top of the workspace.
     """
@@ -97,10 +97,11 @@ class Doubt:
 
     `name`: the kind of doubt, for tests and rules.
     `hides_command`: it is not even certain which program or script runs.
-    `value`: the word in question, if the names of the files in the workspace can settle the doubt. They can if
-    `value.names_files` is true and the word matches no dangerous file name. Dangerous names begin with one of `- + @ |
-    =` (kind "option-like"), contain one of `: * ? [` (kind "value") or, if `value.splits` is true, contain a blank, a
-    quote or a backslash.
+    `value`: the word in question, if the names of the files in the workspace can settle the doubt.
+
+    File names settle the doubt if `value.names_files` is true and the word matches no dangerous name. A dangerous name
+    begins with one of `- + @ | =` (kind "option-like"), contains one of `: * ? [` (kind "value"), or contains a blank,
+    a quote or a backslash (if `value.splits` is true).
     """
 
     name: Literal[
@@ -129,11 +130,13 @@ class CommandReport:
     `entry`: the place of its catalog entry (`programs/git/log.toml`), empty for an unknown program.
     `program`: that catalog entry.
     `hosts`: hosts that the command can connect to.
-    `folders`: the folders that the command can run in, absolute or relative to the line's start folder ("" is that
-    folder). If `folders` contains None, the command can run in any folder.
+    `folders`: the folders that the command can run in, absolute or relative to the line's start folder. "" is the start
+    folder. None is any folder.
     `settings`: variables set before the command or by it.
     `code`: texts in the command that it runs as code.
     `runs_next`: the command only starts the commands that follow in the report.
+    `local_program`: `node_modules/.bin/tsc` for `npx tsc`. If this file exists in the command's folder or in a parent, the
+    command runs it and downloads nothing.
     """
 
     source: str
@@ -147,6 +150,7 @@ class CommandReport:
     settings: tuple[tuple[str, Value], ...] = ()
     code: tuple[str, ...] = ()
     runs_next: bool = False
+    local_program: str = ""
     doubts: tuple[Doubt, ...] = ()
     program: Program = field(default=Program(about=""), compare=False)
 
@@ -161,8 +165,8 @@ class LineReport:
     """The report of a command line or an argument vector.
 
     `commands`: the reports of its commands, in text order.
-    `refusal`: the reason why the bash parser refuses the text; empty if it accepts the text. After a refusal,
-    `commands` has the commands of every possible reading and proves nothing.
+    `refusal`: the reason why the bash parser refuses the text. If it is not empty, `commands` has the commands of every
+    possible reading and proves nothing.
     `unreadable`: the line can contain commands that no reading shows.
     """
 

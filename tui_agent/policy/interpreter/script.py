@@ -22,9 +22,9 @@ from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
 from tui_agent.policy.interpreter.state import UNSET, Outcome, State, forget, merge_states
 
 MAX_WALKED: Final = 2000
-"""Maximum number of commands that are interpreted. A command in a loop is counted each time."""
+"""Maximum number of interpreted commands, including repetitions in a loop."""
 MAX_WORDS: Final = 32
-"""Maximum number of words in a loop that is interpreted once for each word."""
+"""A `for` loop over at most this many words is interpreted once for each word."""
 _WAIT: Final = re.compile(r'wait( "?\$.*)?', re.DOTALL)
 _READ: Final = re.compile(r"(IFS=\S* )?read( -[rs]+| -[rs]*d \S+| \w+)*")
 _CHANGES_SHELL: Final = re.compile(
@@ -170,10 +170,7 @@ class ScriptWalker:
         return state
 
     def _repeat(self, turn: Callable[[State], State], state: State) -> State:
-        """Interpret a loop body (`turn`) until no new state of the shell appears.
-
-        Only the reports of the last pass are kept, because that pass covers all states.
-        """
+        """Interpret a loop body (`turn`) until no new state of the shell appears."""
         left = len(self._left)
         for _ in range(_MAX_PASSES):
             first = len(self.reports)

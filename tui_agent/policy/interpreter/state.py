@@ -1,6 +1,6 @@
 """The state of the shell between two commands: variables set in the line, and possible folders of the shell.
 
-Invariant: a state is immutable. Merging two states keeps the possible values and folders of both.
+Invariant: a state is immutable. A merge of two states covers all values and folders that are possible in either.
 """
 
 import posixpath
@@ -15,15 +15,12 @@ from tui_agent.policy.interpreter.report import Certainty, Value
 
 MAX_FOLDERS: Final = 32
 START: Final = "\ufdd0"
-"""Placeholder for the absolute path of the folder where the line starts.
-
-It is a noncharacter, so no line can contain it.
-"""
+"""Placeholder for the absolute path of the folder where the line starts: a noncharacter, which no line can contain."""
 UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 
 def forget(*values: Value) -> Value:
-    """Return a value for any text. The text can contain the environment variables that `values` show."""
+    """Return a value that stands for any text. The text can contain the environment variables that `values` show."""
     return replace(UNSET, shows=tuple(sorted({name for value in values for name in value.shows})))
 
 
@@ -35,7 +32,7 @@ START_FOLDERS: Final[Folders] = ("",)
 class State:
     """A state of the shell between two commands.
 
-    `folders` has the same meaning as in `CommandReport`. It is empty if no command can run in this state.
+    `folders`: the folders that the shell can be in, as in `CommandReport`; empty if no command can run in this state.
     """
 
     variables: Mapping[str, Value] = field(default_factory=dict)
@@ -54,7 +51,7 @@ class State:
         return replace(self, folders=_limit_folders(folders))
 
     def merge(self, other: "State") -> "State":
-        """Return a state that covers this state and `other`. Variables that differ are unknown."""
+        """Return a state that covers this state and `other`. A variable that differs in the two states becomes unknown."""
         if not other.folders or self == other:
             return self
         if not self.folders:
@@ -70,14 +67,14 @@ class State:
 
 
 UNREACHED: Final = State({}, ())
-"""State of the shell after `exit`. In this state, no command runs."""
+"""State of the shell after `exit`. No command runs in this state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The states of the shell after a part of a script succeeded and after it failed.
+    """Two states of the shell after a part of a script: one if the part succeeded, and one if it failed.
 
-    `output` is a value that covers everything that this part can print.
+    `output`: a value that covers everything that this part can print.
     """
 
     success: State
@@ -86,7 +83,7 @@ class Outcome:
 
     @property
     def any(self) -> State:
-        """The state of the shell if it is not known whether this part of the script succeeded."""
+        """One state of the shell that covers both cases: this part of the script succeeded, or it failed."""
         return self.success.merge(self.failure)
 
 
@@ -96,10 +93,7 @@ def merge_states(states: Iterable[State]) -> State:
 
 
 def tidy_path(path: str) -> str:
-    """Remove `.` and empty names from a path.
-
-    `name/..` is kept, because `name` can be a link. The path then leads to the parent of the link's target.
-    """
+    """Remove `.` and empty names from a path, but keep `name/..`, because `name` can be a link to another folder."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     if path.startswith("/"):
         return "/" + "/".join(names)
@@ -107,16 +101,13 @@ def tidy_path(path: str) -> str:
 
 
 def goes_back(path: str) -> bool:
-    """Return True if `..` follows a name in the path. The path's target then depends on links."""
+    """Return True if `..` follows a name in the path, so that links decide where the path leads."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     return any(name == ".." and before != ".." for before, name in pairwise(names))
 
 
 def join_path(folder: str, path: str) -> str:
-    """Return a path in `folder` relative to the line's start folder.
-
-    Links are not followed, and `name/..` is kept.
-    """
+    """Return a path in `folder` relative to the line's start folder, with `name/..` kept and links not followed."""
     if path.startswith("~"):
         return path if ".." in path.split("/") else path.rstrip("/") or path
     if path.startswith(START):
@@ -129,10 +120,10 @@ def join_path(folder: str, path: str) -> str:
 
 
 def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> str | None:
-    """Return the folder that `path` leads to from `folder`; None if that is not certain.
+    """Return the folder that `path` leads to from `folder`; None if that is not certain. "" is the start folder.
 
-    An empty string is the start folder. `by_shell` is True for the shell's `cd`, which drops `name/..` even if `name`
-    is a link. Any other program that changes its folder follows the link.
+    `by_shell`: the shell's own `cd` changes the folder. It drops `name/..`, even if `name` is a link. Other programs
+    follow the link.
     """
     if folder is None and not path.startswith(("/", "~", START)):
         return None

@@ -1,4 +1,4 @@
 """The places of files: their location in or outside the workspace, and whether a guard protects them.
 
-Invariant: places are derived only from names and given facts. The disk is not accessed.
+Invariant: places follow only from names and given facts, without a look at the disk.
 """

@@ -1,8 +1,8 @@
 """The place of a path (in the workspace or outside), and the guards for the file at that path.
 
-Invariant: the disk is not accessed. The code that fills `PolicyFacts.resolved` follows links. Both the real path and
-the given path are checked. A guard applies if one of them is secret or protected, even if the file does not exist. A
-guard applies to every spelling that some file system considers the same name.
+Invariant: the disk is not accessed; real paths come from `PolicyFacts.resolved`. A guard applies if the given path or
+the real path is secret or protected, in any spelling that some file system considers the same, even if the file does
+not exist.
 """
 
 import posixpath
@@ -26,10 +26,11 @@ Guard: TypeAlias = Literal["", "secret", "protected", "system", "ruin"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A path as the policy sees it: as given, absolute, and relative to the workspace.
+    """A path as the policy sees it.
 
-    `relative` is None outside the workspace, and "" for the workspace itself. In `absolute` and `relative`, links are
-    followed.
+    `given`: the path as given.
+    `absolute`: the absolute path, with links followed.
+    `relative`: the path relative to the workspace, with links followed; "" for the workspace itself, None outside it.
     """
 
     given: str
@@ -43,7 +44,7 @@ class Place:
 
 
 def place(path: str, facts: PolicyFacts) -> Place:
-    """Return the place of a path. A path that is not in `facts.resolved` is taken literally."""
+    """Return the place of a path. If `facts.resolved` does not have the path, links in it are not followed."""
     return _find_place(path, facts.resolved.get(path), facts.workspace)
 
 
@@ -69,7 +70,7 @@ def _find_place(path: str, real: str | None, workspace: str) -> Place:
 
 
 def _from_home(path: str) -> str:
-    """Normalise a path that begins with `~`. `~+`, `~-` and `~1` are folders of the shell and stay unchanged."""
+    """Normalise a path that begins with `~`, except folders of the shell (`~+`, `~-`, `~1`)."""
     home, _, below = path.partition("/")
     if home[1:2] in ("+", "-") or home[1:].isdigit():
         return path
@@ -80,8 +81,9 @@ def _from_home(path: str) -> str:
 class Guards:
     """The guards that protect files. No profile lifts these guards.
 
-    `own` are the absolute paths of the product's configuration and data folders. `notes` is the absolute path of the
-    project's notes. The agent can write these notes although they lie in the data folder.
+    `own`: absolute paths of the product's configuration and data folders.
+    `notes`: absolute path of the folder with the project's notes. The agent can write there, although the folder lies
+    in the data folder.
     """
 
     def __init__(self, own: Iterable[str] = (), notes: str = "") -> None:
@@ -92,15 +94,12 @@ class Guards:
     def is_secret(self, at: Place, *, pattern: bool = False) -> bool:
         """Return True if a path names a secret file.
 
-        With `pattern`, the result is also True for a shell pattern that is made to find secret files.
+        `pattern`: also return True for a shell pattern that is made to find secret files.
         """
         return _is_secret(at, pattern)
 
     def find_write_guard(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
-        """Return the kind of guard against writing a file ("secret", "protected" or "system"); empty if none.
-
-        With `pattern`, the path is a shell pattern.
-        """
+        """Return the kind of guard against writing a file ("secret", "protected" or "system"); empty if none."""
         data = self._data
         if self.is_secret(at, pattern=pattern):
             return "secret"
@@ -126,7 +125,7 @@ class Guards:
         )
 
     def is_open_to_all(self, at: Place) -> bool:
-        """Return True for system files without personal data, such as libraries, headers and the release name."""
+        """Return True for system files without personal data, such as libraries, headers and `/etc/os-release`."""
         return f"{at.absolute}/".startswith(self._data.readable)
 
     def _is_in_fork(self, at: Place, facts: PolicyFacts) -> bool:
@@ -135,7 +134,9 @@ class Guards:
         return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 
     def would_ruin(self, path: str, at: Place, facts: PolicyFacts) -> bool:
-        """Return True if deleting the path deletes a root, a home, a parent of a home, or the whole workspace."""
+        """Return True if deleting the path would delete a root folder, a home, a parent of a home, or the whole
+        workspace.
+        """
         plain = path
         while _matches_every_name(plain.rpartition("/")[2]):
             plain = plain.rpartition("/")[0] or ("/" if plain.startswith("/") else "")
@@ -211,10 +212,8 @@ def _matches_every_name(name: str) -> bool:
 
 
 def spellings(path: str) -> set[str]:
-    """Return two spellings of a path: in lower case, and in a common form for lenient file systems.
-
-    Such a file system considers all paths with the same common form equal.
-    """
+    """Return two spellings of a path: in lower case, and in a form that is the same for all paths that a lenient file
+    system treats as one."""
     plain = path.lower()
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()
@@ -223,10 +222,7 @@ def spellings(path: str) -> set[str]:
 
 
 def _original_names(name: str) -> tuple[str, ...]:
-    """Return the possible original names of an editor's backup, draft or lock file (`.env~`).
-
-    The result is empty for any other file.
-    """
+    """Return the possible original names of an editor's backup, draft or lock file (`.env~`)."""
     found = _COPY.fullmatch(name)
     plain = found["locked"] or found["saved"] if found else ""
     return () if not plain else (plain, plain[1:]) if plain[0] == "." and plain[1:] else (plain,)
@@ -238,11 +234,7 @@ _COPY = re.compile(
 
 
 def _forgiving_spelling(name: str) -> str:
-    """Return one common form for all file names that lenient file systems consider the same.
-
-    Letter case and compatible letter forms are unified, and invisible characters, a stream (`:x`) and trailing dots are
-    dropped.
-    """
+    """Return one common form for all file names that lenient file systems consider the same."""
     whole = unicodedata.normalize("NFKC", name).casefold()
     seen = "".join(char for char in _UNSEEN.sub("", whole) if unicodedata.category(char) != "Cf")
     if seen in (".", ".."):
@@ -259,7 +251,9 @@ _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\
 class _Group:
     """A group of guarded files.
 
-    The files are given by their names or path endings, by a folder on their path, or by a tree that contains them.
+    `names`: their names or path endings.
+    `folders`: names of folders on their path.
+    `trees`: folders that contain them.
     """
 
     names: "_NamePatterns"
@@ -283,7 +277,7 @@ def places_table(name: str = "places") -> Mapping[str, Mapping[str, Sequence[str
 class _Places:
     """The table of guarded places, compiled for fast comparison.
 
-    `sought` are names of secret files. A shell pattern that seems made to find one of them is guarded, too.
+    `sought`: names of secret files. A shell pattern that seems made to find one of them is guarded, too.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """The overlap of shell patterns with the paths of rules: whether both can match the same name.
 
-Invariant: this module is pure. It never misses a name that both match. Letter case, the encoding of accents, and the
+Invariant: this module is pure and never misses a name that both match. Letter case, the encoding of accents, and the
 content of negated or named classes are ignored. A pattern that is too long to compare can match anything.
 """
 
@@ -18,7 +18,7 @@ _Token: TypeAlias = _Chars | None
 _SIGNS = frozenset("*?[")
 _SIGN = re.compile(r"[*?\[]")
 _MAX_PAIRS = 20_000
-"""Maximum product of two names' token counts. If the product is larger, the names are not compared."""
+"""Maximum product of two names' token counts. Above it, the names count as overlapping without a comparison."""
 _ANY_DEPTH = "**"
 _DOT: Final = ord(".")
 _Left = TypeVar("_Left")
@@ -33,7 +33,7 @@ def fold_case(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_pattern(path: str, *, literal: bool = False) -> tuple[str, ...]:
-    """Split the shell pattern of a path into names. With `literal`, wildcard characters are escaped."""
+    """Split the shell pattern of a path into names. `literal`: escape wildcard characters."""
     names = (name for name in unicodedata.normalize("NFC", path).split("/") if name not in ("", "."))
     return tuple(_SIGN.sub(r"[\g<0>]", name) if literal else name for name in names)
 
@@ -43,7 +43,7 @@ def sequences_overlap(
 ) -> bool:
     """Return True if some sequence of items matches both patterns.
 
-    In a pattern, None matches any number of items, and any other element matches one item. `fits` returns True if two
+    In a pattern, None matches any number of items. Any other element matches one item. `fits` returns True if two
     elements can match the same item.
     """
     for ends in (zip(left, right, strict=False), zip(reversed(left), reversed(right), strict=False)):
@@ -79,8 +79,10 @@ def paths_overlap(
 ) -> bool:
     """Return True if some path matches both a shell pattern and a rule's path. `split_pattern` has split both.
 
-    With `below`, the shell pattern also matches every path below a match. With `dotted`, the shell's `*` matches hidden
-    names. If the pattern's last name is just `*`, it matches the files in a rule's folder, not the folder itself.
+    `below`: the shell pattern also matches every path below a match.
+    `dotted`: the shell's `*` matches hidden names.
+
+    If the pattern's last name is just `*`, it matches the files in a rule's folder, not the folder itself.
     """
     found, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
     if meant[-1:] == (_ANY_DEPTH,) and found and found[-1] != _ANY_DEPTH and not found[-1].strip("*?"):
@@ -104,10 +106,8 @@ def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
 
 
 def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
-    """Return False for most names that a pattern cannot match. This is a quick check.
-
-    Each single letter of the pattern must occur in the name.
-    """
+    """Return False if the pattern certainly does not match `name`: the name is too short, or lacks a letter of the
+    pattern. True proves nothing."""
     letters = set(map(ord, name.lower()))
     single = [token for token in tokens if token is not None]
     return len(single) <= len(name) and all(
@@ -121,9 +121,8 @@ def _share_letter(left: _Chars, right: _Chars) -> bool:
 
 @lru_cache(maxsize=4096)
 def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
-    """Split the shell pattern of a name into tokens.
-
-    A non-ASCII letter has several encodings, so its token matches any text.
+    """Split the shell pattern of a name into tokens. A non-ASCII letter has several encodings, so its token matches any
+    text.
     """
     out: list[_Token] = []
     at = 0
@@ -159,10 +158,7 @@ def _end_of_class(name: str, start: int, shell: bool) -> int:
 
 
 def _class_letters(text: str, shell: bool) -> _Chars:
-    """Return the letters that a character class `[…]` matches, ignoring case.
-
-    The result has all letters if the class is negated or uses named classes.
-    """
+    """Return the letters that a character class `[…]` matches, ignoring case; all letters for a negated or named class."""
     odd = shell and (text[0] == "^" or any(sign in text for sign in ("[:", "[.", "[=", "\\")))
     if text[0] == "!" or odd or not text.isascii():
         return _ANY

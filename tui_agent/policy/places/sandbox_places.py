@@ -11,17 +11,15 @@ from tui_agent.policy.places.paths import Guards, Place, places_table
 from tui_agent.ports.policy import PolicyFacts
 
 _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
-"""Folders of repositories.
-
-Commits write to them. The sandbox itself decides which of the files in them are protected.
-"""
+"""Names of folders that hold a repository. The sandbox cannot protect a whole folder of this kind, because commits
+write into it; it protects some of the files inside."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedPlaces:
     """The files and folders that a sandbox protects.
 
-    `hidden`: absolute paths that commands cannot read; the last name can be a pattern.
+    `hidden`: absolute paths that commands cannot read. The last name can be a pattern.
     `kept`: names at the top of a workspace that commands must not write.
     `absent`: names at the top of a workspace that commands must not create.
     `renamed`: names at the top of a workspace that are renamed if they appear.
@@ -54,10 +52,9 @@ def guarded_places(home: str) -> GuardedPlaces:
 
 
 def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
-    """Return a predicate for absolute paths outside every workspace. It is True if a guard protects the path from
-    writes.
+    """Return a predicate for absolute paths outside every workspace: True if a guard protects the path from writes.
 
-    `own` are the product's configuration and data folders.
+    `own`: the product's configuration and data folders.
     """
     guards, nowhere = Guards(own), PolicyFacts(workspace="/nowhere", policy="ask")
     return lambda path: bool(guards.find_write_guard(Place(path, path, None), nowhere))

@@ -1,8 +1,7 @@
 """Recognises shell patterns that were written to find secret files.
 
-Invariant: this module is pure. A pattern that only happens to match a secret file does not count: the pattern must
-contain enough of the name's own letters (`*.pe*` for `*.pem`). Letters for a variable part (`x` in `x.pem`), or for a
-common ending such as `.json`, are ignored.
+Invariant: this module is pure. A pattern counts only if it contains enough of a secret name's own letters (`*.pe*` for
+`*.pem`). Letters for a variable part (`x` in `x.pem`), or for a common ending such as `.json`, are ignored.
 """
 
 import re
@@ -14,12 +13,13 @@ from tui_agent.policy.places.pattern_overlap import names_overlap
 _IN_FRONT = re.compile(r"\A[^*?\[]*")
 _CLASS = re.compile(r"\[[!^]?\]?[^\]]*+\]?")
 _ANY = "\0"
-"""Character that replaces each `*` in a name. Only a wildcard matches this character."""
+"""Character that replaces each `*` in a name, so that only a wildcard matches it."""
 _SHARED_ENDING = re.compile(r".(\.json|\.toml|\.ya?ml)\Z")
 _MANY_LETTERS = 4
-"""Minimum number of letters in a long pattern.
+"""A pattern with at least this many letters is long.
 
-A long pattern needs only a third of a secret name's letters. A shorter pattern needs half of them.
+A long pattern counts as a search for a secret file if it has a third of the letters of the file's name; any other
+pattern must have half of them.
 """
 
 
@@ -34,7 +34,7 @@ class SecretPatterns:
     def is_sought_by(self, parts: Sequence[str]) -> bool:
         """Return True if a shell pattern is made to find one of the secret names.
 
-        `parts` are the names of the pattern's path, in lower case.
+        `parts`: the names of the pattern's path, in lower case.
         """
         name = parts[-1] if parts else ""
         if not name.strip("*?") or name == "*.*":

@@ -39,9 +39,11 @@ WHATS: tuple[What, ...] = get_args(What)
 class Rule:
     """A rule of the user or a project, such as `allow edit src/**`.
 
-    `rest` is the path, host, words or command line; `source` is where the rule was written. `bounded` is True for a
-    project's rule. Such a rule can allow only commands that read or change files of the workspace, or run its code.
-    `workspace` is the only folder that the rule applies to; if it is empty, the rule applies to every workspace.
+    `rest`: the path, host, words or command line.
+    `source`: where the rule was written.
+    `bounded`: True for a project's rule. Such a rule can allow only commands that read or change files of the
+    workspace, or run the workspace's code.
+    `workspace`: the only folder that the rule applies to. If it is empty, the rule applies to every workspace.
     """
 
     verdict: Verdict
@@ -53,7 +55,7 @@ class Rule:
 
     @property
     def scope(self) -> str:
-        """A phrase that names the projects that the rule applies to."""
+        """A phrase for the projects that the rule applies to."""
         return "in this project" if self.workspace or self.bounded else "in every project"
 
     @property
@@ -80,10 +82,7 @@ def parse_rule(text: str, source: str = "") -> Rule:
 
 
 def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
-    """Return the fault in the last part of a rule (after verdict and kind), and a hint that says how to correct it.
-
-    Both are empty if the rule is valid.
-    """
+    """Return the fault in the last part of a rule (after verdict and kind), and a hint that says how to correct it."""
     if not rest:
         return "is incomplete", "Add a path, host, program or tool."
     try:
@@ -105,8 +104,8 @@ def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
 def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: bool = True) -> bool:
     """Return True if the path of a rule matches a file.
 
-    A relative pattern matches only inside the workspace. If `certain` is False, letter case and the encoding of
-    accents are ignored.
+    A relative pattern matches only inside the workspace. If `certain` is False, letter case and the encoding of accents
+    are ignored.
     """
     target = absolute if pattern.startswith("/") else relative
     if target is None:
@@ -151,8 +150,8 @@ def first_word(pattern: str) -> str:
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
     """Return True if a rule for commands matches the words of a command.
 
-    If `certain`, an unknown word (None) matches nothing. Otherwise an unknown word stands for any number of words. As
-    the program's name, it stands for exactly one word, and letter case in that name is ignored.
+    If `certain`, an unknown word (None) matches nothing. Otherwise an unknown program name stands for one word, and any
+    other unknown word for any number of words. Letter case in the program's name is then ignored.
     """
     shapes: list[str | None] = [*_words(pattern)]
     if not shapes or (certain and None in words):
@@ -189,9 +188,9 @@ def _words(pattern: str) -> tuple[str, ...]:
 
 
 def fits_host(pattern: str, host: str, *, certain: bool = True) -> bool:
-    """Return True if a rule matches a host.
+    """Return True if a rule matches a host. See `HostPattern.fits` for `certain`.
 
-    A text that names no host (`user@host`, a NUL) matches nothing. See `HostPattern.fits` for `certain`.
+    A text that names no host (`user@host`, a NUL) matches nothing.
     """
     found = read_host(host)
     return found is not None and parse_pattern(pattern).fits(found, certain=certain)

@@ -1,8 +1,9 @@
 """Host names and addresses in every spelling, and the host patterns of rules.
 
-Invariant: if programs can understand a text as different hosts (`127.1` can mean `127.0.0.1`), each of these hosts is a
-reading. An `allow` rule must match all readings. A `deny` or `ask` rule applies if it matches one of them. A text that
-cannot be a host is refused.
+A text that programs understand in different ways has several readings: `127.1` can mean `127.0.0.1`.
+
+Invariant: an `allow` rule must match all readings of a host; an `ask` or `deny` rule must match one of them. A text
+that cannot be a host is refused.
 """
 
 import ipaddress
@@ -28,7 +29,7 @@ _ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]{0,60}:[/\\]{2}[^\s'"`<>()]+""")
 _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
 _MAX_FOUND = 50
 DEVICES = ("/dev/tcp/", "/dev/udp/")
-"""Prefixes of paths that make bash open a connection. The next name in the path is the host."""
+"""Beginnings of paths that make bash open a connection (`/dev/tcp/HOST/PORT`)."""
 _UNSPECIFIED = frozenset({"0.0.0.0", "::"})
 """Addresses that lead to this machine if a program connects to them."""
 _THIS_MACHINE = frozenset({"127.0.0.1", "::1"})
@@ -39,7 +40,7 @@ _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/9
 class Host:
     """A host that a text names.
 
-    `names` are all its readings: lower-case names without a trailing dot, or addresses in their usual form.
+    `names`: every host that the text can mean, as lower-case names without a trailing dot, or as addresses.
     """
 
     names: frozenset[str]
@@ -50,8 +51,10 @@ class Host:
 class HostPattern:
     """The host pattern of a rule, such as `*.example.org:443`.
 
-    The pattern matches `names` (with `below`, only their subdomains), the addresses of `network`, or `everything`. If
-    `port` is set, the pattern matches only that port.
+    `names`: the names that the pattern matches. If `below`, it matches only their subdomains.
+    `network`: the network whose addresses the pattern matches.
+    `everything`: the pattern matches every host.
+    `port`: the only port that the pattern matches.
     """
 
     names: frozenset[str] = frozenset()
@@ -82,7 +85,7 @@ class HostPattern:
 
 @lru_cache(maxsize=512)
 def read_host(text: str) -> Host | None:
-    """Parse a host with an optional port. Return None for a text that cannot be a host."""
+    """Parse a host with an optional port; return None for a text that cannot be a host."""
     found = _WITH_PORT.fullmatch(text)
     port = int(found[3]) if found is not None and found[3] else None
     if found is None or (port is not None and not 0 < port < 65536):
@@ -126,7 +129,7 @@ def is_private_host(host: Host) -> bool:
 
 
 def possible_hosts(word: str) -> Iterator[Host]:
-    """Yield every host that a word of a command might name, in any program. Used for `ask` and `deny` rules."""
+    """Yield every host that a word of a command might name, in any program."""
     if word.startswith(DEVICES):
         word = word.split("/")[3]
     for whole in dict.fromkeys(
@@ -141,7 +144,7 @@ def possible_hosts(word: str) -> Iterator[Host]:
 
 
 def mentioned_hosts(text: str) -> Iterator[Host]:
-    """Yield every host name with a dot and every address in a text. Used for `ask` and `deny` rules."""
+    """Yield every host name with a dot and every address in a text."""
     for name in _NAME.findall(text)[:_MAX_FOUND]:
         host = read_host(name)
         if host is not None:
@@ -166,10 +169,7 @@ def _readings(name: str) -> Iterator[str]:
 
 
 def _plain_names(name: str) -> tuple[str, ...]:
-    """Return a host name in ASCII, in both encodings of international names.
-
-    The result is empty if an encoding fails.
-    """
+    """Return a host name in ASCII, in both encodings of international names; empty if an encoding fails."""
     if name.isascii():
         return (name.lower(),)
     import idna  # noqa: PLC0415 - slow, and only such names need it
@@ -185,10 +185,9 @@ def _plain_names(name: str) -> tuple[str, ...]:
 
 
 def _read_ipv4(name: str) -> Iterator[str]:
-    """Yield the IPv4 addresses that a host name can mean. Yield nothing for other names.
+    """Yield the IPv4 addresses that a host name can mean.
 
-    The C library accepts octal and hexadecimal numbers, and fewer than four numbers. Other programs read plain
-    decimals.
+    For `010.0.0.1`, the C library reads an octal number, and other programs read a decimal number.
     """
     with suppress(OSError):
         yield str(ipaddress.IPv4Address(socket.inet_aton(name)))
@@ -221,7 +220,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 def host_in_address(address: str) -> str:
     """Return the host in an address such as `https://example.org/x`, as written; empty if the text is not an address.
 
-    If the address has a scheme, an invalid host is returned too. No rule matches such a host.
+    If the address has a scheme, even an invalid host is returned.
     """
     scheme, slashes, rest = address.partition("://")
     host = (rest if slashes else scheme).split("/", 1)[0].split("?", 1)[0]

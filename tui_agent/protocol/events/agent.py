@@ -7,11 +7,11 @@ from tui_agent.protocol.settings import AgentState, ModelInfo, PolicyName
 
 
 class AgentSpawned(Payload):
-    """A delegate started. The envelope's `agent` is the new agent.
+    """A delegate started. The envelope's `agent` is the delegate.
 
-    `policy` is the policy for the new agent's calls (None: the session's policy). Only `tools` are allowed.
-    `max_tokens` limits each answer of the new agent; `max_iterations` limits the whole task. `call_id` is the tool call
-    that started the delegate. `requested_by` is `user` if the user delegated the task with a command.
+    `policy`: policy for its calls (null: the session's policy). `tools`: the only tools that it can use. `max_tokens`:
+    limit for each answer. `max_iterations`: limit for the whole task. `call_id`: tool call that started it.
+    `requested_by`: `user` if the user gave the task with a command.
     """
 
     kind: Literal["agent.spawned"] = "agent.spawned"
@@ -29,7 +29,7 @@ class AgentSpawned(Payload):
 
 
 class AgentStateChanged(Payload):
-    """An agent's state changed. `reason` is a short explanation if the state alone is not enough."""
+    """An agent's state changed. `reason`: short explanation, or empty."""
 
     kind: Literal["agent.state_changed"] = "agent.state_changed"
     state: AgentState
@@ -37,10 +37,7 @@ class AgentStateChanged(Payload):
 
 
 class AgentFinished(Payload):
-    """A delegate ended.
-
-    Tokens, cost and calls do not include other delegates that this delegate started.
-    """
+    """A delegate ended. Tokens, cost and calls do not include delegates that this delegate started."""
 
     kind: Literal["agent.finished"] = "agent.finished"
     success: bool

@@ -1,4 +1,4 @@
-"""Events of the slash commands that run in the engine."""
+"""Events of slash commands: those that the engine runs."""
 
 from typing import Literal
 
@@ -7,10 +7,7 @@ from tui_agent.protocol.display import DisplayBlock
 
 
 class OfferedCommand(FrozenModel):
-    """A slash command that a client can list and run.
-
-    `name` is without the slash. `arguments` is a hint such as `[DATE]`.
-    """
+    """A slash command that a client can list and run. `name`: without the slash. `arguments`: hint such as `[DATE]`."""
 
     name: str
     help: str = ""
@@ -22,9 +19,9 @@ class OfferedCommand(FrozenModel):
 
 
 class CommandsOffered(Payload):
-    """The slash commands of `owner` changed. `items` is the complete new list.
+    """The slash commands of `owner` changed. `items`: the complete new list.
 
-    The owner is a plugin, `user` or `project` for Markdown files, or `mcp:NAME` for a server.
+    `owner`: a plugin, `user` or `project` for Markdown files, or `mcp:NAME` for a server.
     """
 
     kind: Literal["commands.offered"] = "commands.offered"
@@ -35,7 +32,7 @@ class CommandsOffered(Payload):
 class CommandRan(Payload):
     """A slash command of the engine ran. `display` is shown to the user.
 
-    `sends` is True if the command also sent a message to the agent.
+    `sends`: True if the command also sent a message to the agent.
     """
 
     kind: Literal["command.ran"] = "command.ran"

@@ -28,7 +28,7 @@ SectionName: TypeAlias = Literal[
 class Section(FrozenModel):
     """The size of one named section of a model request.
 
-    `chars` and `tokens` are the size as sent; `raw_chars` is the size before any reduction.
+    `chars`, `tokens`: size as sent. `raw_chars`: size before any reduction.
     """
 
     name: SectionName
@@ -45,7 +45,7 @@ class Section(FrozenModel):
 class FragmentRecord(FrozenModel):
     """A piece of text that a middleware added to a request, as recorded in events.
 
-    `digest` is 16 hex digits of SHA-256. `section` is the section of the request that contains the piece.
+    `digest`: 16 hex digits of SHA-256. `section`: section of the request that contains the text.
     """
 
     id: str
@@ -55,7 +55,7 @@ class FragmentRecord(FrozenModel):
 
 
 class CountedMessage(FrozenModel):
-    """A message's token count by our own tokenizer, without correction. `seq` is the message's event."""
+    """A message's token count by our own tokenizer. `seq`: the message's event."""
 
     seq: int
     tokens: int
@@ -64,10 +64,10 @@ class CountedMessage(FrozenModel):
 class ContextPacked(Payload):
     """The contents and size of one request, recorded before it is sent.
 
-    `estimated` is True if tui-agent counted the tokens and not the provider. `input_budget` is the maximum number of
-    tokens for the request. `window_inferred` is True if `window` was inferred from the refusal of a longer request.
-    `counted_tokens` is the count of `tokenizer`. `total_tokens` is this count times a ratio that was computed from the
-    provider's own counts. `added` are the messages that no earlier request contained.
+    `estimated`: True if tui-agent, not the provider, counted the tokens. `input_budget`: maximum tokens of the request.
+    `window_inferred`: True if `window` was inferred because the provider refused a longer request. `counted_tokens`:
+    count by `tokenizer`. `total_tokens`: this count, corrected by earlier counts of the provider. `added`: messages
+    that no earlier request contained.
     """
 
     kind: Literal["context.packed"] = "context.packed"
@@ -90,9 +90,9 @@ class ContextPacked(Payload):
 
 
 class ContextWarned(Payload):
-    """The context reached one of the warning limits. With the level `below`, the context fell below all limits.
+    """The context reached one of the warning limits. The level `below` means that the context fell below all limits.
 
-    `fraction` is the share of the context window that is in use.
+    `fraction`: used share of the context window.
     """
 
     kind: Literal["context.warned"] = "context.warned"
@@ -103,9 +103,8 @@ class ContextWarned(Payload):
 class ContextWindowInferred(Payload):
     """A provider refused a request as too long and accepted a shorter one.
 
-    In this run and in all later runs, `window` is used as the context window of the model `profile`, in tokens.
-    `refused_tokens` is the size of the shortest refused request in tokens. `stated_by_provider` is True if the provider
-    stated the window; otherwise the window is inferred.
+    `window`: the context window of the model `profile` from now on, in tokens. `refused_tokens`: size of the shortest
+    refused request. `stated_by_provider`: True if the provider stated the window; otherwise it is inferred.
     """
 
     kind: Literal["context.learnt"] = "context.learnt"
@@ -118,9 +117,8 @@ class ContextWindowInferred(Payload):
 class Truncation(FrozenModel):
     """A text that was shortened to fit the context window.
 
-    `label` describes the text for people. `raw_chars` and `chars` are its characters before and after. The context
-    contains the beginning and the end of the text, and the id of `artifact`. The artifact stores the full text. The
-    text can be shortened again later.
+    `label`: description of the text for people. `raw_chars`, `chars`: characters before and after. The context contains
+    the beginning and the end of the text, and the id of `artifact`, which has the full text.
     """
 
     label: str
@@ -130,9 +128,9 @@ class Truncation(FrozenModel):
 
 
 class ContextTruncated(Payload):
-    """The user's own text was shortened to fit the context window, after everything else had been reduced.
+    """The user's own text was shortened to fit the context window, because reducing everything else was not enough.
 
-    `window` is the window in tokens; 0 if a provider refused the request and its window is unknown.
+    `window`: window in tokens (0: a provider refused the request and its window is unknown).
     """
 
     kind: Literal["context.cut"] = "context.cut"
@@ -141,12 +139,11 @@ class ContextTruncated(Payload):
 
 
 class ContextCompacted(Payload):
-    """A summary replaced the messages up to `through_seq`. `removed_seqs` are the seqs of the replaced messages.
+    """A summary replaced the messages up to `through_seq`. `removed_seqs`: seqs of the replaced messages.
 
-    `request_id` is the model request that wrote the summary. If it is None, the summary was built from the log, and
-    `fault` gives the reason. `focus` is the topic that the summary should emphasise. `sections` describes the agent's
-    next request, which has `after_tokens` tokens in total. `shares` are the sizes of the user's words and of the other
-    text in the summary. `truncations` lists texts that did not fit in full.
+    `request_id`: model request that wrote the summary. If `request_id` is null, the summary was built without a model,
+    and `fault` says why. `focus`: topic that the summary should emphasise. `sections`, `after_tokens`: parts and size
+    of the next request. `shares`: sizes of the parts of the summary. `truncations`: texts that did not fit in full.
     """
 
     kind: Literal["context.compacted"] = "context.compacted"
@@ -168,8 +165,8 @@ class ContextCompacted(Payload):
 class ContextReduced(Payload):
     """The results of the calls `call_ids` were replaced by one line each.
 
-    `artifacts` store the full results, in the order of `call_ids`. `removed_seqs` are the seqs of the results.
-    `before_tokens` and `after_tokens` are sizes of the whole request.
+    `artifacts`: the full results, in the order of `call_ids`. `removed_seqs`: seqs of the results. `before_tokens`,
+    `after_tokens`: size of the whole request before and after.
     """
 
     kind: Literal["context.reduced"] = "context.reduced"
@@ -183,9 +180,9 @@ class ContextReduced(Payload):
 class ContextRestored(Payload):
     """Messages that a compaction had removed were restored.
 
-    `seqs` are the messages. If all messages of a compaction were restored, `compaction` is the seq of the compaction
-    event instead. `sections` describes the agent's next request, which has `after_tokens` tokens in total. `added` are
-    the restored messages, identified by their original events.
+    `seqs`: seqs of single restored messages. `compaction`: seq of the compaction whose messages were all restored; then
+    `seqs` is empty. `sections`, `after_tokens`: parts and size of the next request. `added`: token counts of all
+    restored messages.
     """
 
     kind: Literal["context.restored"] = "context.restored"
@@ -210,7 +207,7 @@ class ContextPinned(Payload):
 class ContextStuck(Payload):
     """The context could not be reduced enough, or a summary had to be made without the model.
 
-    `automatic` is True if automatic compaction continues in this turn.
+    `automatic`: True if automatic compaction continues in this turn.
     """
 
     kind: Literal["context.stuck"] = "context.stuck"
@@ -222,9 +219,8 @@ class ContextStuck(Payload):
 class MemoryUpdated(Payload):
     """Blocks of the task's working memory changed.
 
-    `blocks` are new values of whole blocks. `removed` and `appended` are single items of a block's list, so that
-    concurrent calls do not overwrite each other's items. The list of changed files and the set of outdated facts are
-    not recorded here, because they are derived from `file.changed` events.
+    `blocks`: new values of whole blocks. `appended`, `removed`: single items of a block's list. Changed files and
+    outdated facts are derived from `file.changed` events instead.
     """
 
     kind: Literal["memory.updated"] = "memory.updated"
@@ -236,8 +232,7 @@ class MemoryUpdated(Payload):
 class RepomapBuilt(Payload):
     """The index of the repository map was built or refreshed.
 
-    `delay_reason` is set if the map was not ready in time. The next request is then sent without the map, and a later
-    request contains it.
+    `delay_reason`: reason why the next request was sent without the map; empty if the map was ready in time.
     """
 
     kind: Literal["repomap.built"] = "repomap.built"
@@ -251,7 +246,7 @@ class RepomapBuilt(Payload):
 class RepomapUsed(Payload):
     """A repository map was rendered for a tool call, or for the model's next request (`injected`).
 
-    `text` is the injected map. It is empty for a tool call.
+    `text`: the map, if it was injected; otherwise empty.
     """
 
     kind: Literal["repomap.used"] = "repomap.used"

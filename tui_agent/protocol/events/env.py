@@ -11,9 +11,9 @@ LOCAL_ENVIRONMENT = "local"
 class EnvStarted(Payload):
     """An environment is ready.
 
-    `sandbox` is the name of the commands' sandbox. If it is empty, `no_sandbox_reason` gives the reason. If commands do
-    not run on this machine, `details` describes the container's image and network. `exposed_variables` are the names of
-    environment variables with secrets that commands can read because the configuration allows it.
+    `sandbox`: name of the commands' sandbox. `no_sandbox_reason`: reason if there is no sandbox. `details`: image and
+    network of the container, if commands run in one. `exposed_variables`: names of secret environment variables that
+    the configuration lets commands read.
     """
 
     kind: Literal["env.started"] = "env.started"
@@ -26,15 +26,12 @@ class EnvStarted(Payload):
 
     @property
     def workspace_sandbox(self) -> str:
-        """The sandbox's name if the sandbox keeps the promises of docs/sandbox.md; otherwise empty.
-
-        Only the local environment's sandbox keeps them.
-        """
+        """The name of the local environment's sandbox (see docs/sandbox.md); empty in other environments."""
         return self.sandbox if self.environment == LOCAL_ENVIRONMENT else ""
 
 
 class EnvStopped(Payload):
-    """An environment was closed. `leftovers` is the number of processes that had to be killed."""
+    """An environment was closed. `leftovers`: number of processes that had to be killed."""
 
     kind: Literal["env.stopped"] = "env.stopped"
     environment: str

@@ -8,8 +8,10 @@ from tui_agent.protocol.base import CallId, LongText, Payload
 class TestFinished(Payload):
     """A test run ended: `command` ran in `folder` of the workspace.
 
-    A count is -1 if the output does not state it. If an evaluation ran the tests on a checkpoint, `part` is the message
-    part before the checkpoint. `exit_code` is None if the command gave no result.
+    `passed`, `failed`, `skipped`: -1 if unknown. `failed` includes `errors`: tests without a result, and files that
+    could not be loaded. `xfailed`: tests that failed as expected. `xpassed`: tests that passed unexpectedly. `part`: if
+    an evaluation ran the tests on a checkpoint, the message part before this checkpoint. `exit_code`: null if the
+    command gave none. `fault`: reason why the run failed although no test failed; otherwise empty.
     """
 
     __test__ = False  # the name looks like a test class to pytest
@@ -25,12 +27,16 @@ class TestFinished(Payload):
     call_id: CallId | None = None
     folder: str = ""
     part: int | None = None
+    errors: int = 0
+    xfailed: int = 0
+    xpassed: int = 0
+    fault: str = ""
 
 
 class VerifierFinished(Payload):
     """The verifier of an evaluation case ended. A reward of 1.0 or more means that the case was solved.
 
-    `fault` is the reason why there is no valid reward. It is empty if there is one.
+    `fault`: reason why there is no valid reward; otherwise empty.
     """
 
     kind: Literal["verifier.finished"] = "verifier.finished"
@@ -41,7 +47,7 @@ class VerifierFinished(Payload):
 
 
 class EvalCaseStarted(Payload):
-    """An evaluation case started in this session. `arm` is the configuration under which it runs."""
+    """An evaluation case started in this session. `arm`: name of the model or configuration with which the case runs."""
 
     kind: Literal["eval.case_started"] = "eval.case_started"
     suite: str
@@ -52,10 +58,10 @@ class EvalCaseStarted(Payload):
 class EvalScored(Payload):
     """The result of an evaluation case.
 
-    `agent` is True if the agent ended its work by itself. `patch` is True if files differ from their earlier state.
-    `tests` and `verifier` are null if the case has none, or if they could not run. `failure` is the category of the
-    failure: model, policy, tool, environment, engine, budget or verifier; empty on success. `instability` is True if
-    the model's provider failed for a while, so that the result says nothing about the agent.
+    `agent`: True if the agent ended its work by itself. `patch`: True if files were changed. `tests`, `verifier`: null
+    if the case has none, or if they could not run. `failure`: category of the failure (model, policy, tool,
+    environment, engine, budget or verifier); empty on success. `instability`: True if the model's provider failed for a
+    while. The result then says nothing about the agent.
     """
 
     kind: Literal["eval.scored"] = "eval.scored"

@@ -2,16 +2,20 @@
 
 from typing import Literal, TypeAlias
 
+from pydantic import Field
+
 from tui_agent.protocol.base import CallId, FrozenModel, Payload
 
 Author: TypeAlias = Literal["agent", "command", "human"]
 
 MAX_PATHS_IN_EVENT = 200
 """Maximum number of paths listed in one event."""
+LONG_COMMAND_S = 2.0
+"""If a command runs longer than this many seconds, someone else has probably had time to change files meanwhile."""
 
 
 class FileRead(Payload):
-    """A tool read a file. `digest` is the hex SHA-256 of the full content. Lines count from 1."""
+    """A tool read a file. `digest`: hex SHA-256 of the full content. Lines count from 1."""
 
     kind: Literal["file.read"] = "file.read"
     path: str
@@ -26,9 +30,12 @@ class FileRead(Payload):
 class FileChanged(Payload):
     """A file was created (`before` is None), changed, or removed (`after` is None).
 
-    `before` and `after` are digests of blobs. `path` is relative to the workspace, with `/`. `mode` is the permission
-    bits after the change. Blobs contain no secrets. If redaction changed the bytes, `before_sha256` and `after_sha256`
-    are the hex SHA-256 of the file's original bytes.
+    `before`, `after`: digests of blobs, without secrets. `path`: relative to the workspace, with `/`. `mode`:
+    permission bits after the change. `before_sha256`, `after_sha256`: hex SHA-256 of the original bytes, if the blob is
+    redacted.
+
+    If turns were undone but a file kept their changes, these changes are recorded again with the author `human`.
+    `original_author`: who made them.
     """
 
     kind: Literal["file.changed"] = "file.changed"
@@ -44,15 +51,21 @@ class FileChanged(Payload):
     call_id: CallId | None = None
     before_sha256: str | None = None
     after_sha256: str | None = None
+    original_author: Author | None = None
+
+    @property
+    def first_author(self) -> Author:
+        """The author who wrote the change, even if the user kept it later."""
+        return self.original_author or self.author
 
     @property
     def disk_sha256_before(self) -> str | None:
-        """The hex SHA-256 of the file before the change. None if there was no file, or if it was too large."""
+        """The hex SHA-256 of the file before the change. None if the file did not exist or was too large."""
         return self.before_sha256 or self.before
 
     @property
     def disk_sha256_after(self) -> str | None:
-        """The hex SHA-256 of the file after the change. None if there is no file, or if it is too large."""
+        """The hex SHA-256 of the file after the change. None if the file does not exist or is too large."""
         return self.after_sha256 or self.after
 
     @property
@@ -62,11 +75,10 @@ class FileChanged(Payload):
 
 
 class FolderChange(FrozenModel):
-    """The number of changed files in a folder of generated files, such as `.venv/`. The files are not named.
+    """The number of changed files in a folder of generated files, such as `.venv/`.
 
-    `files` is the number of changed files. `total` is the number of files from the folder that checkpoints contain.
-    `removed` is the number of changed files that a restore removed. `conflicts` counts further files that someone else
-    also changed and that were not restored.
+    `files`: number of changed files. `total`: number of the folder's files in checkpoints. `removed`: number of files
+    that a restore removed. `conflicts`: number of files that were not restored, because someone else changed them too.
     """
 
     path: str
@@ -79,12 +91,15 @@ class FolderChange(FrozenModel):
 class CheckpointTaken(Payload):
     """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
-    `part` is the index of the message part (such as a tool call) after which the checkpoint was taken; -1 is the state
-    before the session's first change. `author` is who changed `paths` since the previous checkpoint. If the turn had
-    not changed anything yet, `as_of_seq` is the last event before the turn; the commit then has the files as of that
-    event. At most `MAX_PATHS_IN_EVENT` paths are listed; `unlisted_count` counts the rest. Files in generated folders
-    are only counted, in `folders`. `skipped` are short phrases about files that are not in the commit (too large, or
-    over the quota).
+    `part`: index of the message part (such as a tool call) before the checkpoint (-1: before the session's first
+    change). `author`: who changed `paths` since the previous checkpoint. `as_of_seq`: last event before the turn, if
+    the turn had not changed anything yet.
+
+    `unlisted_count`: number of paths above `MAX_PATHS_IN_EVENT`. `folders`: numbers of changed files in generated
+    folders. `skipped`: phrases about files that are not in the commit (too large, or over the quota).
+
+    If turns were undone but files kept their changes, the author is `human`, and `original_author` is who made the
+    changes.
     """
 
     kind: Literal["checkpoint.taken"] = "checkpoint.taken"
@@ -97,12 +112,19 @@ class CheckpointTaken(Payload):
     skipped: tuple[str, ...] = ()
     call_id: CallId | None = None
     as_of_seq: int | None = None
+    original_author: Author | None = None
+
+    @property
+    def first_author(self) -> Author:
+        """The author who made the changes, even if the user kept them later."""
+        return self.original_author or self.author
 
 
 class PlannedFileChange(FrozenModel):
-    """The planned change to one path when files are restored. `added` and `removed` count lines.
+    """The planned change to one path when files are restored. `added`, `removed`: number of lines.
 
-    If someone else changed the path too, `conflict` says who, and the user is asked first. Otherwise it is empty.
+    `conflict`: who changed the path too, so that the user is asked first; otherwise empty. `uncertain`: True if the
+    path changed while a long command ran. `conflict` then names the command.
     """
 
     path: str
@@ -110,12 +132,13 @@ class PlannedFileChange(FrozenModel):
     added: int
     removed: int
     conflict: str = ""
+    uncertain: bool = False
 
 
 class CheckpointPlanned(Payload):
     """A preview of restoring the files to the checkpoint at event `to_seq`. No file was changed.
 
-    `unavailable` is the reason if files cannot be restored.
+    `unavailable`: reason why files cannot be restored.
     """
 
     kind: Literal["checkpoint.planned"] = "checkpoint.planned"
@@ -129,7 +152,7 @@ class CheckpointPlanned(Payload):
 class CheckpointRestoreStarted(Payload):
     """Files are about to be restored from `source`, the checkpoint at event `to_seq`.
 
-    If `checkpoint.restored` does not follow, the program ended during the restore.
+    If no `checkpoint.restored` follows, the program ended during the restore.
     """
 
     kind: Literal["checkpoint.restore_started"] = "checkpoint.restore_started"
@@ -140,11 +163,11 @@ class CheckpointRestoreStarted(Payload):
 
 
 class CheckpointRestored(Payload):
-    """Files were restored from the checkpoint `source`. `commit` has the workspace's files afterwards.
+    """Files were restored from the checkpoint `source`. `commit`: the workspace's files afterwards.
 
-    `commit` differs from `source` if some files were not restored. These are the files in `skipped_paths`, which
-    someone else also changed, and files that the session never changed. `removed_count` counts the restored paths that
-    have no file now. `unlisted_skipped_count` counts skipped paths that are not listed.
+    `skipped_paths`: files that were not restored, because someone else changed them too. `removed_count`: number of
+    restored paths that have no file now. `unlisted_skipped_count`: number of skipped paths that are not listed.
+    `skipped_reasons`: reasons for paths that changed while a command ran, so that it is uncertain who changed them.
     """
 
     kind: Literal["checkpoint.restored"] = "checkpoint.restored"
@@ -156,6 +179,7 @@ class CheckpointRestored(Payload):
     skipped_paths: tuple[str, ...] = ()
     unlisted_skipped_count: int = 0
     folders: tuple[FolderChange, ...] = ()
+    skipped_reasons: dict[str, str] = Field(default_factory=dict)
 
     @property
     def kept_count(self) -> int:
@@ -165,8 +189,7 @@ class CheckpointRestored(Payload):
 
     @property
     def kept_folders(self) -> tuple[tuple[str, int], ...]:
-        """Pairs of a generated folder and the number of its files that were not restored.
-
-        These files were also changed by someone else.
+        """Pairs of a generated folder and the number of its files that were not restored, because someone else changed
+        them.
         """
         return tuple((folder.path, folder.conflicts) for folder in self.folders if folder.conflicts)

@@ -1,4 +1,5 @@
-"""Events of hooks: answers of a user's command or a plugin's function about tools, prompts, turns and sessions."""
+"""Events of hooks. A hook is a user's command or a plugin's function that is run before or after a tool call, prompt,
+turn or session."""
 
 from typing import Final, Literal, TypeAlias
 
@@ -22,16 +23,15 @@ HookSource: TypeAlias = Literal["user", "project", "plugin"]
 REFUSED_MESSAGE: Final = "A hook refused this message"
 """Beginning of the recorded reason if a hook refused a message."""
 HOOK_STOPPED: Final = "The hook was stopped because its event was cancelled."
-"""Fault of a hook that was stopped early, because its call, prompt or turn had ended."""
+"""Fault of a hook that was stopped because its call, prompt or turn had ended."""
 
 
 class HookRan(Payload):
-    """A hook ended. `command` is the start of the configured command, or `plugin NAME` for a plugin.
+    """A hook ended. `command`: start of the configured command, or `plugin NAME`.
 
-    `decision` is empty if the hook made none. With `arguments_changed`, `arguments` replace the call's arguments, and
-    `target` replaces the target in the call's row. `context` is text for the model. `fault` is the reason why the
-    hook's answer is ignored (it failed, timed out or printed an invalid answer). After a fault, a tool call needs the
-    user's approval.
+    `decision`: empty if the hook made none. `arguments_changed`: True if `arguments` and `target` replace those of the
+    call. `context`: text for the model. `fault`: reason why the hook's answer is ignored. After a fault, the tool call
+    needs the user's approval.
     """
 
     kind: Literal["hook.ran"] = "hook.ran"

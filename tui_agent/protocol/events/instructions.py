@@ -10,8 +10,8 @@ InstructionScope: TypeAlias = Literal["user", "project", "nested"]
 class InstructionFile(FrozenModel):
     """An instruction file as it was read.
 
-    `path` is relative to the workspace; the path of the user's own file is absolute. `sha256` is the digest of the
-    file. `tokens` is an estimate for `text`. `truncated` is True if the file is longer than `text`.
+    `path`: relative to the workspace, or absolute for the user's own file. `sha256`: digest of the file. `tokens`:
+    estimate for `text`. `truncated`: True if the file is longer than `text`.
     """
 
     path: str
@@ -26,9 +26,9 @@ class InstructionFile(FrozenModel):
 class InstructionsLoaded(Payload):
     """The instruction files of an agent changed.
 
-    `files` are the new or changed files. `order` lists all files, outermost folder first. `notes` are sentences about
-    files that were left out. If `trigger` is `turn`, `files` are part of the agent's system prompt. If it is `nested`,
-    they are added to the conversation at this event, and the earlier text of the files in `removed` no longer applies.
+    `files`: new or changed files. `order`: all files, outermost folder first. `notes`: sentences about files that were
+    left out. If `trigger` is `turn`, the system prompt contains `files`. If `trigger` is `nested`, the conversation
+    contains `files` from this event on, and the text of the files in `removed` no longer applies.
     """
 
     kind: Literal["instructions.loaded"] = "instructions.loaded"
@@ -50,7 +50,7 @@ class SkillRecord(FrozenModel):
 
 
 class SkillsLoaded(Payload):
-    """The session's list of skills changed. `skills` is the complete new list."""
+    """The session's list of skills changed. `skills`: the complete new list."""
 
     kind: Literal["skills.loaded"] = "skills.loaded"
     skills: tuple[SkillRecord, ...]

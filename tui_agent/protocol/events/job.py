@@ -1,6 +1,8 @@
-"""Events of background jobs: commands that outlive the call that started them. They end with the session."""
+"""Events of background jobs: commands that outlive the call that started them. A job ends with the session at the
+latest."""
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
 
 from tui_agent.protocol.base import CallId, JobId, LongText, Payload
 
@@ -8,18 +10,26 @@ JobEnd: TypeAlias = Literal["exited", "stopped", "session", "failed", "lost"]
 """The end of a job.
 
 - `exited`: the command ended by itself.
-- `stopped`: the user or the agent stopped the job.
+- `stopped`: somebody stopped the job, see `JobStopper`.
 - `session`: the session ended.
 - `failed`: the command could not be started.
 - `lost`: the program that ran the job crashed.
 """
 
 JobStopper: TypeAlias = Literal["", "user", "agent", "rewind"]
-"""Who stopped a job. `rewind` means an undo, or another move to an event before the job's start."""
+"""Who stopped a job. `rewind` means an undo or another move to an event before the job's start."""
+
+STOP_REASONS: Final[Mapping[JobStopper, str]] = {
+    "": "",
+    "user": ", by the user",
+    "agent": "",
+    "rewind": ", because the user went back to before its start",
+}
+"""Maps who stopped a job to the words that the model sees after `was stopped after 5 s`."""
 
 
 class JobStarted(Payload):
-    """A job is about to start. This event is stored before the command runs. `cwd` is relative to the workspace."""
+    """A job is about to start. The event is stored before the command runs. `cwd`: relative to the workspace."""
 
     kind: Literal["job.started"] = "job.started"
     job_id: JobId
@@ -31,8 +41,7 @@ class JobStarted(Payload):
 class JobProgress(Payload):
     """New output of a background job, to append to the earlier output.
 
-    If the output is very long, only samples are recorded. `size` is the number of bytes that the job has printed so
-    far, including bytes that were not recorded.
+    Very long output is recorded only in part. `size`: number of printed bytes so far.
     """
 
     kind: Literal["job.progress"] = "job.progress"
@@ -42,10 +51,10 @@ class JobProgress(Payload):
 
 
 class JobFinished(Payload):
-    """A background job ended. `output` is the newest part of its output.
+    """A background job ended. `output`: newest part of its output.
 
-    `dropped_bytes` counts the earlier bytes that are missing from `output`. `stopped_by` is set if `end` is `stopped`.
-    `message` is the reason why the job could not start, or a note of the sandbox.
+    `dropped_bytes`: number of earlier bytes that are missing from `output`. `stopped_by`: set if `end` is `stopped`.
+    `message`: reason why the job could not start, or a note of the sandbox.
     """
 
     kind: Literal["job.finished"] = "job.finished"

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.base import AgentId, CallId, LongText, Payload, RequestId
 from tui_agent.protocol.parts import ModelPart, Usage
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.units import CostPrecision
 
 FaultKind: TypeAlias = Literal[
     "rate_limit",
@@ -24,9 +25,8 @@ FaultKind: TypeAlias = Literal[
 ]
 """Kind of a provider's error.
 
-The kinds `rate_limit`, `overloaded`, `server_error`, `transport`, `timeout`, `cut` and `empty` are temporary, and the
-request is retried. Other kinds are not retried. `server_error` is an HTTP status of 500 or more. `transport` means that
-the server cannot be reached.
+A request is retried after `rate_limit`, `overloaded`, `server_error`, `transport`, `timeout`, `cut` and `empty`.
+`server_error`: HTTP status 500 or more. `transport`: the server cannot be reached.
 """
 
 Purpose: TypeAlias = Literal["answer", "compaction"]
@@ -37,8 +37,8 @@ FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "refusal"]
 class ModelRequested(Payload):
     """A request is about to be sent to a model.
 
-    The `context.packed` event with the same `request_id` describes the contents. For a summary (`purpose` is
-    `compaction`), `summarises` is the agent with the summarised history. The cost is added to this agent.
+    The `context.packed` event with this `request_id` describes the contents. `summarises`: agent whose history is
+    summarised (`purpose` is `compaction`). This agent pays the cost.
     """
 
     kind: Literal["model.requested"] = "model.requested"
@@ -57,9 +57,8 @@ class ModelRequested(Payload):
 class ModelDelta(Payload):
     """A piece of a streaming answer.
 
-    The model's chunks are merged for 50 ms, or up to 2 KB, before they are recorded. `part_index` is the index of the
-    part in the answer. A tool call's arguments are recorded as one text when the answer is complete, because secrets in
-    them cannot be recognised earlier.
+    Pieces are merged for 50 ms, or up to 2 KB. `part_index`: index of the part in the answer. A tool call's arguments
+    are recorded only in the complete answer, because secrets cannot be recognised in a part of them.
     """
 
     kind: Literal["model.delta"] = "model.delta"
@@ -72,11 +71,11 @@ class ModelDelta(Payload):
 
 
 class ModelResponded(Payload):
-    """A complete answer of a model. Its parts are numbered from `first_part`.
+    """A complete answer of a model. `first_part`: number of its first part.
 
-    `cost_usd` is None if no price is known. Times are in milliseconds since the request. `author` is `agent` for text
-    and calls that an agent produced without a model; these have no request and no cost. An answer of an agent's program
-    also has no request.
+    `cost_usd`: null if no price is known. Times are in milliseconds since the request. `author`: `agent` if an agent
+    wrote the answer without a model. Such an answer has no request and no cost. An answer of an agent that is a
+    separate program, such as `codex`, has no request either.
     """
 
     kind: Literal["model.responded"] = "model.responded"
@@ -90,6 +89,13 @@ class ModelResponded(Payload):
     first_token_ms: float | None = None
     provider_id: str = ""
     author: Literal["model", "agent"] = "model"
+
+    @property
+    def cost_precision(self) -> CostPrecision:
+        """`partial` if no price is known, `estimated` if tui-agent estimated the tokens, otherwise `exact`."""
+        if self.author == "agent":
+            return "exact"
+        return "partial" if self.cost_usd is None else "estimated" if self.usage.estimated else "exact"
 
 
 class ModelRetried(Payload):
@@ -108,10 +114,10 @@ class ModelRetried(Payload):
 
 
 class ModelFailed(Payload):
-    """A model request failed and is not retried. `partial` is the text received before the failure, for display only.
+    """A model request failed and is not retried. `partial`: text received before the failure, for display only.
 
-    `window` is the model's context window (0: unknown). It is set if the provider refused the request as too long and
-    stated the window.
+    `usage`, `cost_usd`: estimates if the request was sent and then stopped, cut off or interrupted by a crash.
+    `window`: context window that the provider stated when a request was too long (0: unknown).
     """
 
     kind: Literal["model.failed"] = "model.failed"
@@ -125,3 +131,14 @@ class ModelFailed(Payload):
     usage: Usage = Usage()
     cost_usd: float | None = None
     window: int = 0
+
+    @property
+    def cost_precision(self) -> CostPrecision:
+        """`partial` if the provider may charge an unknown amount, `estimated` if tui-agent estimated the tokens.
+
+        A request that the provider refused costs nothing.
+        """
+        if self.cost_usd is None:
+            is_free = self.usage == Usage() and self.fault != "cancelled"
+            return "exact" if is_free else "partial"
+        return "estimated" if self.usage.estimated else "exact"

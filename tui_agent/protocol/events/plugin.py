@@ -9,16 +9,18 @@ from tui_agent.protocol.base import FrozenModel, JsonMap, Payload
 MCP_OWNER = "mcp:"
 """Prefix of the field `plugin` in events of an MCP server; the server's name follows."""
 RESOURCES = "resource:"
-"""Prefix of a contribution of an MCP server that offers resources. The server's name follows."""
+"""Prefix of the contribution `resource:NAME`, which says that the MCP server `NAME` offers resources."""
 NEEDS_LOGIN = "Needs login: "
-"""Start of the message of an MCP server that needs a login. The login command follows."""
+"""Start of the message about an MCP server that needs a login. The login command follows."""
+RESTARTS = " The server is started again."
+"""The end of the message of an MCP server that has ended and is started again."""
 NOT_ANSWERED = "It has not answered yet. Its tools are used as soon as it answers."
 """Message of an MCP server that is still starting when the session begins without it."""
 
 SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "table", "key"]
 """How a setting is edited.
 
-A `table` is edited in the file. A `key` is a secret such as an API key, which is never stored in a settings file.
+`table`: edited in the file. `key`: a secret such as an API key, which is never stored in a settings file.
 """
 
 
@@ -30,16 +32,15 @@ class SettingInfo(FrozenModel):
     kind: SettingKind
     choices: tuple[str, ...] = ()
     default: JsonValue = None
-    """The value that is used if the user sets none. For a `key`, True if the key has a value."""
+    """The value that is used if the user sets none. If the kind is `key`, True means that the key has a value."""
 
 
 class PluginLoaded(Payload):
     """A plugin was loaded from `source`, or an MCP server is ready (plugin `mcp:NAME`, source `mcp`).
 
-    `contributions` are the things that it registered, such as `tool:read_file`. `settings` are the settings in its
-    table `[plugins.NAME]` of config.toml, and its keys. `while_running` is True if the plugin was loaded during the
-    session because its files are new or changed. `left_out` has a sentence for each tool or prompt that is not offered
-    because the MCP server lists it wrongly.
+    `contributions`: what the plugin registered, such as `tool:read_file`. `settings`: its settings in the table
+    `[plugins.NAME]` of config.toml, and its keys. `while_running`: True if the plugin was loaded during the session.
+    `left_out`: a sentence for each tool or prompt that the MCP server describes wrongly.
     """
 
     kind: Literal["plugin.loaded"] = "plugin.loaded"
@@ -51,19 +52,32 @@ class PluginLoaded(Payload):
     while_running: bool = False
     left_out: tuple[str, ...] = ()
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines that the chat shows: that the plugin was loaded during the session, and the sentences in
+        `left_out`."""
+        given = ", ".join(self.contributions) or "nothing"
+        loaded = (f"The plugin {self.plugin} was loaded: {given}.",) if self.while_running else ()
+        left_out = (f"MCP server {self.plugin.removeprefix(MCP_OWNER)}:", *self.left_out)
+        return (*loaded, *(left_out if self.left_out else ()))
+
 
 class PluginUnloaded(Payload):
-    """A plugin was removed or disabled during the session. Its tools and other contributions are no longer used."""
+    """A plugin was removed or disabled during the session."""
 
     kind: Literal["plugin.unloaded"] = "plugin.unloaded"
     plugin: str
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines that the chat shows about the removed or disabled plugin."""
+        return (f"The plugin {self.plugin} is no longer used.",)
 
 
 class PluginFailed(Payload):
     """A plugin could not be loaded, or raised an error. The session continues without it.
 
-    If the session still uses the rest of the plugin, `part` is the part that it no longer uses, such as `middleware
-    guard`. Otherwise `part` is empty.
+    `part`: the only part of the plugin that is no longer used, such as `middleware guard`; empty for the whole plugin.
     """
 
     kind: Literal["plugin.failed"] = "plugin.failed"
@@ -74,15 +88,25 @@ class PluginFailed(Payload):
 
     @property
     def title(self) -> str:
-        """The name of the plugin, its part or the MCP server, for a sentence."""
+        """The plugin, its failed part or the MCP server, as a noun phrase to use in a sentence."""
         server = self.plugin.removeprefix(MCP_OWNER)
         owner = f"plugin {server}" if server == self.plugin else f"MCP server {server}"
         return f"{self.part} of the {owner}" if self.part else owner
 
     @property
     def is_late(self) -> bool:
-        """True if an MCP server is still starting, so that nothing has failed."""
+        """True if an MCP server is still starting, so it has not failed yet."""
         return self.message == NOT_ANSWERED
+
+    @property
+    def is_restarting(self) -> bool:
+        """True if an MCP server has ended and is being started again."""
+        return self.plugin.startswith(MCP_OWNER) and self.message.endswith(RESTARTS)
+
+    @property
+    def reason(self) -> str:
+        """The message, without the sentence at its end that the server is started again."""
+        return self.message.removesuffix(RESTARTS)
 
     @property
     def login_command(self) -> str:
@@ -92,17 +116,15 @@ class PluginFailed(Payload):
 
     @property
     def lines(self) -> tuple[str, str]:
-        """The lines of the chat: the state of the plugin or server, then the reason or the command to run."""
+        """The two lines that the chat shows: the state of the plugin or server, then the reason or the command to run."""
         if self.login_command:
             return f"The {self.title} needs login.", f"Run in a terminal: {self.login_command}"
-        return f"The {self.title} {'is still starting' if self.is_late else 'failed'}.", self.message
+        state = "is still starting" if self.is_late else "is restarting" if self.is_restarting else "failed"
+        return f"The {self.title} {state}.", self.reason
 
 
 class PluginEvent(Payload):
-    """An event that a plugin defines, with the plugin's own name for it.
-
-    `version` is the version of the data's format.
-    """
+    """An event that a plugin defines, with the plugin's own name for it. `version`: version of the format of `data`."""
 
     kind: Literal["plugin.event"] = "plugin.event"
     plugin: str

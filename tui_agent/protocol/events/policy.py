@@ -10,8 +10,8 @@ from tui_agent.protocol.settings import PolicyName
 Reach: TypeAlias = Literal["once", "session", "always", "everywhere"]
 """The calls that an answer to an approval allows.
 
-`once` allows only the call in question. The others allow all calls that the rule matches: in this session (`session`),
-in this workspace (`always`), or in every workspace (`everywhere`).
+`once`: only this call. The others allow all calls that the rule matches: in this session (`session`), in this workspace
+(`always`) or in all workspaces (`everywhere`).
 """
 Rerun: TypeAlias = Literal["", "outside", "with_files"]
 
@@ -19,8 +19,8 @@ Rerun: TypeAlias = Literal["", "outside", "with_files"]
 class PermissionChoice(FrozenModel):
     """An answer that an approval offers, with the rule that the answer would add.
 
-    A rule for `always` can be saved `everywhere` instead. `unavailable_reason` is the reason if the answer is not
-    offered. `wider_rule` is a wider rule that the user can save instead, e.g. for all tools of an MCP server.
+    A rule for `always` can also be saved for `everywhere`. `unavailable_reason`: reason why the answer is not offered.
+    `wider_rule`: a wider rule that the user can save instead, e.g. for all tools of an MCP server.
     """
 
     reach: Reach
@@ -31,9 +31,10 @@ class PermissionChoice(FrozenModel):
 
 
 class CommandEffect(FrozenModel):
-    """A short description of one effect: the verb `verb` (`writes`, `network`) and its object `target`.
+    """A short description of one effect of a command.
 
-    `risky` is True if the effect is more than reading the workspace or running the workspace's code.
+    `verb`: such as `writes` or `network`. `target`: its object. `risky`: True unless the effect only reads the
+    workspace or runs its code.
     """
 
     verb: str
@@ -44,7 +45,7 @@ class CommandEffect(FrozenModel):
 class CommandEffects(FrozenModel):
     """The effects of one simple command in a command line.
 
-    `command` is the command's name. `classes` are the policy's classes for the command.
+    `command`: the command's name. `classes`: the policy's classes for the command.
     """
 
     command: str
@@ -55,13 +56,15 @@ class CommandEffects(FrozenModel):
 class PermissionRequested(Payload):
     """A tool call needs the user's decision.
 
-    `preview` shows exactly what will run or change. `risk` is one sentence, or empty. `commands` are the simple
-    commands of the command line in order, as the policy judged them; empty if no command runs. `time_limit_s` is the
-    maximum run time. `sandbox` is the name of the sandbox; empty if there is none. `environment` is the name of the
-    environment if the command does not run on this machine. When first asked about this call, the user wrote the faulty
-    rule `rejected_rule` and chose `rejected_reach` for it. `rule_error` describes the fault. `rerun` is set if the call
-    ran and the sandbox blocked it; `reason` describes the blocked action. The call would then run again: outside the
-    sandbox, or in the sandbox with the files that it needs.
+    `preview`: exactly what will run or change. `risk`: one sentence, or empty. `commands`: the simple commands of the
+    command line in order. `time_limit_s`: maximum run time. `sandbox`: name of the sandbox, or empty. `environment`:
+    name of the environment if the command does not run on this machine.
+
+    If the user wrote a faulty rule, the user is asked again, with `rejected_rule`, its `rejected_reach`, and
+    `rule_error`, which describes the fault.
+
+    `rerun`: set if the sandbox blocked the call; `reason` describes the blocked action. The call would then run again
+    outside the sandbox, or in the sandbox with the files that it needs.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -87,12 +90,20 @@ class PermissionRequested(Payload):
     rerun: Rerun = ""
 
     def choice_for(self, reach: Reach) -> PermissionChoice | None:
-        """Return the choice with this reach. Return None if there is no such choice.
+        """Return the choice with this reach, or None.
 
-        For `everywhere`, this is the choice `always`, because its rule can be saved for every workspace.
+        For `everywhere`, return the choice `always`: its rule can be saved for all workspaces.
         """
         reach = "always" if reach == "everywhere" else reach
         return next((choice for choice in self.choices if choice.reach == reach), None)
+
+    def why_unavailable(self, reach: Reach) -> str:
+        """Return the reason why the answer with this reach is not available; empty if it is available."""
+        choice = self.choice_for(reach)
+        if choice is not None and choice.offered:
+            return ""
+        reason = choice.unavailable_reason if choice is not None else ""
+        return reason or "not available: no rule is offered"
 
 
 OPENS_FILES = "sandbox readable "
@@ -110,10 +121,10 @@ class PermissionRevoked(Payload):
 
 
 class PermissionDecided(Payload):
-    """A tool call was allowed or denied. This event is stored before the call starts.
+    """A tool call was allowed or denied. The event is stored before the call starts.
 
-    `rule` applies in this session and its forks if `reach` is `session` or if the rule begins with `OPENS_FILES`. Any
-    other rule is saved in policy.toml with its workspace. `message` is the user's note to the model.
+    If `reach` is `session` or `rule` begins with `OPENS_FILES`, the rule applies in this session and its forks. Other
+    rules are saved in policy.toml with their workspace. `message`: the user's note to the model.
     """
 
     kind: Literal["permission.decided"] = "permission.decided"

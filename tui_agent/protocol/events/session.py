@@ -11,9 +11,9 @@ from tui_agent.protocol.settings import BudgetUse, ContextMode, Effort, ModelInf
 class SessionStarted(Payload):
     """The session started. This is event 0. If its line becomes unreadable, the event is recorded again.
 
-    `workspace` is an absolute path. `product` is the name and version of the program that wrote the event. If
-    `allowed_tools` is set, the policy denies every other tool. `without` lists tools and features that are turned off,
-    such as `tool:grep` or `section:repo_map`.
+    `workspace`: absolute path. `product`: name and version of the program that wrote the event. `allowed_tools`: the
+    policy denies every other tool (null: no limit). `without`: tools and features that are turned off, such as
+    `tool:grep` or `section:repo_map`.
     """
 
     kind: Literal["session.started"] = "session.started"
@@ -28,8 +28,7 @@ class SessionStarted(Payload):
 class SessionTitled(Payload):
     """The session got a title.
 
-    If `titled_by` is `auto`, the title is the beginning of the first message. If it is `answer`, the title is the first
-    sentence of the first answer.
+    `titled_by`: `auto` for a sentence of the user's first message, `answer` for the first sentence of the first answer.
     """
 
     kind: Literal["session.titled"] = "session.titled"
@@ -38,12 +37,11 @@ class SessionTitled(Payload):
 
 
 class ForkChange(FrozenModel):
-    """The changes that a fork makes to its parent's state. Empty or null fields change nothing.
+    """The changes that a fork makes to its parent's state. Empty fields change nothing.
 
-    `workspace` is the fork's folder. `model` (a name that `SetModel` accepts), `reasoning_effort` and `context_mode`
-    are set when the fork is first opened (`settings.changed`). Then the unfinished call `call_id` gets `result` as its
-    result (`tool.finished`). `message` is the text that `ContinueTurn` submits. The fork starts before the message that
-    this text replaces.
+    `workspace`: the fork's folder. `model` (a name for `SetModel`), `reasoning_effort`, `context_mode`: settings for
+    the fork. `result`: result for the unfinished call `call_id`. `message`: text that `ContinueTurn` submits. It
+    replaces a message of the parent, and the fork starts before that message.
     """
 
     workspace: str = ""
@@ -58,7 +56,7 @@ class ForkChange(FrozenModel):
 class SessionForked(Payload):
     """This session is a fork: it continues the log of `parent_session`, up to and including event `at_seq`.
 
-    `parent_crc` is the checksum of the line with that event. `changes` apply from this event on.
+    `parent_crc`: checksum of the line with that event. `changes` apply from this event on.
     """
 
     kind: Literal["session.forked"] = "session.forked"
@@ -69,9 +67,9 @@ class SessionForked(Payload):
 
 
 class WorkspaceMoved(Payload):
-    """The session continues in another folder because its folder was moved or removed.
+    """The session continues in another folder because the workspace's folder was moved or removed.
 
-    Paths in events are still relative to the workspace.
+    Paths in events stay relative to the workspace.
     """
 
     kind: Literal["session.workspace_moved"] = "session.workspace_moved"
@@ -95,16 +93,14 @@ MAX_KEPT_COMMITS = 8
 class SessionHeadMoved(Payload):
     """The session moved to an earlier event: the branch continues from `to_seq`. Later events stay in the log.
 
-    The envelope's `parent` of this event is `to_seq`. `from_seq` is the previous end of the branch, so that the move
-    can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the session's counts so far, so
-    that no number is used twice. `used` is the used part of the budgets, which a move does not reduce. `files` is True
-    if the workspace is restored too (`checkpoint.restored` follows).
+    The event's `parent` is `to_seq`. `from_seq`: previous end of the branch, so that the move can be undone. `parts`,
+    `turn`, `iteration`, `agents`: highest numbers so far, so that no number is used twice. `used`: used part of the
+    budgets, which a move does not reduce. `files`: True if files are restored too (`checkpoint.restored` follows).
 
-    With the reasons `hunk` and `files`, only files changed: `to_seq` is the event just before this one, and `from_seq` is
-    the event before the changes. `hunk` is the reverted hunk. `redone` is the reason of the move that a redo reverses,
-    and `restored_turns` is the number of turns that the redo restores. `kept_commits` are git commits of the undone
-    turns, oldest first, as a short id and the subject (`1a2b3c4 Fix the total`): git still has them. At most
-    `MAX_KEPT_COMMITS` are listed.
+    With the reasons `hunk` and `files`, only files changed: `to_seq` is the previous event, and `from_seq` is the event
+    before the changes. `hunk`: the reverted hunk. `redone`: reason of the move that a redo reverses. `restored_turns`:
+    number of turns that the redo restores. `kept_commits`: commits of undone turns that are still in the user's
+    repository, as short id and subject (`1a2b3c4 Fix the total`), oldest first. At most `MAX_KEPT_COMMITS` are listed.
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
@@ -149,13 +145,12 @@ TrajectoryEnd: TypeAlias = Literal[
 
 
 class SessionEnded(Payload):
-    """The task of a session ended. The client that ended it records this event: an evaluation, or `tui-agent run`.
+    """The task of a session ended. Only an evaluation or `tui-agent run` records this event; a user of the app can
+    always continue.
 
-    `solved` and `unsolved` are the result of tests and a verifier after the agent ended its work. `finished` means that
-    nothing checked the result. `agent_error` is a failure of the model, the engine or the policy. `env_error` is a
-    failure of files, processes, tests or the verifier. A process that is killed records no end. A later turn continues
-    the task; the newest end counts. The app, the browser and editors record no end, because their user can continue.
-    `run.finished` says that a process closed the session.
+    `solved`, `unsolved`: result of tests and a verifier. `finished`: the agent ended its work, and nothing checked the
+    result. `agent_error`: failure of the model, the engine or the policy. `env_error`: failure of files, processes,
+    tests or the verifier. If a later turn continues the task, the newest end counts.
     """
 
     kind: Literal["session.ended"] = "session.ended"
@@ -163,7 +158,7 @@ class SessionEnded(Payload):
 
 
 class RunStarted(Payload):
-    """A process opened the session. `client` is the kind of client that controls this process."""
+    """A process opened the session. `client`: kind of client that controls the process."""
 
     kind: Literal["run.started"] = "run.started"
     run_id: RunId
@@ -176,7 +171,7 @@ class RunStarted(Payload):
 class RunResumed(Payload):
     """A process continued a session that has a history.
 
-    `closed_calls` counts calls that the previous process left unfinished and that this process has ended.
+    `closed_calls`: number of unfinished calls of the previous process that this process has ended.
     """
 
     kind: Literal["run.resumed"] = "run.resumed"
@@ -187,7 +182,7 @@ class RunResumed(Payload):
 
 
 class RunFinished(Payload):
-    """The process closed the session properly. A log that ends without this event means a crash."""
+    """The process closed the session properly. If a log ends without this event, the process crashed."""
 
     kind: Literal["run.finished"] = "run.finished"
     run_id: RunId
@@ -195,7 +190,7 @@ class RunFinished(Payload):
 
 
 class SettingsChanged(Payload):
-    """One setting changed. `key` is a field of `SessionSettings`. Values are JSON."""
+    """One setting changed. `key`: a field of `SessionSettings`."""
 
     kind: Literal["settings.changed"] = "settings.changed"
     key: Literal["model", "policy", "agent", "context_mode", "repo_map", "map_options", "budgets"]
@@ -205,13 +200,13 @@ class SettingsChanged(Payload):
 
 
 NOTHING_RUNS: Final = "Nothing is running."
-"""Reason of a rejected command to stop or pause, if the work ended before the command arrived."""
+"""Reason why a command to stop or pause is rejected, if the work ended before the command arrived."""
 
 
 class CommandRejected(Payload):
     """A command was rejected.
 
-    `reason` and `hint` are sentences for the user. `limit` is set if the session reached a limit.
+    `reason` and `hint` are sentences for the user. `limit`: set if the session reached a limit.
     """
 
     kind: Literal["command.rejected"] = "command.rejected"
@@ -234,9 +229,9 @@ class ErrorRaised(Payload):
 class LogRepaired(Payload):
     """The log was repaired when it was opened.
 
-    An incomplete tail was moved to `side_file`, or bad lines in the middle were skipped. With `rewritten`, the log's
-    file was removed or replaced while it was open. The log was then written again, and a file that was found in its
-    place is now `side_file`.
+    Either an incomplete end of the log was moved to `side_file`, or bad lines in the middle were skipped. `rewritten`:
+    True if the log's file was removed or replaced while open, and was written again. `side_file` is then the file that
+    replaced it.
     """
 
     kind: Literal["log.repaired"] = "log.repaired"

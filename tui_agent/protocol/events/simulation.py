@@ -11,8 +11,8 @@ Viewer: TypeAlias = Literal["user", "agent", "orchestrator", "system"]
 class SimulationMessage(Payload):
     """A message of a simulation, and the viewers that see it.
 
-    `reasoning` is shown to its author and to no other participant. `action` is a command of the simulated user, or the
-    agent's calls. `response` is the spoken text, or the printed output.
+    `reasoning`: shown only to its author. `action`: a command of the simulated user, or the agent's calls. `response`:
+    the spoken text, or the printed output.
     """
 
     kind: Literal["simulation.message"] = "simulation.message"

@@ -8,7 +8,7 @@ TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "abandone
 
 
 class TodoItem(FrozenModel):
-    """One item of the todo list. `id` is unique in the list. `parent` is the id of another item, or None."""
+    """One item of the todo list. `id`: unique in the list. `parent`: id of another item, or null."""
 
     id: str
     content: str
@@ -17,7 +17,7 @@ class TodoItem(FrozenModel):
 
 
 class TodoUpdated(Payload):
-    """The todo list changed. `items` is the complete list in order. At most one item is in progress."""
+    """The todo list changed. `items`: the complete list in order. At most one item is in progress."""
 
     kind: Literal["todo.updated"] = "todo.updated"
     items: tuple[TodoItem, ...]

@@ -13,7 +13,7 @@ ToolStatus: TypeAlias = Literal["ok", "failed", "invalid", "denied", "interrupte
 class ToolCalled(Payload):
     """A tool call of the model's newest answer was accepted.
 
-    `verb` and `target` are the text of its row on screen: `edit`, `src/app.py`.
+    `verb`, `target`: text of its row on the screen: `edit`, `src/app.py`.
     """
 
     kind: Literal["tool.called"] = "tool.called"
@@ -26,10 +26,9 @@ class ToolCalled(Payload):
 
 
 class ToolStarted(Payload):
-    """A tool call is about to run. This event is stored before the call's side effects.
+    """A tool call is about to run. The event is stored before the call's side effects.
 
-    With `delegates`, another agent does the work. That agent begins with `agent.spawned` as soon as the limit of
-    parallel delegates allows.
+    `delegates`: True if another agent does the work.
     """
 
     kind: Literal["tool.started"] = "tool.started"
@@ -41,7 +40,7 @@ class ToolStarted(Payload):
 class ToolProgress(Payload):
     """New output of a running tool call, to append to the earlier output.
 
-    Output is merged for 50 ms, or up to 2 KB.
+    Pieces are merged for 50 ms, or up to 2 KB.
     """
 
     kind: Literal["tool.progress"] = "tool.progress"
@@ -51,14 +50,13 @@ class ToolProgress(Payload):
 
 
 class ToolFinished(Payload):
-    """A tool call ended. The event has the result for the model (part index `part`).
+    """A tool call ended, with the result for the model.
 
-    `part` is None if the call never ran and the engine only closes it (stopped, lost). `summary` is the outcome in a
-    few words for the row on the screen (`61 lines`, `exit 1`, `denied: rule …`). If `content` is only a preview,
-    `full_output` is the full output; `artifact` stores it for `read_file` and `grep`. `data` is JSON that the tool
-    defines. `duration_ms` does not include the time in which a running call waited for the user's answer to a permission
-    request. `environment` is True if files or processes failed (a full disk, a program that cannot start). It is False
-    if the tool itself failed. `lost` is True if the machine is gone or its provider does not answer.
+    `part`: number of the message part (null: the call never ran). `summary`: outcome in a few words for the row on the
+    screen (`61 lines`, `exit 1`, `denied: rule …`). If `content` is only a preview, `full_output` is the full output,
+    and `artifact` stores it for `read_file` and `grep`. `data`: JSON that the tool defines. `duration_ms`: run time,
+    without waiting for the user's decision. `environment`: True if files or processes failed (a full disk, a program
+    that cannot start), not the tool. `lost`: True if the machine is gone or its provider does not answer.
     """
 
     kind: Literal["tool.finished"] = "tool.finished"

@@ -25,12 +25,13 @@ ShellEnd: TypeAlias = Literal["exited", "interrupted", "timeout", "failed", "los
 
 
 class UserMessageReceived(Payload):
-    """The session received a message that starts a turn. `source` says where the message came from.
+    """The session received a message that starts a turn. `source`: origin of the message.
 
-    `to_agent` is the named agent that the user delegated the task to; empty for the session's own agent. `mentions` are
-    the files and symbols mentioned in the text, as they were when the message was sent. `command` is the slash command
-    that produced the text, as typed. `shell` are commands that the agent runs first. `own_words` are the words that the
-    user typed around long pastes; lists and titles name the message by these words. Empty if nothing long was pasted.
+    `to_agent`: agent that the user gave the task to (empty: the session's own agent). `mentions`: mentioned files and
+    symbols, as they were when the message was sent. `command`: slash command that produced the text, as typed. `shell`:
+    commands that the agent runs first. `own_words`: words that the user typed around long pastes, for lists and titles;
+    empty if nothing long was pasted. `typed_mentions`: mentions that the user typed or chose, not pasted (null:
+    unknown).
     """
 
     kind: Literal["user.message"] = "user.message"
@@ -43,12 +44,15 @@ class UserMessageReceived(Payload):
     command: str = ""
     shell: tuple[str, ...] = ()
     own_words: str = ""
+    typed_mentions: tuple[str, ...] | None = None
 
 
 class UserQueued(Payload):
-    """The user queued a message to be sent when the running turn ends.
+    """The user queued a message to be sent when the running turn or command ends.
 
-    `command` is the slash command that produced the message. `own_words` are the words around long pastes.
+    `command`: slash command that produced the message. `own_words`: words around long pastes. `typed_mentions`:
+    mentions that the user typed or chose (null: unknown). `place`: number of queued messages before it (null: at the
+    end).
     """
 
     kind: Literal["user.queued"] = "user.queued"
@@ -57,12 +61,14 @@ class UserQueued(Payload):
     attachments: tuple[ImageContent, ...] = ()
     command: str = ""
     own_words: str = ""
+    place: int | None = None
+    typed_mentions: tuple[str, ...] | None = None
 
 
 class UserUnqueued(Payload):
     """A queued message was removed from the queue without being sent.
 
-    The user removed it, or moved the session to an event before the message was queued.
+    The user removed it, or moved the session to an earlier event.
     """
 
     kind: Literal["user.unqueued"] = "user.unqueued"
@@ -70,9 +76,11 @@ class UserUnqueued(Payload):
 
 
 class UserSteered(Payload):
-    """The user added a message to the running turn. The next request contains it, after the results of running calls.
+    """The user added a message to the running turn. The next request contains the message after the results of running
+    calls.
 
-    `command` is the slash command that produced the text. `own_words` are the words around long pastes.
+    `command`: slash command that produced the text. `own_words`: words around long pastes. `typed_mentions`: mentions
+    that the user typed or chose (null: unknown).
     """
 
     kind: Literal["user.steered"] = "user.steered"
@@ -81,32 +89,39 @@ class UserSteered(Payload):
     mentions: tuple[Mention, ...] = ()
     command: str = ""
     own_words: str = ""
+    typed_mentions: tuple[str, ...] | None = None
 
 
 class UserShellStarted(Payload):
-    """A command that the user typed after `!` started. Such commands run one at a time, and never during a turn."""
+    """A command that the user typed after `!` started. Such commands run one at a time, and not during a turn.
+
+    `typed`: slash command that produced the command, such as `/search hours`; empty if the user typed `!`.
+    """
 
     kind: Literal["user.shell_started"] = "user.shell_started"
     command: str
     hidden: bool = False
+    typed: str = ""
+
+    @property
+    def label(self) -> str:
+        """The command as the user typed it."""
+        return self.typed or self.command
 
 
 class UserShellProgress(Payload):
-    """New output of a command that the user typed after `!`. The output is merged like a tool's output.
-
-    If the output is very long, only samples are recorded.
-    """
+    """New output of a command that the user typed after `!`. Very long output is recorded only in part."""
 
     kind: Literal["user.shell_progress"] = "user.shell_progress"
     text: str
 
 
 class UserShellFinished(Payload):
-    """A command that the user typed after `!` ended. If it is `hidden` (`!!`), its output is not sent to the model.
+    """A command that the user typed after `!` ended. `hidden`: True if its output is not sent to the model (`!!`).
 
-    `output` is the text for the model. If it is shortened, `full_output` is all output that was kept. `exit_code` is
-    None if the command did not exit by itself. `end` is `interrupted` (by the user), `timeout`, `failed` (to start), or
-    `lost` (the program that ran the command crashed).
+    `output`: text for the model. `full_output`: all output that was kept, if `output` is shortened. `exit_code`: null
+    if the command did not end by itself. `end`: `interrupted` (by the user), `timeout`, `failed` (could not start) or
+    `lost` (the program that ran the command crashed), if not `exited`.
     """
 
     kind: Literal["user.shell_finished"] = "user.shell_finished"
@@ -120,9 +135,9 @@ class UserShellFinished(Payload):
 
 
 class TurnStarted(Payload):
-    """A turn started. `turn` counts from 1.
+    """A turn started. `turn`: number of the turn, from 1.
 
-    `is_continuation` is True if no new message started the turn, so that the model continues from the history.
+    `is_continuation`: True if no new message started the turn and the model continues from the history.
     """
 
     kind: Literal["turn.started"] = "turn.started"
@@ -131,7 +146,7 @@ class TurnStarted(Payload):
 
 
 class TurnFinished(Payload):
-    """A turn ended and the agent is idle. `detail` is a sentence that explains the reason to the user, or empty."""
+    """A turn ended and the agent is idle. `detail`: sentence that explains the reason to the user, or empty."""
 
     kind: Literal["turn.finished"] = "turn.finished"
     turn: int
@@ -143,7 +158,7 @@ class TurnFinished(Payload):
 class IterationStarted(Payload):
     """An iteration started: one call of `Agent.step` and the tool calls that it requests.
 
-    `iteration` counts from 1 over the whole session. `local_iteration` counts within the agent's task.
+    `iteration`: number within the session, from 1. `local_iteration`: number within the agent's task.
     """
 
     kind: Literal["iteration.started"] = "iteration.started"
@@ -153,7 +168,7 @@ class IterationStarted(Payload):
 
 
 class IterationFinished(Payload):
-    """An iteration ended. `action` is the kind of action that `Agent.step` returned."""
+    """An iteration ended. `action`: kind of action that `Agent.step` returned."""
 
     kind: Literal["iteration.finished"] = "iteration.finished"
     iteration: int
@@ -174,7 +189,7 @@ class QuestionAsked(Payload):
 class QuestionAnswered(Payload):
     """The user answered the agent's question with `answer` (for a plan, the edited plan).
 
-    `choice` is the index of the chosen option. It is None for free text.
+    `choice`: index of the chosen option (null: free text).
     """
 
     kind: Literal["question.answered"] = "question.answered"

@@ -123,10 +123,7 @@ def _is_short_name_secret(candidate: Candidate) -> bool:
 
 
 def _is_configured(candidate: Candidate) -> bool:
-    """Return True if a plain word assigned to a password's name is the password.
-
-    In code, such a word is a variable.
-    """
+    """Return True if a plain word assigned to a password's name is the password, and not a variable in code."""
     value, sign = candidate.value, _sign(candidate)
     if len(value) < 6 or '"' in sign or "'" in sign or value.isupper() or has_shape(value, "state"):
         return False

@@ -1,6 +1,6 @@
 """The candidate for redaction: a match of a rule's pattern, with the text around it.
 
-Invariant: at most `BEFORE` bytes before the match and `AFTER` bytes after it are examined, however long the text is.
+Invariant: at most `BEFORE` bytes before the match and `AFTER` bytes after it are examined.
 """
 
 from collections.abc import Mapping
@@ -15,18 +15,15 @@ BEFORE, AFTER = 3_000, 700
 
 
 class Candidate:
-    """A match that is possibly a secret. The text around it is decoded as Latin-1, so that one byte is one
-    character.
-    """
+    """A match that is possibly a secret. The text around it is decoded as Latin-1, so that one byte is one character."""
 
     __slots__ = ("_groups", "_match_start", "_span", "end", "raw", "start", "value")
 
     def __init__(self, match: "re2._Match[bytes]", groups: Mapping[str, int]) -> None:
-        """Examine a match of a rule's pattern; `groups` maps the pattern's named groups to their numbers.
+        """Examine a match of a rule's pattern. `groups` maps the pattern's named groups to their numbers.
 
         The secret is the last matched group with a name that begins with `secret`. If no such group matched, the secret
-        is empty. If the pattern has no such group, the secret is the whole match. The secret is extended to whole UTF-8
-        characters.
+        is empty. If the pattern has no such group, the secret is the whole match.
         """
         self.raw: bytes = match.string
         self._span = span = match.span
@@ -78,7 +75,10 @@ class Candidate:
         return self.raw[self.end : self.end + AFTER].decode("latin-1")
 
     def part(self, part: CandidatePart) -> str:
-        """Return the part of the text that a rule's `unless` names. `before` names the 80 bytes before the match."""
+        """Return the text of the part with the name `part`, such as `value`, which a rule's field `unless` uses.
+
+        The text is a part of the candidate, or text around the candidate.
+        """
         match part:
             case "value":
                 return self.value

@@ -1,6 +1,6 @@
 """The checks that a rule can name, for conditions that a pattern cannot express.
 
-Invariant: a check can only reject a candidate. It never finds a new candidate.
+Invariant: a check can only reject a candidate.
 """
 
 import re
@@ -21,7 +21,8 @@ from tui_agent.store.redaction.values import (
 
 
 def is_given(candidate: Candidate) -> bool:
-    """Return True unless the candidate's value is a placeholder, a template, a variable or another option."""
+    """Return True if the candidate's value is literal, and not a placeholder, a template, a variable, a file name after
+    `@`, an option or a quoted message."""
     value = candidate.value.strip()
     return not has_shape(value, "placeholder", "template", "reference") and not _is_quoted_message(candidate)
 
@@ -57,8 +58,8 @@ def is_mailgun_key(candidate: Candidate) -> bool:
 def is_option_value(candidate: Candidate) -> bool:
     """Return True if an option's value is a password or key.
 
-    If a letter or digit precedes the option, it can be the end of a word (`single-token text`). The value must then
-    contain a digit.
+    If a letter or digit precedes the match, what looks like an option can be the end of a word (`single-token text`).
+    Then the value must contain a digit.
     """
     return is_chosen(candidate) and (has_digit(candidate.value) or not candidate.preceding_text(1).isalnum())
 
@@ -72,7 +73,7 @@ def is_block_text(candidate: Candidate) -> bool:
 
 
 def is_login_argument(candidate: Candidate) -> bool:
-    """Return True for the second text argument of a call that signs in, such as `login("ada", "…")`."""
+    """Return True for a password in a call that signs in: the second text argument, as in `login("ada", "…")`."""
     value = candidate.value
     if looks_random(value, 20):
         return True
@@ -84,9 +85,8 @@ def is_login_argument(candidate: Candidate) -> bool:
 
 
 def is_told(candidate: Candidate) -> bool:
-    """Return True for a password in prose.
-
-    Such a password has letters with digits or special characters, and is not a common word with a number.
+    """Return True for a password in prose: letters with digits or special characters, but not a common word with a
+    number.
     """
     value = candidate.value.rstrip(".,!?:;)")
     if has_shape(value, "algorithm", "not-told"):

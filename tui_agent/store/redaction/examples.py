@@ -1,4 +1,4 @@
-"""The check of a redaction rule's examples: returns the first that fails, with the reason.
+"""The check of a redaction rule's examples: finds the first example that the rule gets wrong, and the reason.
 
 Invariant: an example is processed like a real text, first by the keywords, then by the pattern and the checks.
 """
@@ -45,9 +45,10 @@ def _format_spans(rule: Rule, raw: bytes) -> str:
 
 
 def example_text(example: str, seed: str) -> str:
-    """Replace each `{{a-z0-9 20}}` in an example by 20 characters, alternately from its ranges.
+    """Replace each placeholder such as `{{a-z0-9 20}}` in an example: here by 20 characters, taken from a-z and 0-9 in
+    turn.
 
-    The characters are drawn from `seed`, so an example always gives the same text.
+    The characters depend only on `seed`, so an example always gives the same text.
     """
     source = random.Random(seed)
 

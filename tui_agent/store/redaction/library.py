@@ -17,7 +17,8 @@ _EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
 _COUNTED, _COUNTS = b"token", b'tokens":'
 """`_COUNTED` is a keyword. The search ignores it inside `_COUNTS`, a text in every event about a model's usage."""
 _MAX_HITS = 100
-"""Every `_MAX_HITS` hits, the words found so far are dropped from the search."""
+"""Number of hits after which the words found so far are removed from the search, so that the rest of the text is
+searched faster."""
 
 
 @cache
@@ -66,7 +67,7 @@ class _WordSearch:
         self.uncounted = _words_pattern(edge, self._all - {_COUNTED})
 
     def rules_of(self, raw: bytes, low: bytes) -> set[int]:
-        """Return the numbers of the rules with a word that occurs in a text. `low` is that text in lower case."""
+        """Return the numbers of the rules that have a word in the text `raw`. `low` is the same text in lower case."""
         found: set[bytes] = set()
         at, hits = 0, 0
         pattern = _words_pattern(self._edge, self._all)
@@ -82,7 +83,7 @@ class _WordSearch:
 
 @lru_cache(maxsize=64)
 def _words_pattern(edge: str, words: frozenset[bytes]) -> "re2._Regexp[bytes]":
-    """Compile a search for the longest of the words at each position. Without words the search matches nothing."""
+    """Compile a search for the longest of the words at each position."""
     longest_first = sorted(words, key=lambda word: (-len(word), word))
     either = "|".join(re2.escape(word.decode()) for word in longest_first) or r"[^\x00-\xff]"
     return re2.compile(f"(?i){edge}({either})".encode(), OPTIONS)

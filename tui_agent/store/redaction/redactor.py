@@ -1,7 +1,8 @@
 """The redactor: finds the secrets in a text and covers them.
 
-Invariant: redaction takes time linear in the text. A rule's pattern runs only on a text that has one of the rule's
-keywords. Everything that is not a secret stays byte for byte the same.
+Invariant: redaction takes time linear in the text. Everything that is not a secret stays byte for byte unchanged.
+
+A rule's pattern runs only on a text that has one of the rule's keywords.
 """
 
 import re
@@ -25,20 +26,17 @@ MIN_TEXT = 8
 MAX_REMEMBERED_LENGTH = 200
 """Maximum length of a text in the cache of texts without secrets, in characters."""
 MAX_REMEMBERED = 4_096
-"""Maximum number of texts in the cache."""
+"""Maximum number of texts in the cache of texts without secrets."""
 MIN_SECRET = 8
 """Minimum length of a variable's value to be redacted, in characters. Shorter values are often ordinary words."""
 _BINARY_HEAD = 8_192
-"""Number of bytes to check for a NUL at the start of a file's content.
-
-If there is a NUL, the content counts as binary.
-"""
+"""Number of bytes at the start of a file's content to check for a NUL, to detect binary content."""
 _LINE_END = r"(?:[ \t]*\\\r?\n|[ \t]+\\{3}(?:r\\)?n)"
 """Matches a backslash and a newline, in plain text or escaped in JSON."""
 _CONTINUATION = rf"{_LINE_END}+[ \t]*"
 _CONTINUED_LINE = rf"(?:[^\n]*{_LINE_END})+[^\n]*"
 _BLANK_OR_QUOTE = re.compile(rb"[\s\"'`]")
-"""Matches blanks and quotes. They do not end a word of a command that is given as separate words."""
+"""Matches blanks and quotes. They end a word in a command line, but not if the command is given as a list of words."""
 _SCRIPT_OPTION = re.compile(rb"-\w*c")
 """Matches a shell's option for a script (`-c`). The word after the option is a script of several words."""
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -57,9 +55,11 @@ class Hit:
 class Redactor:
     """Replaces secrets in texts by `[redacted: …]`: secrets that a rule finds, and the values of secret variables.
 
-    `secrets` maps variable names to values; a value is found in any common encoding and replaced by the variable's
-    name. `rules` are additional rules, which precede the bundled rules. `disabled` has the ids of rules to leave out. A
-    secret is kept if `allowed` returns True for it.
+    `secrets`: maps variable names to values. A value is found in any common encoding and replaced by the variable's
+    name.
+    `rules`: additional rules, which precede the bundled rules.
+    `disabled`: ids of rules to leave out.
+    `allowed`: function that returns True for a secret that is not replaced.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Redactor:
         self._allowed = allowed
         self._secrets: list[tuple[bytes, str]] = []
         self._clean: set[str] = set()
-        """Cache of short texts without secrets. Examples are names of tools and files, which recur in every event."""
+        """Cache of short texts without secrets, e.g. names of tools and files, which recur in every event."""
         self.learn(secrets or {})
 
     def learn(self, secrets: Mapping[str, str]) -> None:
@@ -94,7 +94,7 @@ class Redactor:
         return any(value in raw for value, _ in self._secrets) or self._index().may_match(raw)
 
     def redact_content(self, data: bytes) -> bytes:
-        """Return a file's content without secrets, or the same object if it has none.
+        """Return a file's content without secrets. If it has no secrets, `data` itself is returned.
 
         In binary content only the values of variables are found.
         """
@@ -196,15 +196,16 @@ class Redactor:
 
 @lru_cache(maxsize=4)
 def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex:
-    """Return the index of some rules by keyword. It is cached, because building it takes some milliseconds."""
+    """Return the index of some rules by keyword, from a cache."""
     return KeywordIndex([rule for rule in (*rules, *bundled_rules()) if rule.id not in disabled])
 
 
 def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
-    """Yield each line with backslash continuations, with its pieces joined as in a shell.
+    """Yield each line that is continued with backslashes, joined into one line as in a shell, with two lists about the
+    joined parts.
 
-    The second value has the offset of each piece in the joined line. The third has the difference between each piece's
-    offset in `raw` and its offset in the joined line.
+    The first list has the offset of each part in the joined line. The second list has, for each part, the number that
+    converts an offset in the joined line to an offset in `raw` when it is added.
     """
     if b"\\" not in raw:
         return
@@ -235,7 +236,8 @@ def merge_hits(hits: list[Hit]) -> list[Hit]:
 
 
 def clip_hits(hits: Iterable[Hit], start: int, end: int) -> list[Hit]:
-    """Return the hits between two offsets, cut to this range. Their offsets become relative to `start`."""
+    """Return the hits between the offsets `start` and `end`, cut to this range. The offsets of the returned hits are
+    relative to `start`."""
     return [
         replace(hit, start=max(hit.start - start, 0), end=min(hit.end, end) - start)
         for hit in hits

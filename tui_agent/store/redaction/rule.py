@@ -1,6 +1,6 @@
 """The redaction rule: the pattern of a kind of secret, and the examples that prove it.
 
-Invariant: patterns are compiled by RE2, which takes time linear in the text, so no rule can backtrack endlessly.
+Invariant: patterns are compiled by RE2, so matching takes time linear in the text.
 """
 
 import math
@@ -20,7 +20,7 @@ from tui_agent.store.redaction.shapes import has_shape
 MAX_PATTERN = 4_000
 """Maximum length of a pattern before its fragments are expanded, in characters."""
 MAX_SKIPPED = 200
-"""A rejected value of at most this many characters is searched for another secret."""
+"""Maximum length of a rejected value that is itself searched for a secret, in bytes."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
 OPTIONS = re2.Options()
@@ -44,9 +44,10 @@ def _known_shape(name: str) -> str:
 class Rule(BaseModel):
     """A redaction rule for one kind of secret.
 
-    The group `secret` of a match (or `secret2`, or the whole match) is covered. `keywords` are in lower case; every
-    text that the pattern matches contains one of them. A keyword after `^` must begin a word. In `examples` the secret
-    is between `[[` and `]]`; `{{a-z0-9 20}}` is replaced by 20 such characters.
+    `pattern`: regular expression. Its group `secret` (or `secret2`, or the whole match) is covered.
+    `keywords`: words in lower case. Every text that the pattern matches contains one of them. A keyword after `^` must
+    begin a word.
+    `examples`: texts in which the secret is between `[[` and `]]`. `{{a-z0-9 20}}` is replaced by 20 such characters.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,10 +60,10 @@ class Rule(BaseModel):
     unless: tuple[tuple[CandidatePart, Annotated[str, AfterValidator(_known_shape)]], ...] = ()
     """Pairs of (part of a candidate, name of a shape), such as `("value", "placeholder")`.
 
-    A candidate is rejected if one of these parts has the given shape.
+    A candidate is rejected if one of these parts has the given shape (see `rules/shapes.toml`).
     """
     entropy: Annotated[float, Field(ge=0, le=8)] | None = None
-    """Minimum entropy of the secret, in bits per character. None if any entropy is accepted."""
+    """Minimum entropy of the secret, in bits per character."""
     examples: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
     not_examples: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
 
@@ -72,7 +73,7 @@ class Rule(BaseModel):
         return pattern, {name.decode(): number for name, number in pattern.groupindex.items()}
 
     def spans(self, raw: bytes) -> Iterator[tuple[int, int]]:
-        """Yield the byte range of each secret that the rule finds in a text, in order."""
+        """Yield the start and end of each secret that the rule finds in a text, in bytes and in order."""
         return ((found.start, found.end) for found, refusal in self.judge_matches(raw) if not refusal)
 
     def judge_matches(self, raw: bytes) -> Iterator[tuple[Candidate, str]]:
@@ -120,10 +121,7 @@ def entropy(value: str) -> float:
 
 
 def _is_secret_name(candidate: Candidate) -> bool:
-    """Return True unless the group `name` is only a part of another word.
-
-    For example, `pass` in `compass` is not a secret's name.
-    """
+    """Return True unless the group `name` is only a part of another word, such as `pass` in `compass`."""
     start, end = candidate.span_of("name")
     if start < 0:
         return True

@@ -29,10 +29,8 @@ _REASONS = {
     ("extra_forbidden",): "this key is not known",
     ("tuple_type",): "write a list of texts, between [ and ]",
 }
-"""Maps an error of pydantic to a readable message.
-
-A key consists of the error's type and the field, or only of the error's type.
-"""
+"""Maps a validation error of pydantic to a readable message. A key has the type of the error and, for some errors, the
+name of the field."""
 
 
 class UserRule(Rule):
@@ -92,7 +90,7 @@ def _checked_rules(tables: Sequence[Mapping[str, object]]) -> list[UserRule]:
 def _allow_list(entries: Iterable[str]) -> Callable[[bytes], bool]:
     """Return a predicate that is True for a secret on the user's allow list.
 
-    The entries of the list are plain texts or patterns between slashes.
+    The entries of the list are plain texts, or patterns between slashes.
     """
     patterns: list[re2._Regexp[bytes]] = []
     for entry in entries:

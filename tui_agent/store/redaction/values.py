@@ -38,7 +38,8 @@ def looks_random(value: str, least: int = 16) -> bool:
 
 
 def looks_issued(value: str) -> bool:
-    """Return False if a key, given without its prefix (`sk-…`), is a single word or repeats a few characters."""
+    """Return False if a key is a placeholder, i.e. the text after its prefix (`sk-…`) is a single word or a few
+    repeated characters."""
     rest = value[4:]
     return (
         (has_digit(rest) or (any(c.islower() for c in rest) and any(c.isupper() for c in rest)))
@@ -84,7 +85,7 @@ def is_random_letters(value: str) -> bool:
 def is_secret_in_pieces(value: str) -> bool:
     """Return True if the pieces of a text joined by dots are one secret (`Xy7.kL9.pQ2w`).
 
-    At least two pieces have digits. Unlike in module names and hosts, letters follow the digits, or the case is mixed.
+    At least two pieces have digits. Letters follow the digits, or the case is mixed, unlike in module names and hosts.
     """
     if not has_shape(value, "pieces") or has_shape(value, "module-name", "location"):
         return False

@@ -39,7 +39,7 @@ async def _start(
 def what_if(context: AppContext, argument: str) -> None:
     """Send a message again with one change, in a new branch.
 
-    `argument` is the event number of the message; if it is empty, use the newest message.
+    `argument`: the event number of the message; the default is the newest message.
     """
     messages = [entry for entry in context.views.transcript.view().entries if isinstance(entry, UserEntry)]
     newest = next((entry.seq for entry in reversed(messages) if entry.state in ("sent", "steered")), -1)
@@ -63,7 +63,7 @@ MAX_NAMES = 2
 def compare(context: AppContext, argument: str) -> None:
     """Compare the two sessions named in `argument`, or the open session with one named session.
 
-    Without an argument, compare the open session with its parent. If there is no parent, compare with the newest fork.
+    Without an argument, compare the open session with its parent or, if there is no parent, with its newest fork.
     """
     named = tuple(argument.split())
     if len(named) > MAX_NAMES:
@@ -87,7 +87,8 @@ def compare(context: AppContext, argument: str) -> None:
 def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:
     """Continue with the branch `side`.
 
-    If the branch is in another session, open that session. Otherwise revert the open session to the end of the branch.
+    If the branch belongs to another session, open that session. Otherwise, revert the open session to the branch's last
+    event.
     """
     own = context.app.session_id
     if side.session != own:
@@ -99,9 +100,7 @@ def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> Non
 
 
 async def _choose_session(context: AppContext) -> None:
-    """Let the user choose a session to compare with the open session. Used if the open session has no parent and no
-    fork.
-    """
+    """Let the user choose a session to compare with the open session."""
     status, output = await context.ask("sessions", "list", "--json", "-C", str(context.app.options.cwd))
     own = context.app.session_id
     rows = [row for row in json_rows(output) if text_of(row, "id") != own] if status == 0 else []

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from tui_agent.protocol.commands import Delegate, RevokeRule, SetAgent, SetBudgets, SetEffort
-from tui_agent.protocol.settings import EFFORTS, POLICIES, Budgets, Effort
-from tui_agent.tui.cli_client import JsonRow, beside_json, json_rows, place, text_of
+from tui_agent.protocol.commands import Delegate, SetAgent, SetBudgets, SetEffort
+from tui_agent.protocol.settings import EFFORTS, POLICIES, Budgets, Effort, UserPolicy
+from tui_agent.tui.cli_client import JsonRow, beside_json, json_rows, text_of
 from tui_agent.tui.commands.info import offers
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
@@ -20,14 +20,20 @@ from tui_agent.units import format_cost
 
 def choose_effort(context: AppContext, argument: str) -> None:
     """Set how long the model can think; without an argument, let the user choose from a list."""
+    model = context.state.settings.model if context.state.settings else None
+    efforts = model.efforts if model is not None else EFFORTS
+    if model is not None and not efforts:
+        text = f"No reasoning effort can be sent to {model.model} (provider {model.provider})."
+        context.app.say(text if model.model else "Choose a model first, with /model.", "warning")
+        return
     if argument:
-        if argument in EFFORTS:
+        if argument in efforts:
             context.submit(SetEffort(effort=argument))
         else:
-            context.app.say(f"Reasoning effort can be {', '.join(EFFORTS)}.", "warning")
+            context.app.say(f"Reasoning effort can be {', '.join(efforts)}.", "warning")
         return
-    now = context.state.settings.model.effort if context.state.settings else None
-    items = [Item(effort, effort, current=effort == now) for effort in EFFORTS]
+    now = model.effort if model is not None else None
+    items = [Item(effort, effort, current=effort == now) for effort in efforts]
     open_picker(
         context, "Reasoning", items, lambda name: context.submit(SetEffort(effort=cast(Effort, name)))
     )
@@ -48,13 +54,12 @@ def choose_agent(context: AppContext, argument: str) -> None:
 async def list_agents(
     context: AppContext, picker: Picker, kind: str, now: str = "", others: Sequence[Item] = ()
 ) -> None:
-    """Fill the picker with the agents of kind `hub` or `delegate`, followed by `others`.
+    """Fill the picker with the agents that have the kind `hub` (main agents) or `delegate` (subagents), followed by
+    `others`.
 
-    The agent named `now` is marked as current. If `tui-agent` lists no agents, the picker does not change.
+    The agent named `now` is marked as current.
     """
-    _, output = await context.ask(
-        "agents", "list", "--json", *place(context.app.options, context.work_folder)
-    )
+    _, output = await context.ask("agents", "list", "--json", *context.place)
     rows = json_rows(output)
     if rows:
         agents = [_agent_item(row, now) for row in rows if text_of(row, "kind") == kind]
@@ -86,29 +91,21 @@ def choose_policy(context: AppContext, argument: str) -> None:
     """Switch to the policy named `argument`; without an argument, show the policies and the rules in force."""
     if argument:
         if argument in POLICIES:
-            context.set_policy(argument)
+            context.choices.choose_policy(argument)
         else:
             context.app.say(f"The policy can be {', '.join(POLICIES)}.", "warning")
         return
-    sheet = PolicySheet(
-        lambda: context.app.looks,
-        lambda: context.state,
-        context.set_policy,
-        lambda rule: context.submit(RevokeRule(rule=rule)),
-        lambda rule: _ask_to_remove(context, sheet, rule),
-    )
+    sheet = PolicySheet(context, lambda rule: _ask_to_remove(context, sheet, rule))
     context.app.push_screen(sheet)
     context.worker(_load_rules(context, sheet), "policy")
 
 
 async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") -> None:
-    """Show all saved rules for the session in the sheet.
+    """Load the saved rules that apply to the session, and show them in the sheet.
 
-    `fault` is the reason why a rule could not be removed.
+    `fault`: why a rule could not be removed.
     """
-    status, output = await context.ask(
-        "policy", "rules", "--json", *place(context.app.options, context.work_folder)
-    )
+    status, output = await context.ask("policy", "rules", "--json", *context.place)
     home = context.app.environ.get("HOME", "").rstrip("/")
     rules = [
         FileRule(
@@ -124,16 +121,13 @@ async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") 
 
 
 def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> None:
-    effect = (
-        "Without this rule, the policy decides."
-        if rule.text.startswith("allow")
-        else "Without this rule, such calls can be allowed."
-    )
+    is_allowing = rule.text.startswith("allow")
+    effect = "the policy decides" if is_allowing else "such calls can be allowed"
 
     async def remove() -> None:
         everywhere = () if rule.workspace else ("--everywhere",)
-        folder = place(context.app.options, context.work_folder)
-        status, output = await context.ask("policy", "remove", *everywhere, *folder, "--", rule.text)
+        words = (*everywhere, *context.place, "--", rule.text)
+        status, output = await context.ask("policy", "remove", *words)
         await _load_rules(context, sheet, beside_json(output) if status else "")
 
     def answer(yes: bool | None) -> None:
@@ -141,9 +135,8 @@ def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> N
             context.worker(remove(), "policy")
 
     confirm = Confirm(
-        lambda: context.app.looks,
         "Remove this rule?",
-        (rule.text, f"It applies {rule.scope} and is saved in {rule.file}.", effect),
+        (rule.text, f"It applies {rule.scope} and is saved in {rule.file}.", f"Without this rule, {effect}."),
         yes=("confirm_yes", "remove it"),
         no="keep it",
     )
@@ -156,9 +149,9 @@ def _shorten(source: str, home: str) -> str:
 
 def next_policy(context: AppContext, argument: str) -> None:
     """Switch to the next policy: plan, ask or accept-edits. The policy bypass can only be chosen by name."""
-    order = ("plan", "ask", "accept-edits")
+    order: tuple[UserPolicy, ...] = ("plan", "ask", "accept-edits")
     now = context.state.settings.policy if context.state.settings else "ask"
-    context.set_policy(order[(order.index(now) + 1) % len(order)] if now in order else "ask")
+    context.choices.try_policy(order[(order.index(now) + 1) % len(order)] if now in order else "ask")
 
 
 def limit_cost(context: AppContext, argument: str) -> None:
@@ -194,7 +187,7 @@ def toggle_vim(context: AppContext, argument: str) -> None:
 def choose_theme(context: AppContext, argument: str) -> None:
     """Switch to the theme `argument`: a name, `dark` or `light`.
 
-    Without an argument, show a list that previews each theme.
+    Without an argument, list the themes with a preview of each.
     """
     themes, faults = discover(theme_folders(context.app.environ), context.app.plugin_themes())
     if argument:
@@ -203,6 +196,8 @@ def choose_theme(context: AppContext, argument: str) -> None:
             context.app.use_theme(name)
             kind = "dark" if themes[name].dark else "light"
             _keep_theme(context, name, "" if name == argument else f", the {kind} one. /theme lists all")
+        elif fault := next((fault for path, fault in faults.items() if path.stem == argument), None):
+            context.app.say(f"The theme {clean_line(argument)[:40]} is not usable. {fault}", "warning")
         else:
             names = ", ".join(sorted(themes))
             context.app.say(
@@ -220,32 +215,30 @@ def choose_theme(context: AppContext, argument: str) -> None:
         )
         for name, file in themes.items()
     ]
-    items += [Item("", str(fault.message), offered=False, group="Not usable") for fault in faults]
+    items += [
+        Item("", path.name, about=str(fault), offered=False, group="Not usable")
+        for path, fault in faults.items()
+    ]
 
     def use_theme_choice(value: str | None) -> None:
         context.app.use_theme(value or before)
         if value and value != before:
             _keep_theme(context, value)
 
-    context.app.push_screen(
-        Picker(lambda: context.app.looks, "Theme", items, preview=context.app.use_theme), use_theme_choice
-    )
+    context.app.push_screen(Picker("Theme", items, preview=context.app.use_theme), use_theme_choice)
 
 
 def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
-    """Return the name of a dark theme for `dark`, and of a light theme for `light`. Empty for any other word.
-
-    The default theme is preferred.
-    """
+    """Return the name of a dark theme for `dark`, and of a light theme for `light`. Return `""` for any other word."""
     wanted = {"dark": True, "light": False}.get(word)
     names = [name for name in (DEFAULT_THEME, *themes) if name in themes and themes[name].dark is wanted]
     return next(iter(names), "")
 
 
 def _keep_theme(context: AppContext, name: str, why: str = "") -> None:
-    """Save the theme for later starts, and show a notice with the theme's name and `why`.
+    """Save the theme for later starts, and show a notice with the theme's name.
 
-    If the next start will use another theme, e.g. from an environment variable, the notice says so.
+    `why`: text that follows the name in the notice; it says why this theme was chosen.
     """
     context.choices.remember(theme=name)
     note = context.config.note_on_choice("theme", name) if context.config is not None else ""

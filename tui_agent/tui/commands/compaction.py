@@ -58,10 +58,10 @@ def _list_items(view: CompactedView) -> list[Item]:
 
 
 def _offer_undo(context: AppContext, view: CompactedView) -> None:
-    """Ask before undoing the newest summary.
+    """Ask the user whether to undo the newest summary.
 
-    The row that undoes the summary is the first in the list of summarised messages. Without the question, an accidental
-    Enter would discard the result of a model request.
+    The summary is not undone without this question, because its row comes first in a list and Enter could select that
+    row by accident.
     """
     items = [
         Item("leave", "Keep it", "the summary stays in the context"),

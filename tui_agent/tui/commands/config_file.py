@@ -38,6 +38,6 @@ def save_setting(context: AppContext, key: tuple[str, ...], value: Value | None)
     if value is not None and origin != str(path):
         text += f" This has no effect now, because {origin} overrides it."
     elif key[0] not in AT_ONCE:
-        text += " Used from the next start."
+        text += " Takes effect at the next start."
     app.say(text, "done")
     return True

@@ -1,12 +1,11 @@
 """The context sheet: how full the context is, the size of each section, and the cost of the next turn."""
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 
 from tui_agent.folds.context.meter import SOFT_FRACTION, WARN_FRACTION, ContextMeterView, MeterSection
-from tui_agent.tui.actions import Scope
+from tui_agent.folds.context.next_turn import estimate_next_turn
 from tui_agent.tui.commands.ledger import draw_ledger
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
@@ -33,31 +32,28 @@ _INTENTS: Final = {
     "context_put_away": ("compact", "list"),
     "context_map": ("map",),
 }
-"""Maps an action of the sheet to the app's action, followed by its argument if there is one."""
+"""Maps each action of the context sheet to the app action that it runs, followed by that app action's argument if it
+has one."""
 _IDLE: Final = ("context_summarise",)
 """Actions of the context sheet that are not available during a turn."""
 _LEAST_BAR: Final = 5
 _REASON_CELLS: Final = 22
-"""Number of cells for the reason why a section was shortened. The bar gets only the remaining cells."""
+"""Number of cells for the reason why a section was shortened."""
 
 
 class ContextSheet(Viewer):
     """Sheet with the size of each section of the context, updated while a turn runs."""
 
-    key_methods = {
-        "context_summarise": ("go_on", "context_summarise"),
-        "context_put_away": ("go_on", "context_put_away"),
-        "context_map": ("go_on", "context_map"),
-    }
+    scope = "context"
 
     def __init__(self, context: AppContext) -> None:
-        super().__init__(lambda: context.app.looks, "Context", self._draw_rows)
+        super().__init__("Context", self._draw_rows)
         self.follows = frozenset({"state", "meter"})
         self._session = context
         self._shown: tuple[object, ...] = ()
 
     def follow(self) -> None:
-        """Redraw if a number changed. A streamed answer changes no number."""
+        """Redraw the sheet if one of its numbers changed."""
         if any(old is not new for old, new in zip(self._shown, self._figures(), strict=False)):
             self.redraw()
 
@@ -86,12 +82,11 @@ class ContextSheet(Viewer):
         ]
         self.extra = names if view.used else names[-1:]
 
-    def key_scopes(self) -> Sequence[Scope]:
-        """Return the sheet's own scope, followed by the scopes that all viewers have."""
-        return "context", *super().key_scopes()
-
     def go_on(self, name: str) -> bool:
-        """Close the sheet and run its action `name` in the app; return False if the action is not available now."""
+        """Close the sheet, and run the app's action for the sheet's action `name`.
+
+        Return False if the action is not available now.
+        """
         if name in self.extra:
             self.dismiss(None)
             self.app.post_message(Intent(*_INTENTS[name]))
@@ -107,7 +102,8 @@ class ContextSheet(Viewer):
             _draw_bar(facts, view)
         _draw_sections(facts, view)
         facts.gap()
-        _draw_next(facts, view)
+        draft_chars = self._session.editor.message_size
+        _draw_next(facts, view, *estimate_next_turn(view, views.state.view(), draft_chars))
         ledger = views.ledger.view().scale_to(view.message_tokens)
         draw_ledger(facts, ledger, settings.model.input_price if settings is not None else None)
 
@@ -162,8 +158,8 @@ def _draw_sections(facts: Facts, view: ContextMeterView) -> None:
 class _Columns(NamedTuple):
     """The columns in the table of context sections; widths are in cells.
 
-    The name and the tokens always have columns. If the other columns do not fit, the bar is left out first, then the
-    share, then the budget.
+    The name and the tokens are always shown. If the other columns do not fit, the first to be left out is the bar, then
+    the share, then the budget.
     """
 
     name: int
@@ -235,10 +231,9 @@ def _section_parts(
     return parts
 
 
-def _draw_next(facts: Facts, view: ContextMeterView) -> None:
+def _draw_next(facts: Facts, view: ContextMeterView, tokens: int, usd: float | None) -> None:
     if view.used:
-        price = format_cost(view.next_cost_usd)
-        text = f"about {format_estimate(view.used)} tokens in, {price or 'price unknown'}"
+        text = f"about {format_estimate(tokens)} tokens in, {format_cost(usd) or 'price unknown'}"
         facts.line([("Next turn  ", facts.style(bold=True)), (text, facts.style())])
     if view.window:
         near, soft = (format_estimate(round(view.window * part)) for part in (WARN_FRACTION, SOFT_FRACTION))
@@ -264,7 +259,7 @@ def _draw_next(facts: Facts, view: ContextMeterView) -> None:
             facts.text(section.description, "warning")
     if view.cache_breaks:
         times = "once" if view.cache_breaks == 1 else f"{format_number(view.cache_breaks)} times"
-        reason = f" Reason for the last miss: {view.cache_break}." if view.cache_break else ""
+        reason = f" Changed before the last miss: {view.cache_break}." if view.cache_break else ""
         facts.text(f"The provider's cache missed {times}.{reason}", "t3")
     if view.estimated:
         facts.text("~ marks an estimate; the provider has not reported its count yet.", "t3")

@@ -1,21 +1,25 @@
 """The command /cost: the session's cost, its limits, and the tokens of each turn.
 
-Invariant: every number equals the number that the panes show.
+Invariant: every number is the same as in the panes.
 """
 
 from collections.abc import Sequence
 
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.folds.trace.metrics import MetricsView
+from tui_agent.folds.text.session_figures import describe_limits
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import show, warn_newest_only
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
-from tui_agent.units import format_cost, format_number, format_time_limit, format_tokens
+from tui_agent.units import combine_precision, format_cost, format_tokens
 
 MAX_TURNS = 20
+_PRECISION_NOTES = {
+    "estimated": "~ marks an estimate: the provider did not report the tokens, for example of a stopped request.",
+    "partial": "The cost of some requests is not known: the model had no price, or the program ended during the answer.",
+}
 
 
 def show_cost(context: AppContext, argument: str) -> None:
@@ -29,18 +33,23 @@ def show_cost(context: AppContext, argument: str) -> None:
         warn_newest_only(context, facts)
         is_priced = state.cost_usd is not None
         if is_priced:
+            facts.pair("session", format_cost(state.cost_usd, state.cost_precision), names=16)
+        if is_priced and metrics.turns:
             turn = "this turn" if state.turn_running else "last turn"
-            facts.pair("session", format_cost(state.cost_usd), names=16)
-            newest = state.turn_cost_usd if state.turn_totals.model_calls else 0.0
-            facts.pair(turn, format_cost(newest) or "not known", names=16)
-        facts.pair("limits", describe_limits(context), names=16)
+            sums = state.turn_totals
+            newest = sums.cost_usd if sums.model_calls else 0.0
+            facts.pair(turn, format_cost(newest, sums.cost_precision) or "not known", names=16)
+        facts.pair("limits", describe_limits(state), names=16)
         facts.gap()
-        if not metrics.turns:
+        has_turns = bool(metrics.turns or state.undone.turns)
+        if not has_turns:
             facts.text("Nothing spent yet. The cost of the first answer will appear here.", "t3")
         else:
-            _draw_turns(facts, context.views.trace.view(), metrics, state, is_priced=is_priced)
+            _draw_turns(facts, context.views.trace.view(), state, is_priced=is_priced)
         facts.gap()
-        if is_priced or not metrics.turns:
+        if is_priced and state.cost_precision != "exact":
+            facts.text(_PRECISION_NOTES[state.cost_precision], "t3")
+        if is_priced or not has_turns:
             facts.text("/cost 2.50 stops the session at $2.50.", "t3")
         else:
             facts.text(
@@ -51,34 +60,13 @@ def show_cost(context: AppContext, argument: str) -> None:
     show(context, "Cost", draw)
 
 
-def describe_limits(context: AppContext) -> str:
-    """Return the session's limits, e.g. `20 turns, 600 s, $2.50`, or `none`."""
-    settings = context.state.settings
-    if settings is None:
-        return "none"
-    budgets = settings.budgets
-    limits = (
-        (budgets.max_parts, "parts"),
-        (budgets.max_iterations, "iterations"),
-        (budgets.max_turns, "turns"),
-    )
-    texts = [f"{format_number(value)} {unit}" for value, unit in limits if value is not None]
-    if budgets.timeout_seconds is not None:
-        texts.append(format_time_limit(budgets.timeout_seconds))
-    if budgets.max_cost_usd is not None:
-        texts.append(format_cost(budgets.max_cost_usd))
-    return ", ".join(texts) or "none"
+def _draw_turns(facts: Facts, trace: TraceView, state: SessionStateView, *, is_priced: bool) -> None:
+    """Add a row for each turn: cost, tokens sent and received, and the largest request.
 
-
-def _draw_turns(
-    facts: Facts, trace: TraceView, metrics: MetricsView, state: SessionStateView, *, is_priced: bool
-) -> None:
-    """Add a row for each turn: cost, tokens sent and received, and the largest request. The last row has the totals.
-
-    An undone turn counts in the total cost, but its tokens do not count. Without a price, there is no cost column.
+    All undone turns share one row. The totals in the last row include the undone turns.
     """
     wide = facts.width >= 62
-    cells = (10, 10 * is_priced, 13, 11, 18) if wide else (9, 9 * is_priced, 8, 10, 9)
+    cells = (10, 10 * is_priced, 13, 11, 18) if wide else (9, 10 * is_priced, 8, 9, 9)
 
     def add_row(texts: Sequence[str], role: Role = "t1", *, bold: bool = False) -> None:
         name = part(texts[0].ljust(cells[0]), facts.style("t2", bold=bold))
@@ -103,7 +91,9 @@ def _draw_turns(
     def add_sums(name: str, spans: Sequence[Span]) -> None:
         sent, received = sum(span.billed_in for span in spans), sum(span.billed_out for span in spans)
         prices = [span.cost_usd for span in spans if span.cost_usd is not None]
-        cost = format_cost(sum(prices)) if prices else "not known" if sent else ""
+        precision = combine_precision(*(span.cost_precision for span in spans))
+        unknown = "not known" if precision == "partial" else ""
+        cost = format_cost(sum(prices), precision, short=True) if prices else unknown
         largest = [span.tokens_in for span in spans if span.tokens_in is not None]
         counts = (sent, received, max(largest, default=0))
         if not any(_has_model_calls(trace, span) for span in spans):
@@ -115,12 +105,18 @@ def _draw_turns(
     summaries = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "model"]
     if summaries:
         add_sums("summaries", summaries)
-    if state.undone_cost_usd:
-        add_row(("undone", format_cost(state.undone_cost_usd), "", "", ""))
-    total = (format_tokens(metrics.input_tokens), format_tokens(metrics.output_tokens))
-    add_row(("session", format_cost(state.cost_usd), *total, ""), bold=True)
+    undone, usage = state.undone, state.usage
+    if undone.input_tokens or undone.cost_usd:
+        unknown = "not known" if undone.cost_precision == "partial" else format_cost(0.0)
+        cost = format_cost(undone.cost_usd or None, undone.cost_precision, short=True) or unknown
+        tokens = (undone.input_tokens, undone.output_tokens)
+        counts = (format_tokens(count) if undone.input_tokens else "unknown" for count in tokens)
+        add_row(("undone", cost, *counts, ""))
+    session = format_cost(state.cost_usd, state.cost_precision, short=True)
+    total = (format_tokens(usage.input_tokens), format_tokens(usage.output_tokens))
+    add_row(("session", session, *total, ""), bold=True)
 
 
 def _has_model_calls(trace: TraceView, span: Span) -> bool:
-    """Return True if the span is a model call, or a turn with at least one model call."""
+    """Return True if `span` in the trace is a model call, or a turn with at least one model call."""
     return span.kind == "model" or any(trace.spans[child].children for child in span.children)

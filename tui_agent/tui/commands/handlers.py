@@ -1,7 +1,7 @@
 """Maps each action in the registry to its handler, the function that runs the action.
 
-Invariant: a handler only reads views, submits commands, or opens a sheet or screen. Rules about sessions are in the
-engine. A test checks that the names match the registry.
+Invariant: a handler only reads views, submits commands, or opens a sheet or screen. A test checks that the names match
+the registry.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +40,11 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 
 
 def _with_options(handler: Handler, **options: Handler) -> Handler:
-    """Return a handler that looks up the argument's first word in `options`. For any other word, it calls `handler`."""
+    """Return a handler that chooses a function by the first word of its argument.
+
+    If `options` contains this word, the handler calls the function there with the rest of the argument. Otherwise, it
+    calls `handler` with the whole argument.
+    """
 
     def handle(context: AppContext, argument: str) -> None:
         name, _, rest = argument.partition(" ")
@@ -101,7 +105,8 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "quit": session.quit_app,
     "new": _with_options(session.start_session, summary=session.reset_session),
     "pause": _with_options(session.pause, resume=session.resume),
-    "queue": _with_options(session.send_queued, take=session.unqueue, send=session.send_queued),
+    "unqueue": session.unqueue,
+    "send_queued": session.send_queued,
     "undo": lambda context, argument: context.rewind.undo(argument),
     "redo": lambda context, _: context.rewind.redo(),
     "revert": lambda context, argument: context.rewind.revert(argument),
@@ -114,12 +119,11 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "fork": branches.fork,
     "what_if": branches.what_if,
     "export": reports.export,
-    "shell": _with_options(
-        shell.run_command,
-        run=_needs_argument("/run needs a command, as in /run git status or !git status.", shell.run_command),
-        read=_needs_argument("/read needs a path, as in /read src/app.py.", shell.read_file),
-        search=_needs_argument("/search needs a text, as in /search duration(.", shell.search_files),
+    "shell": _needs_argument(
+        "/run needs a command, as in /run git status or !git status.", shell.run_command
     ),
+    "read_file": _needs_argument("/read needs a path, as in /read src/app.py.", shell.read_file),
+    "search_files": _needs_argument("/search needs a text, as in /search duration(.", shell.search_files),
     "compact": compaction.compact,
     "pane": panes.open_pane,
     "own_commands": knowledge.list_commands,
@@ -138,6 +142,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "page_down": lambda context, _: context.chat.page(1),
     "open_block": info.toggle_block,
     "write": lambda context, _: context.editor.focus(),
+    "watch_session": lambda context, _: context.sessions.watch(),
     "start": lambda context, argument: context.start_page.choose(argument),
     "play": model.play_demo,
     "demo": lambda context, argument: context.app.leave_for("demo", *filter(None, [argument])),

@@ -1,8 +1,9 @@
-"""Commands that only show something: help, todos, tools, plugins, the palette. They also work during a turn."""
+"""Commands that only show something: help, todos, tools, plugins, the palette."""
 
 from collections.abc import Sequence
 from typing import Final
 
+from tui_agent.config.extensions.mcp_servers import PROJECT_FILE
 from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed
 from tui_agent.protocol.unicode_text import format_count
@@ -17,14 +18,14 @@ from tui_agent.tui.panes.todo import EMPTY, item_rows, progress
 from tui_agent.tui.widgets.facts import Facts
 
 FIRST_GROUPS: Final = "Prompt", "Commands", "App", "Transcript", "Menu"
-"""Groups of actions that the help lists first; the groups of single screens follow."""
+"""Groups of actions that the help lists first."""
 
 
 def show_help(context: AppContext, argument: str) -> None:
-    """List all keys and commands. The prompt's keys come first. Run the chosen action if it works on any screen."""
+    """List all keys and commands, or those that match the argument. The keys of the prompt come first."""
     groups = {name: number for number, name in enumerate(FIRST_GROUPS)}
     actions = sorted(context.app.actions, key=lambda action: groups.get(action.group, len(groups)))
-    _list_actions(context, "Help", actions)
+    _list_actions(context, "Help", actions, argument.strip())
 
 
 def open_palette(context: AppContext, argument: str) -> None:
@@ -36,7 +37,7 @@ def open_palette(context: AppContext, argument: str) -> None:
     _list_actions(context, "Actions", sorted(actions, key=lambda action: not action.slash))
 
 
-def _list_actions(context: AppContext, title: str, actions: Sequence[Action]) -> None:
+def _list_actions(context: AppContext, title: str, actions: Sequence[Action], query: str = "") -> None:
     def choose(number: str) -> None:
         action = actions[int(number)]
         if action.slash and action.args and not action.args.startswith("["):
@@ -45,7 +46,7 @@ def _list_actions(context: AppContext, title: str, actions: Sequence[Action]) ->
             context.app.do(action.name)
 
     items = [_action_item(number, action) for number, action in enumerate(actions)]
-    open_picker(context, title, items, choose)
+    open_picker(context, title, items, choose).field.insert(query)
 
 
 def _action_item(number: int, action: Action) -> Item:
@@ -89,7 +90,7 @@ def show_tools(context: AppContext, argument: str) -> None:
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
-    """Return what the loaded plugins offer of one kind, e.g. `tool`, as pairs (name, plugin)."""
+    """Return everything of one kind, e.g. all tools, that the loaded plugins provide, as pairs (name, plugin)."""
     return [
         (offer.removeprefix(f"{kind}:"), plugin.plugin)
         for plugin in context.views.plugins.values()
@@ -100,9 +101,8 @@ def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
 
 
 def show_plugins(context: AppContext, argument: str) -> None:
-    """Show the loaded plugins, and the reasons why other plugins failed. With an argument, enable or disable a
-    plugin.
-    """
+    """Show the loaded plugins, and the plugins that failed to load with the reasons. With an argument, enable or
+    disable a plugin."""
     verb, _, name = argument.partition(" ")
     if argument and (verb not in ("enable", "disable") or not name):
         context.app.say("Type /plugins, /plugins enable NAME or /plugins disable NAME.", "warning")
@@ -151,7 +151,7 @@ def _offers_text(offers: Sequence[str]) -> str:
 
 
 def show_servers(context: AppContext, argument: str) -> None:
-    """Show the session's MCP servers with their tools. For a server that is not ready, show the reason."""
+    """Show the session's MCP servers with their tools."""
 
     def draw(facts: Facts) -> None:
         for plugin in context.views.plugins.values():
@@ -162,6 +162,8 @@ def show_servers(context: AppContext, argument: str) -> None:
                 facts.pair(name, f"needs login: {plugin.login_command}", "warning", names=16)
             elif isinstance(plugin, PluginFailed) and plugin.is_late:
                 facts.pair(name, f"still starting: {plugin.message}", "warning", names=16)
+            elif isinstance(plugin, PluginFailed) and plugin.is_restarting:
+                facts.pair(name, f"restarting: {plugin.reason}", "warning", names=16)
             elif isinstance(plugin, PluginFailed):
                 facts.pair(name, f"failed: {plugin.message} {plugin.where}".rstrip(), "error", names=16)
             else:
@@ -169,6 +171,12 @@ def show_servers(context: AppContext, argument: str) -> None:
                 facts.pair(name, f"ready, version {plugin.version or 'unknown'}: {names}", names=16)
                 for sentence in plugin.left_out:
                     facts.pair("", sentence, "warning", names=16)
+        for path in () if context.config is None else context.config.ignored_files:
+            if path.name == PROJECT_FILE:
+                facts.text(
+                    f"{path} is not used, because its folder is not trusted. To trust the folder: /trust",
+                    "warning",
+                )
 
     show(
         context,
@@ -204,10 +212,10 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
 
 
 def toggle_block(context: AppContext, argument: str) -> None:
-    """Show the full text of a notice that was cut off.
+    """Fold or unfold a block of the transcript.
 
-    If no notice was cut off, show the pasted text at the cursor. If no text was pasted there, fold or unfold a block of
-    the transcript.
+    If a notice is cut off, show its full text instead. If the cursor is on a folded pasted text in the prompt, unfold
+    the pasted text instead.
     """
     if show_full_notice(context, context.app.notice):
         context.app.hide_notice()

@@ -1,4 +1,5 @@
-"""The command /keys: gives an action another key or its default keys, and shows what the terminal sends for a key."""
+"""The command /keys: changes the keys of an action, restores the default keys, and shows what the terminal sends for a
+key."""
 
 from collections.abc import Mapping, Sequence
 
@@ -41,7 +42,7 @@ def _item(action: Action, is_changed: bool, current: str) -> Item:
 
 def _open_choice(context: AppContext, name: str) -> None:
     if name == TEST:
-        sheet = KeyCapture(lambda: context.app.looks, None, lambda keys: KeyCheck())
+        sheet = KeyCapture(None, lambda keys: KeyCheck())
         context.app.push_screen(sheet, lambda _: edit_keys(context, ""))
     else:
         _choose_change(context, name)
@@ -69,9 +70,7 @@ def _choose_change(context: AppContext, name: str) -> None:
 
 def _capture(context: AppContext, name: str) -> None:
     action = next(action for action in context.app.actions if action.name == name)
-    sheet = KeyCapture(
-        lambda: context.app.looks, action, lambda keys: check_keys(_configured_keys(context), name, keys)
-    )
+    sheet = KeyCapture(action, lambda keys: check_keys(_configured_keys(context), name, keys))
 
     def save_or_go_back(keys: list[str] | None) -> None:
         if keys is None:
@@ -85,8 +84,8 @@ def _capture(context: AppContext, name: str) -> None:
 def check_keys(changed: Mapping[str, str | Sequence[str]], name: str, keys: Sequence[str]) -> KeyCheck:
     """Check new keys for the action `name`, and describe the problems that they cause.
 
-    `changed` are the keys that the user has set so far. If the action can use the new keys, the problems are a `note`,
-    otherwise a `fault`.
+    `changed`: the user's key settings so far. In the result, `fault` says why the keys cannot be used, and `note` is a
+    warning about keys that can be used.
     """
     before = apply_key_settings(changed).messages
     after = apply_key_settings({**changed, name: keys})

@@ -9,6 +9,7 @@ from typing import Final
 
 from tui_agent.config.extensions.note_files import NoteFile, list_notes, notes_folder, read_note
 from tui_agent.folds.context.memory import TITLES, list_blocks
+from tui_agent.protocol.app_commands import NO_OWN_COMMANDS
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
 from tui_agent.tui.actions import TYPED
 from tui_agent.tui.commands.sheets import open_picker
@@ -63,25 +64,25 @@ def list_commands(context: AppContext, argument: str) -> None:
                 item.help if f"/{item.name}" not in TYPED else "hidden by the app's own command"
             ),
             right=owner,
+            more=clean_line(item.source),
             offered=f"/{item.name}" not in TYPED,
         )
         for owner, offered in sorted(context.state.commands.items())
         for item in offered
     ]
-    where = "commands/NAME.md in your configuration folder, or .tui_agent/commands/ of a trusted project"
     open_picker(
         context,
         "Commands",
         items,
         lambda name: context.editor.prefix_text(f"/{name} "),
-        empty=f"No commands besides the app's own. Add one as {where}.",
+        empty=NO_OWN_COMMANDS,
     )
 
 
 def write_guide(context: AppContext, argument: str) -> None:
     """Create a first AGENTS.md.
 
-    If a model is set, the model writes the file; otherwise the file is made from the repository's files.
+    If a model is set, the model writes the file; otherwise the engine makes the file from the repository's files.
     """
     if context.has_model:
         context.submit(SubmitPrompt(text=GUIDE))
@@ -127,7 +128,7 @@ def _draw_working_memory(context: AppContext, facts: Facts) -> None:
         facts.text("No notes are taken in context mode `none`.", "t3")
         return
     if len(facts.rows) == 1:
-        facts.text("Nothing yet. The agent's reads, changes and tests appear here.", "t3")
+        facts.text("Nothing yet. What the agent reads, changes and tests appears here.", "t3")
     facts.gap()
     if mode == "memory":
         facts.text("Sent to the model with each request.", "t3")

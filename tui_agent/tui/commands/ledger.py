@@ -5,23 +5,19 @@ from collections.abc import Mapping, Sequence
 from tui_agent.folds.context.ledger import LedgerRequest, LedgerSum, LedgerView
 from tui_agent.folds.context.meter import SECTION_LABELS
 from tui_agent.protocol.events.context import SectionName
-from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_cost, format_percent, format_tokens
 
 MAX_ROWS = 8
 """Maximum number of rows in each table."""
 _REQUESTS = 6
-_COLUMNS = 28
-"""Width in cells of the numbers in a table row: a count, tokens, a price."""
 
 
 def draw_ledger(facts: Facts, view: LedgerView, price: float | None) -> None:
     """Add tables that show what fills the context. Each table is sorted by size.
 
-    `price` is in USD per million input tokens; None if unknown.
+    `price`: USD per million input tokens; None if unknown.
     """
     if view.messages:
         _draw_sums(facts, "by tool and speaker", view.tools, price)
@@ -47,48 +43,26 @@ def _draw_sums(facts: Facts, title: str, sums: Sequence[LedgerSum], price: float
 def _draw_table(
     facts: Facts, heads: tuple[str, str], lines: Sequence[tuple[str, int, int]], price: float | None
 ) -> None:
-    """Add a table to the sheet. Each line has a name, a count or an event number, and a number of tokens."""
-    room = max(12, facts.width - _COLUMNS)
-
-    def add_row(name: str, number: str, tokens: str, cost: str, roles: tuple[Role, Role]) -> None:
-        name_style, figure_style = map(facts.style, roles)
-        facts.line(
-            [
-                part(_fit_name(facts, name, room), name_style),
-                (number.rjust(8), figure_style),
-                (tokens.rjust(9), name_style),
-                (cost.rjust(11), figure_style),
-            ]
-        )
-
+    """Add a table to the sheet."""
     facts.gap()
-    add_row(*heads, "tokens", "price", ("t3", "t3"))
+    facts.figures(heads[0], "t3", (heads[1], 8, "t3"), ("tokens", 9, "t3"), ("price", 11, "t3"))
     for name, number, tokens in lines:
-        cost = None if price is None else tokens * price / 1_000_000
-        add_row(name, str(number), format_tokens(tokens), format_cost(cost), ("t1", "t2"))
+        cost = format_cost(None if price is None else tokens * price / 1_000_000)
+        facts.figures(name, "t1", (str(number), 8, "t2"), (format_tokens(tokens), 9, "t1"), (cost, 11, "t2"))
 
 
 def _draw_requests(facts: Facts, view: LedgerView) -> None:
-    """Add a table of the newest requests. Each row has the difference from the previous request and the cached
-    share.
-    """
+    """Add a table of the newest requests."""
     newest = view.requests[-_REQUESTS:]
-    room = max(12, facts.width - _COLUMNS + 8)
     facts.gap()
-    facts.line(
-        [(f"{'newest requests'.ljust(room)}{'tokens'.rjust(9)}{'cached'.rjust(11)}", facts.style("t3"))]
-    )
+    facts.figures("newest requests", "t3", ("tokens", 9, "t3"), ("cached", 11, "t3"))
     first = len(view.requests) - len(newest)
     for index, request in enumerate(newest, start=first):
         change = _describe_change(facts, view.difference(index - 1, index)) if index else "the first"
-        name = _fit_name(facts, request.cache_miss_reason or change, room)
-        facts.line(
-            [
-                part(name, facts.style("warning" if request.cache_miss_reason else "t1")),
-                (format_tokens(request.input_tokens or request.tokens).rjust(9), facts.style()),
-                (_cached_share(request).rjust(11), facts.style("t2")),
-            ]
-        )
+        tokens = format_tokens(request.input_tokens or request.tokens)
+        role: Role = "warning" if request.cache_miss_reason else "t1"
+        name = request.cache_miss_reason or change
+        facts.figures(name, role, (tokens, 9, "t1"), (_cached_share(request), 11, "t2"))
 
 
 def _cached_share(request: LedgerRequest) -> str:
@@ -105,7 +79,3 @@ def _describe_change(facts: Facts, changes: Mapping[SectionName, int]) -> str:
         for name, size in largest
     ]
     return ", ".join(texts) or "the same"
-
-
-def _fit_name(facts: Facts, text: str, room: int) -> str:
-    return fit(clean_line(text), room - 1, facts.looks.symbols.ellipsis).ljust(room)

@@ -1,7 +1,7 @@
 """Commands that set the model, or a provider and its key.
 
-Invariant: a list opens immediately with the entries that the app knows. Other entries are added later. A typed key
-stays in memory, unless the user asked to store it.
+Invariant: a list opens immediately with the entries that the app knows; other entries are added later. A typed API key
+is kept only in memory, unless the user asks to store it.
 """
 
 import asyncio
@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.config.settings.api_keys import Keys
+from tui_agent.config.settings.base_url import is_web_address
 from tui_agent.config.settings.providers import PROVIDERS, key_variable, profile_key
 from tui_agent.errors import ConfigError
-from tui_agent.tui.cli_client import beside_json, json_rows, number_of, place, text_of
+from tui_agent.tui.cli_client import beside_json, json_rows, number_of, text_of
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.model_picker import ACT, choose_model
+from tui_agent.tui.modals.model_picker import ACT, OWN_SERVER_AT, choose_model
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.provider import ADDRESS, KEY, MODEL, OWN_SERVER, Provider, ProviderForm
 from tui_agent.tui.panes.model_discovery import suggested_model, vendor_title
@@ -24,7 +25,12 @@ from tui_agent.units import format_duration
 
 
 def choose_model_or_provider(context: AppContext, argument: str) -> None:
-    """Switch to the model named `argument`; without an argument, let the user choose from a list."""
+    """Switch to the model named `argument`, or set up a model of the server with this URL; without an argument, let the
+    user choose from a list."""
+    back = partial(choose_model_or_provider, context, "")
+    if is_web_address(argument):
+        set_up_provider(context, argument)
+        return
     if argument:
         use_model(context, argument)
         return
@@ -35,9 +41,11 @@ def choose_model_or_provider(context: AppContext, argument: str) -> None:
             if name == "address":
                 use_model(context, rest)
             elif name == "provider":
-                set_up_provider(context, rest, back=lambda: choose_model_or_provider(context, ""))
+                set_up_provider(context, rest, back=back)
             else:
                 context.act(name, rest)
+        elif is_web_address(value):
+            set_up_provider(context, value, back=back)
         else:
             use_model(context, value)
 
@@ -88,11 +96,10 @@ def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], No
     """Ask for a provider's key.
 
     `argument` is a provider, a model or a URL. Without an argument, ask for the key of the configured model. If no
-    configured model needs a key, let the user choose a provider from a list. `back` is called if the user closes the
-    form; it opens the previous sheet again.
+    configured model needs a key, let the user choose a provider. If the user closes the form, `back` is called.
     """
     wanted = context.config.model if context.config is not None and not context.has_model else ""
-    if argument.startswith(("http://", "https://")):
+    if is_web_address(argument):
         _open_form(context, back, base_url=argument)
     elif argument:
         _open_form(context, back, model=argument)
@@ -104,7 +111,7 @@ def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], No
 
 def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = "") -> None:
     """Let the user choose a provider; `chosen` is the value of the row that is selected first."""
-    keys = context.known_keys()
+    keys = context.keys.names()
     items = [Item(ACT, "Own server", "an OpenAI-compatible server", group="By address")]
     vendors = [(name, vendor) for name, vendor in PROVIDERS.items() if vendor.key_variables]
     for name, vendor in sorted(
@@ -120,11 +127,15 @@ def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = 
         reopen = partial(_choose_vendor, context, back, value)
         if value == ACT:
             _open_form(context, reopen, base_url="http://")
+        elif is_web_address(value):
+            _open_form(context, reopen, base_url=value)
         else:
             _open_form(context, reopen, model=value)
 
     free = "Set up the model named"
-    picker = open_picker(context, "Set up a model", items, choose, free=free, back=back)
+    picker = open_picker(
+        context, "Set up a model", items, choose, free=free, free_address=OWN_SERVER_AT, back=back
+    )
     picker.chosen = next((index for index, item in enumerate(items) if item.value == chosen), 0)
 
 
@@ -134,12 +145,11 @@ def _open_form(
     """Open the form for a provider's key, filled in with a model or a URL; closing the form calls `back`."""
     config = context.config
     form = ProviderForm(
-        lambda: context.app.looks,
         lambda given: context.worker(_test_model(context, form, given), "provider"),
         base_url=base_url,
         model=model,
         variables={name: profile_key(profile) or OWN_SERVER for name, profile in context.profiles.items()},
-        keys=context.known_keys(),
+        keys=context.keys.names(),
         key_file=shorten_home(config.paths.secrets) if config is not None else "",
     )
 
@@ -153,23 +163,17 @@ def _open_form(
 
 
 async def _test_model(context: AppContext, form: ProviderForm, given: Provider) -> None:
-    ask = context.ask_with_key(key_variable(given.vendor), given.key) if given.key else context.ask
+    ask = context.keys.ask_with(key_variable(given.vendor), given.key) if given.key else context.ask
     address = ["--base-url", given.base_url] if given.base_url else []
-    words = (
-        "models",
-        "check",
-        given.model,
-        "--json",
-        *address,
-        *place(context.app.options, context.work_folder),
-    )
-    status, output = await ask(*words)
+    status, output = await ask("models", "check", given.model, "--json", *address, *context.place)
     if form.tested is not given or not form.is_current:
         return
     result = next(iter(json_rows(output)), {})
     if status:
         kind, message, hint = (text_of(result, name) for name in ("fault", "message", "hint"))
         line = {"auth": KEY, "transport": ADDRESS, "timeout": ADDRESS}.get(kind, MODEL)
+        if given.base_url and result.get("address_suspect"):
+            line = ADDRESS
         fault = message if kind == "auth" else f"{message} {hint}"
         if not result:
             form.tested = None  # nothing was sent: the values cannot be used as they are
@@ -182,8 +186,8 @@ async def _test_model(context: AppContext, form: ProviderForm, given: Provider) 
 async def use_provider(context: AppContext, given: Provider, answer: str = "") -> None:
     """Switch to the model from the provider form, and give the engine the key for this run.
 
-    If the user asked to store the key, store it. `answer` describes the model's answer to the test request; it is empty
-    if there was no test.
+    If the user asked to store the key, store the key.
+    `answer`: the model's answer to the test request, in words; `""` if no test request was sent.
     """
     app, config, remarks = context.app, context.config, [answer]
     if given.key and config is not None:
@@ -197,6 +201,6 @@ async def use_provider(context: AppContext, given: Provider, answer: str = "") -
         except ConfigError as fault:
             app.say(str(fault), "error")
             return
-        if not await context.use_key(key_variable(given.vendor), given.key, given.model, given.base_url):
+        if not await context.keys.use(key_variable(given.vendor), given.key, given.model, given.base_url):
             return
     context.choices.choose_model(given.model, given.base_url, "; ".join(filter(None, remarks)))

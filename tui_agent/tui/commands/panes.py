@@ -10,20 +10,12 @@ from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
 def open_pane(context: AppContext, argument: str) -> None:
     """Show the pane named `argument`.
 
-    Without an argument, show the only pane, or let the user choose one of several panes.
+    Without an argument, show the only pane, or let the user choose a pane.
     """
     panes = context.plugin_panes.panes
     name = argument or (next(iter(panes)) if len(panes) == 1 else "")
     if name in panes:
-
-        def show_session(screen: PluginPaneScreen) -> None:
-            screen.header.set_branch(context.app.header.branch)
-            screen.header.set_status(context.app.header.status)
-            screen.header.set_views(context.state, context.views.meter.view())
-
-        context.app.push_screen(
-            PluginPaneScreen(lambda: context.app.looks, context.plugin_panes, name, show_session)
-        )
+        context.app.push_screen(PluginPaneScreen(context.plugin_panes, name, context))
     elif name:
         known = ", ".join(sorted(panes)) or "none; a plugin can add one"
         context.app.say(f"No pane '{name}'. Available: {known}.", "warning")

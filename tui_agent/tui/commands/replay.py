@@ -20,7 +20,7 @@ MAX_EVENTS = 10**9
 class OpenSession:
     """The open session as a source of events for the replay screen.
 
-    Reads the session's log file `recorded`. If no log is stored, asks the engine.
+    `recorded`: reader of the session's log file; if None, the engine is asked for the events.
     """
 
     def __init__(self, context: AppContext, recorded: ReplaySource | None) -> None:
@@ -73,13 +73,13 @@ def open_replay(context: AppContext, argument: str) -> None:
         what_if=partial(what_if, context),
     )
     to_seq = int(argument) if argument else None
-    context.app.push_screen(FollowingScreen(recording, host, lambda: context.app.looks, to_seq=to_seq))
+    context.app.push_screen(FollowingScreen(recording, host, context.app.looks, to_seq=to_seq))
 
 
 def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:
     """Open a sheet over the replay, and ask how to revert the session to event `seq`.
 
-    While a turn runs, close the replay with `leave` instead, and let the app say that it cannot revert.
+    During a turn, close the replay with `leave`; the app then tells the user that it cannot revert now.
     """
     if context.is_running:
         leave()

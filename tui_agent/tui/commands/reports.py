@@ -1,14 +1,13 @@
 """The commands /doctor, /export and /bug.
 
-Invariant: files are written only on request, and existing files are never overwritten. The process that runs the checks
-of /doctor has no terminal, so the app checks the terminal itself.
+Invariant: files are written only on request, and existing files are never overwritten.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tui_agent.tui.cli_client import json_rows, place, text_of, words_of
+from tui_agent.tui.cli_client import json_rows, text_of, words_of
 from tui_agent.tui.commands.status import session_pairs
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.main_screen import SessionApp
@@ -49,8 +48,7 @@ def show_doctor(context: AppContext, argument: str) -> None:
 
     async def ask() -> None:
         nonlocal answer
-        places = place(context.app.options, context.work_folder)
-        _, answer = await context.ask("doctor", "--json", *places, *model_words(context))
+        _, answer = await context.ask("doctor", "--json", *context.place, *model_words(context))
         for row in json_rows(answer):
             state, name, message, advice = (
                 text_of(row, key) for key in ("state", "check", "message", "advice")
@@ -129,7 +127,10 @@ FILE_FORMATS: Final = ("bundle", "archive", "trajectory")
 
 
 def export(context: AppContext, argument: str) -> None:
-    """Ask where to save the open session, and write it to a new file. `argument` is the format."""
+    """Ask where to save the open session, and write it to a new file.
+
+    `argument`: the format.
+    """
     export_format = argument.strip().lower() or FORMATS[0]
     if export_format not in FORMATS:
         context.app.say(f"The format can be {', '.join(FORMATS)}.", "warning")
@@ -159,7 +160,7 @@ def report_bug(context: AppContext, argument: str) -> None:
 
     async def write() -> None:
         terminal = "--terminal", ": terminal: ".join(check_terminal(context.app))
-        options = *place(context.app.options, context.work_folder), *model_words(context), *terminal
+        options = *context.place, *model_words(context), *terminal
         status, output = await context.ask("bug", *filter(None, [context.app.session_id]), "--json", *options)
         path = text_of(next(iter(json_rows(output)), {}), "path")
         if status == 0 and path:

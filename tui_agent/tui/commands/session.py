@@ -4,17 +4,23 @@ Invariant: only `/rename` changes a session's name.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 from tui_agent.config.paths import is_session_stored
+from tui_agent.errors import TuiAgentError
+from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import Pause, Rename, Resume, SendQueued, Unqueue
 from tui_agent.protocol.events.turn import UserQueued
+from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.settings import PAUSE_PENDING
 from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.commands.info import show_command_output
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import QuitQuestion, describe_running_work
+from tui_agent.tui.prompt.attachments import Picture
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.text import clean_line
@@ -24,7 +30,7 @@ SESSION_ID_PREFIX = "ses_"
 
 
 def list_or_open_session(context: AppContext, argument: str) -> None:
-    """Open the session with the id `argument`; if there is no such session, list the sessions that match `argument`."""
+    """Open the session with the id `argument`. If no session has this id, list the sessions that match `argument`."""
     if not argument:
         context.app.push_screen(SessionsScreen(context))
     else:
@@ -34,7 +40,7 @@ def list_or_open_session(context: AppContext, argument: str) -> None:
 def begin(context: AppContext, argument: str, *, lists: bool) -> None:
     """Open the session with the id `argument`.
 
-    If there is no such session and `lists` is True, list the sessions that match `argument`.
+    If no session has this id and `lists` is True, list the sessions that match `argument`.
     """
     if context.sessions.under_way:
         context.app.do("sessions" if lists else "pause", argument if lists else f"resume {argument}")
@@ -61,7 +67,7 @@ async def _open_or_list(context: AppContext, argument: str, *, lists: bool, can_
             context.sessions.stay()
     is_id = argument.startswith(SESSION_ID_PREFIX) and len(argument.split()) == 1
     if is_other and can_open:
-        await context.sessions.open(context.sessions.options_for(session))
+        context.sessions.go_to(context.sessions.open(context.sessions.options_for(session)), "switch")
     elif is_other:
         say_turn_is_running(context)
     elif session:
@@ -76,10 +82,9 @@ async def _open_or_list(context: AppContext, argument: str, *, lists: bool, can_
 
 
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
-    """Return the id of the session that begins with `argument`, and an error text.
+    """Return the id of the only session whose id begins with `argument`, and an error text.
 
-    The id is empty if no session matches or several sessions match. The error text is empty unless several sessions
-    match or the search failed.
+    The id is empty if no session or several sessions match. The error text is empty if nothing went wrong.
     """
     if len(argument.split()) != 1:
         return "", ""
@@ -99,7 +104,7 @@ def quit_app(context: AppContext, argument: str) -> None:
     if not work:
         context.app.leave()
         return
-    context.app.quit_question = QuitQuestion(lambda: context.app.looks, work)
+    context.app.quit_question = QuitQuestion(work)
     context.app.push_screen(context.app.quit_question, lambda yes: context.app.leave() if yes else None)
 
 
@@ -171,13 +176,41 @@ def unqueue(context: AppContext, argument: str) -> None:
     message = _queued_message(context, argument, newest=True)
     if message is None:
         return
+    ids = [queued.queue_id for queued in context.state.queue]
     context.submit(Unqueue(queue_id=message.queue_id))
-    context.worker(_put_back(context, message), "queued message")
+    queued_after = tuple(ids[: ids.index(message.queue_id)])
+    context.worker(_put_back(context, message, queued_after), "queued message")
 
 
-async def _put_back(context: AppContext, message: UserQueued) -> None:
-    texts = await context.reader.read_text(message.text), context.editor.text
-    context.editor.put_text("\n".join(text for text in texts if text.strip()))
+async def _put_back(context: AppContext, message: UserQueued, queued_after: tuple[RequestId, ...]) -> None:
+    text, editor, prompt = await context.reader.read_text(message.text), context.editor, context.app.prompt
+    draft = prompt.drafts_of_sent.pop(text, None)
+    prompt.queue_rows.queued_after = queued_after
+    if draft is not None and not editor.text.strip():
+        editor.put_draft(draft)
+    else:
+        if message.attachments:
+            editor.chips.restore_pictures(text, await _saved_pictures(context, message.attachments))
+        editor.put_text("\n".join(part for part in (text, editor.text) if part.strip()))
+
+
+async def _saved_pictures(context: AppContext, images: Sequence[ImageContent]) -> list[Picture]:
+    """Save the pictures of a queued message as files, so that the message can be sent again."""
+    session, config = context.session, context.config
+    if session is None or config is None:
+        return []
+    folder = config.data_dir / "drafts" / "images"
+    module = await asyncio.to_thread(import_module, "tui_agent.tui.terminal.clipboard_image")
+    pictures = []
+    for image in images:
+        try:
+            data = await session.read_blob(image.blob_sha256)
+            path = await asyncio.to_thread(module.save_image, data, folder)
+        except (TuiAgentError, OSError) as fault:
+            context.app.say(str(fault), "warning")
+            break
+        pictures.append(Picture(str(path), image.media_type))
+    return pictures
 
 
 def send_queued(context: AppContext, argument: str) -> None:
@@ -204,7 +237,7 @@ def _queued_message(context: AppContext, argument: str, *, newest: bool) -> User
 
 
 def show_trace(context: AppContext, argument: str) -> None:
-    """Show the trace of the open session. If `argument` is another session's id, show the summary of that session's
+    """Show the trace of the open session. If `argument` is another session's id, show a summary of that session's
     trace.
     """
     if argument and argument not in ("latest", context.app.session_id):

@@ -42,19 +42,14 @@ def _item(setting: ConfigEntry, current: str) -> Item:
     more = "" if is_editable else "To change it: tui-agent config edit"
     return Item(
         setting.name,
-        setting.key[-1],
+        ".".join(setting.key[1:]) or setting.name,
         about=setting.about.rstrip("."),
         right=f"{setting.shown_value}  {setting.origin}".strip(),
-        group=_group_of(setting),
+        group=setting.key[0] if len(setting.key) > 1 else "general",
         current=setting.name == current,
         more=more,
         found_by=setting.name,
     )
-
-
-def _group_of(setting: ConfigEntry) -> str:
-    table = setting.key[:-1]
-    return ".".join(table) if table[:1] == ("plugins",) else next(iter(table), "general")
 
 
 def _edit(context: AppContext, setting: ConfigEntry, typed: str = "") -> None:

@@ -15,14 +15,17 @@ def open_picker(
     *,
     empty: str = "",
     free: str = "",
+    free_address: str = "",
     back: Callable[[], None] = lambda: None,
 ) -> Picker:
-    """Open a list, and call `choose` with the value of the chosen item; closing the list calls `back`.
+    """Open a list, and call `choose` with the value of the chosen item.
 
-    `empty` is shown instead of an empty list. If `free` is set, the list also offers the typed text itself, in a row
-    that begins with `free`, such as `Use the model named`.
+    - `empty`: the text shown if the list is empty
+    - `free`: beginning of a row that offers the typed text itself, e.g. `Use the model named`
+    - `free_address`: beginning of that row if the typed text is a URL
+    - `back`: called if the user closes the list
     """
-    picker = Picker(lambda: context.app.looks, title, items, empty=empty, free=free)
+    picker = Picker(title, items, empty=empty, free=free, free_address=free_address)
     context.app.push_screen(picker, lambda value: back() if value is None else choose(value))
     return picker
 

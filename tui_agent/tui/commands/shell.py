@@ -16,22 +16,24 @@ def run_command(context: AppContext, argument: str) -> None:
 
 def read_file(context: AppContext, argument: str) -> None:
     """Run `cat -n` on a file; the model sees the output."""
-    context.submit(RunUserShell(command=f"cat -n -- {shlex.quote(argument)}"))
+    command = f"cat -n -- {shlex.quote(argument)}"
+    context.submit(RunUserShell(command=command, typed=f"/read {argument}"))
 
 
 def search_files(context: AppContext, argument: str) -> None:
     """Search the files for a text; the model sees the result."""
-    context.submit(RunUserShell(command=search_command(argument)))
+    context.submit(RunUserShell(command=search_command(argument), typed=f"/search {argument}"))
 
 
 def search_command(text: str) -> str:
-    """Return the shell command that searches for a text. It runs `git grep` or, outside a repository, `grep` without
-    library folders.
+    """Return the shell command that searches for a text. The command uses `git grep` or, outside a repository, `grep`
+    without library folders.
     """
     options = f"-nI -e {shlex.quote(text)}"
     skipped = " ".join(f"--exclude-dir={shlex.quote(name)}" for name in SKIPPED)
     with_git = f"git grep --untracked {options} -- . 2>/dev/null"
-    return f"{with_git} || test $? -eq 1 || grep -r {options} {skipped} ."
+    search = f"{with_git} || test $? -eq 1 || grep -r {options} {skipped} ."
+    return f"{{ {search}; }} | awk '{{ print }} END {{ if (!NR) print \"No matches.\" }}'"
 
 
 def edit_message(context: AppContext, argument: str) -> None:

@@ -1,16 +1,23 @@
 """The command /status, and the facts about the session for /doctor.
 
-Invariant: every number equals the number that the panes show.
+Invariant: every number is the same as in the panes.
 """
 
 from pathlib import Path
 
+from tui_agent.folds.text.session_figures import (
+    describe_context,
+    describe_cost,
+    describe_instructions,
+    describe_limits,
+    describe_model,
+    describe_sandbox,
+    describe_tokens,
+)
 from tui_agent.folds.trace.measure_labels import describe_work, measure_rows
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.protocol.settings import ModelInfo
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.cli_client import json_rows, place, text_of
-from tui_agent.tui.commands.cost import describe_limits
+from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.commands.info import offers
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import show, warn_newest_only
@@ -19,7 +26,7 @@ from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.text import clean_line, shorten_home
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.units import format_cost, format_estimate, format_percent, format_tokens
+from tui_agent.units import format_cost, format_tokens
 
 
 def show_status(context: AppContext, argument: str) -> None:
@@ -39,9 +46,7 @@ def show_status(context: AppContext, argument: str) -> None:
 
     async def ask() -> None:
         nonlocal hidden_files
-        _, output = await context.ask(
-            "doctor", "--only", "secrets", "--json", *place(context.app.options, context.work_folder)
-        )
+        _, output = await context.ask("doctor", "--only", "secrets", "--json", *context.place)
         text = " ".join(f"{text_of(row, 'message')} {text_of(row, 'advice')}" for row in json_rows(output))
         hidden_files = text.removeprefix("Hidden from commands: ").strip()
         viewer.redraw()
@@ -57,13 +62,12 @@ def _status_pairs(context: AppContext, hidden_files: str) -> list[tuple[str, str
     folder = f"{shorten_home(Path(state.workspace))}{f' ({branch})' if branch else ''}{fork}"
     pairs = [("session", f"{clean_line(state.title) or 'new'}  ({context.app.session_id})")]
     if settings is not None:
-        sandbox = state.sandbox or f"none: {state.no_sandbox_reason or 'not known yet'}"
         words = policy_words(settings.policy, unconfined=not state.sandbox, program=settings.program)
         pairs = [
-            ("model", _describe_model(settings.model)),
+            ("model", describe_model(settings.model)),
             ("policy", f"{settings.policy}: {words}"),
             ("commands", clean_line(state.environment_details)),
-            ("sandbox", clean_line(sandbox)),
+            ("sandbox", clean_line(describe_sandbox(state))),
             ("hidden files", "" if state.environment_details else hidden_files),
             ("commands see", clean_line(", ".join(f"${name}" for name in state.exposed_variables))),
             *pairs,
@@ -73,45 +77,18 @@ def _status_pairs(context: AppContext, hidden_files: str) -> list[tuple[str, str
         ("folder", folder if state.workspace else ""),
         ("now", f"{status.word}  {status.what}".strip()),
         ("context", _describe_context(context)),
-        ("cost", _describe_cost(context)),
-        ("instructions", _describe_instructions(context)),
+        ("cost", describe_cost(state)),
+        ("instructions", clean_line(describe_instructions(state))),
         *(("left out", clean_line(note)) for note in state.instruction_notes),
         ("agent", _describe_agent(context)),
         ("settings", _describe_settings(context) if config is not None else ""),
     ]
 
 
-def _describe_model(model: ModelInfo) -> str:
-    effort: str = model.effort or ""
-    if model.effective_effort and model.effective_effort != model.effort:
-        effort += f", sent as {model.effective_effort}"
-    provider = f" ({model.provider})" if model.provider else ""
-    return f"{model.model or 'none'}{provider}{f', reasoning {effort}' if effort else ''}"
-
-
 def _describe_context(context: AppContext) -> str:
     meter = context.views.meter.view()
-    if not meter.used:
-        return "empty"
-    if not meter.window:
-        return f"{format_tokens(meter.used)} tokens"
-    share = format_percent(meter.fraction)
-    return (
-        f"{format_tokens(meter.used)} of {format_tokens(meter.window)} tokens, {share}: {meter_words(meter)}"
-    )
-
-
-def _describe_cost(context: AppContext) -> str:
-    metrics, settings = context.views.metrics.view(), context.state.settings
-    limit = settings.budgets.max_cost_usd if settings is not None else None
-    of_limit = "" if limit is None else f" of {format_cost(limit)}"
-    cost = format_cost(context.state.cost_usd) or ("not known" if metrics.turns else "none yet")
-    return f"{cost}{of_limit}, {format_count(metrics.turns, 'turn')}"
-
-
-def _describe_instructions(context: AppContext) -> str:
-    files = context.state.instructions
-    return ", ".join(f"{clean_line(file.path)} ({format_estimate(file.tokens)} tokens)" for file in files)
+    level = f": {meter_words(meter)}" if meter.used and meter.window else ""
+    return f"{describe_context(meter)}{level}"
 
 
 def _describe_agent(context: AppContext) -> str:
@@ -136,7 +113,7 @@ def _describe_settings(context: AppContext) -> str:
 
 
 def session_pairs(context: AppContext) -> list[tuple[str, str]]:
-    """Return the facts about the session that /doctor adds to its checks, for bug reports."""
+    """Return facts about the session for bug reports."""
     state, metrics, trace = context.state, context.views.metrics.view(), context.views.trace.view()
     pairs = [
         ("session", f"{context.app.session_id}, in {state.workspace}"),
@@ -153,16 +130,15 @@ def session_pairs(context: AppContext) -> list[tuple[str, str]]:
             price = f"{_price(model.input_price)} in, {_price(model.output_price)} out per million tokens"
         window = format_tokens(model.window) if model.window else "not known"
         pairs += [
-            ("model", f"{_describe_model(model)} {model.base_url}".strip()),
+            ("model", f"{describe_model(model)} {model.base_url}".strip()),
             ("window", f"{window}, {price}"),
             ("context mode", state.settings.context_mode),
-            ("limits", describe_limits(context)),
+            ("limits", describe_limits(state)),
         ]
-    tokens_in = f"{format_tokens(metrics.input_tokens)} in ({format_tokens(metrics.cached_tokens)} cached)"
     return [
         *pairs,
         ("work", describe_work(metrics)),
-        ("tokens", f"{tokens_in}, {format_tokens(metrics.output_tokens)} out"),
+        ("tokens", describe_tokens(state)),
         ("tools", format_count(metrics.tool_calls, "call")),
         ("failed", f"{format_count(trace.failed, 'call')} of tools and models, {trace.denied} denied"),
         ("queue", format_count(len(state.queue), "message")),

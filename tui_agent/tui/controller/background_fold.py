@@ -2,7 +2,7 @@
 
 "Folding" means applying the events of the log, one after the other, to the views.
 
-Invariant: no pane shows the views of the whole session before these views contain the newest event.
+Invariant: a pane shows the views of the whole session only once they contain the newest event.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class BackgroundFold:
             self.replace_if_ready()
 
     def replace_if_ready(self) -> None:
-        """Show the views of the whole session once they contain every event that is on the screen."""
+        """Show the views of the whole session if they already contain every event that is on the screen."""
         if not self._adopted and not self._views.head_moved and self._views.seq >= self._host.views.seq:
             self._replace_shown()
 
@@ -56,7 +56,7 @@ class BackgroundFold:
         await self._over.wait()
 
     def adopt(self) -> Pump:
-        """Let the host use the views of the whole session; return the pump that updates these views."""
+        """Make the controller show the views of the whole session. Return the pump that updates these views."""
         self._adopted = True
         self._over.set()
         self._host.views = self._views

@@ -1,6 +1,6 @@
 """The chat area: the transcript widget with its views and messages, or the start page.
 
-Invariant: the start page is shown until the first message. A session has one transcript widget, which is never rebuilt.
+Invariant: the start page is shown until the first message.
 """
 
 import asyncio
@@ -45,10 +45,11 @@ class ChatWidget(TranscriptWidget):
     """Indices of entries that changed while `extend_to` builds a longer layout; None at other times."""
 
     def show_view(self, view: TranscriptView, changed: Sequence[int] = (), *, is_whole: bool = False) -> None:
-        """Show a newer view of the transcript; if it is very long, show only its end.
+        """Show a newer view of the transcript. Of a very long transcript, only the end is shown.
 
-        `is_whole` means that this view of the whole session replaces the view of the session's end. `changed` has the
-        indices of the changed entries.
+        - `changed`: the indices of the changed entries
+        - `is_whole`: True if the view that was shown so far has only the session's end, and the new view has the whole
+          session
         """
         first = self._first
         if first is None or is_whole:
@@ -62,19 +63,14 @@ class ChatWidget(TranscriptWidget):
             self.set_view(_view_from(view, first), [index - first for index in changed if index >= first])
 
     def extend(self, index: int | None) -> None:
-        """Lay out older entries too, back to entry `index`. If `index` is None, lay out a fixed number of older
-        entries.
-        """
+        """Lay out older entries too, back to entry `index`. The default is a fixed number of older entries."""
         if self._whole is None or not self._first or (index is not None and index >= self._first):
             return
         self._first = window_start(self._whole.entries, self._first if index is None else index)
         self.show_more(_view_from(self._whole, self._first))
 
     async def extend_to(self, index: int) -> None:
-        """Lay out older entries too, back to entry `index`. Keys are handled during this time.
-
-        If many entries are missing, build a new layout in time slices, and replace the current layout with it.
-        """
+        """Lay out older entries too, back to entry `index`. Keys are handled during this time."""
         if self._whole is None or not self._first or self._first - index <= REACH:
             self.extend(index)
             return
@@ -123,15 +119,8 @@ class ChatWidget(TranscriptWidget):
         message.stop()
         self.chat.app.copy_text(message.text)
 
-    key_methods = {"to_prompt": "leave", "turn_diff": "show_turn_diff"}
-
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scopes whose keys work now.
-
-        No scope works while the transcript is not focused. In this case, a letter key moves the focus to the prompt.
-        The prompt also gets the keys that were read together with the letter. The scope `turn` works only if the cursor
-        is on the row of a turn that changed files.
-        """
+        """Return the scopes whose keys work now."""
         if self.screen.focused is not self:
             return ()
         return ("turn", *super().key_scopes()) if self._chosen_turn is not None else super().key_scopes()
@@ -151,9 +140,7 @@ class ChatWidget(TranscriptWidget):
         self.chat.app.show_keys()
 
     def pass_key(self, event: events.Key) -> bool:
-        """Pass a letter to the prompt, with the keys that were read together with the letter. Return False for other
-        keys.
-        """
+        """Pass a letter to the prompt, and move the focus there. Return False for other keys."""
         if self.screen.focused is self and not event.is_printable:
             return False
         self.leave()
@@ -189,7 +176,7 @@ class ChatWidget(TranscriptWidget):
 class ChatSearch:
     """A search in the whole transcript, including long texts that are stored outside the log.
 
-    A new search ends an older search that is still reading long texts.
+    A new search ends an older search.
     """
 
     def __init__(self, chat: "Chat") -> None:
@@ -216,9 +203,7 @@ class ChatSearch:
             widget.screen.set_focus(widget)
 
     def show_place(self, text: str, place: str) -> None:
-        """Show the place of the current match, e.g. `3 of 13`, below the prompt. On a small screen, show the place in a
-        notice.
-        """
+        """Show the place of the current match, e.g. `3 of 13`, below the prompt."""
         app = self._chat.app
         shown = f'"{clean_line(text)[:30]}" {place}' if place else ""
         app.prompt.set_find_place(shown)
@@ -252,7 +237,7 @@ class Chat:
         """Widget with the end of a long session, shown until the whole session is read."""
         self.search = ChatSearch(self)
         self._refused_at = -1
-        self.start = app.start or first_page(lambda: app.looks, app.editor)
+        self.start = app.start or first_page(app.editor)
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -274,10 +259,7 @@ class Chat:
         self.widget.display = self._preview is None and not self.start.display
 
     async def show_preview(self, records: Sequence[Record]) -> None:
-        """Show the end of a long session as a preview. Return when the preview is painted.
-
-        Work that begins after the return cannot delay the painting.
-        """
+        """Show the end of a long session as a preview, and wait until it is painted."""
         fold = Transcript()
         for record in records:
             if isinstance(record, Envelope):
@@ -335,8 +317,8 @@ class Chat:
     def choose_page(self) -> None:
         """Show the start page if the session is empty, otherwise the transcript.
 
-        A session that has only notices counts as empty. A notice about a refused message is shown above the prompt.
-        Without a model, notices about failed plugins are shown on the start page.
+        A session with nothing but notices of refused messages counts as empty. The newest of these notices is shown
+        above the prompt.
         """
         if self.widget is None:
             return
@@ -405,7 +387,7 @@ class Chat:
             self.widget.scroll_to_end()
 
     def find(self, text: str) -> None:
-        """Find a text in the transcript. If `text` is empty, go to the next match of the open search, or ask for a
+        """Find a text in the transcript. If `text` is empty, go to the next match; if no search is open, ask for a
         text.
         """
         if self.widget is None:
@@ -423,7 +405,7 @@ class Chat:
     def openable(self) -> str:
         """The id of the entry that `toggle` folds or unfolds; empty if there is none.
 
-        This is the chosen entry if the transcript has the focus, otherwise the newest entry with hidden rows.
+        If the transcript has the focus, this is the chosen entry; otherwise, it is the newest block.
         """
         widget = self.widget
         if widget is None:
@@ -437,12 +419,13 @@ class Chat:
         if self.widget is not None and (entry_id := self.openable):
             self.widget.toggle_fold(entry_id)
             self.widget.show_entry(entry_id)
+            self.app.show_keys()
 
     def close(self) -> bool:
-        """Clear the selection in the transcript. Without a selection, close the search. Without a search, leave the
-        transcript. Return False if nothing was done.
+        """Clear the selection in the transcript. If nothing is selected, close the search. If no search is open, move
+        the focus from the transcript to the prompt. Return False if nothing was done.
 
-        On the start page, if no model is set, move the focus from an empty prompt to the page.
+        On the start page, while no model is set and the prompt is empty, move the focus to the page instead.
         """
         if self.start.display:
             if not self.context.editor.text:
@@ -459,7 +442,9 @@ class Chat:
         return True
 
     def entry_at(self, seq: int) -> Entry | None:
-        """Return the entry that the event `seq` started; if there is none, return the entry before that event."""
+        """Return the entry that the event `seq` started. If the event started no entry, return the newest entry before
+        the event.
+        """
         index = index_of_event(self.entries, seq)
         return self.entries[index] if index >= 0 else None
 

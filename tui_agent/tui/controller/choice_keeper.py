@@ -1,8 +1,8 @@
 """Remembers the user's choices for later starts: theme, model, side panes, and the policy of each project.
 
-Invariant: only choices that the user makes in the app are remembered. Command-line options, settings of a recorded
-session, the policy of an approved plan, and `bypass` are never remembered. The file is written in a thread, and a
-failure to write is reported once.
+Invariant: only choices that the user makes in the app are remembered. A policy that the user switches to with a key is
+only tried: it is remembered once the user gives the agent work under it. The policies `plan` and `bypass` are never
+remembered.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from tui_agent.config.paths import find_paths
 from tui_agent.config.settings.layers import load_config
@@ -18,9 +19,25 @@ from tui_agent.config.small_files import write_private
 from tui_agent.config.user_choices import FILE_NAME, NEVER_REMEMBERED, load_choices
 from tui_agent.errors import ConfigError
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.protocol.commands import SetModel, SetPolicy
-from tui_agent.protocol.settings import ModelInfo, PolicyName
+from tui_agent.protocol.commands import (
+    Command,
+    ContinueTurn,
+    Delegate,
+    Queue,
+    RunCommand,
+    SendQueued,
+    SetModel,
+    SetPolicy,
+    Steer,
+    SubmitPrompt,
+    WriteGuide,
+)
+from tui_agent.protocol.settings import POLICIES, POLICY_AFTER_PLAN, ModelInfo, UserPolicy
 from tui_agent.tui.context import AppContext
+from tui_agent.tui.text import clean_line
+
+WORK: Final = SubmitPrompt, Steer, Queue, SendQueued, ContinueTurn, Delegate, RunCommand, WriteGuide
+"""Commands with which the user gives work to the agent."""
 
 
 class ChoiceKeeper:
@@ -36,11 +53,16 @@ class ChoiceKeeper:
         self._remembered: tuple[str, str] | None = None
         """Name and address of the chosen model as saved for later starts; None until they are saved."""
         self._chosen_policy = ""
-        """The policy that the user chose last, until it is in use."""
+        """The policy that the user chose while the session does not use it yet; empty if the session uses the chosen
+        policy."""
+        self.tried_policy = ""
+        """The policy that the user switched to with a key but under which the agent has not been given work yet; empty
+        if there is no such policy."""
         self._has_reported = False
+        self._has_warned_unconfined = False
 
     def choose_model(self, name: str, base_url: str = "", remark: str = "") -> None:
-        """Switch the session to the model `name`. Once the model is in use, remember it and show a notice with
+        """Switch the session to the model `name`. Once the model is in use, remember the model and show a notice with
         `remark`.
         """
         self._chosen_model, self._remembered = name, None
@@ -48,10 +70,50 @@ class ChoiceKeeper:
         self._context.submit(SetModel(model=name, base_url=base_url))
         self.update(self._context.state)
 
-    def choose_policy(self, name: PolicyName) -> None:
-        """Switch the session to the policy `name`. Once the policy is in use, remember it."""
-        self._chosen_policy = name
+    def choose_policy(self, name: str) -> None:
+        """Switch the session to the policy `name`. Once the policy is in use, remember the policy and show a notice."""
+        if name in POLICIES:
+            self._chosen_policy, self.tried_policy = name, ""
+            self._switch_policy(name)
+            self.update(self._context.state)
+
+    def try_policy(self, name: UserPolicy) -> None:
+        """Switch the session to the policy `name`. Remember it when the user gives the agent work in this policy."""
+        is_remembered = name not in NEVER_REMEMBERED and self._context.is_connected
+        self._chosen_policy, self.tried_policy = "", name if is_remembered else ""
+        self._switch_policy(name)
+
+    def approve_plan(self, choice: int | None) -> None:
+        """Note the policy that the session switches to when the user approves a plan. The policy is remembered once the
+        session uses it.
+
+        `choice`: index of the answer that the user gave to the plan.
+        """
+        settings = self._context.state.settings
+        if choice in POLICY_AFTER_PLAN and settings is not None and settings.policy == "plan":
+            self._chosen_policy, self.tried_policy = POLICY_AFTER_PLAN[choice], ""
+
+    def note_work(self, command: Command) -> None:
+        """If `command` gives work to the agent, remember the policy that the user has only tried so far."""
+        if self.tried_policy and isinstance(command, WORK):
+            self._chosen_policy, self.tried_policy = self.tried_policy, ""
+            self.update(self._context.state)
+
+    def begin_session(self) -> None:
+        """Forget policies that were chosen or tried in another session and are not in use in the opened session."""
+        settings = self._context.state.settings
+        self._chosen_policy = ""
+        if settings is None or settings.policy != self.tried_policy:
+            self.tried_policy = ""
+
+    def _switch_policy(self, name: UserPolicy) -> None:
         self._context.submit(SetPolicy(policy=name))
+        state = self._context.state
+        reason = state.no_sandbox_reason
+        if name == "accept-edits" and reason and not state.sandbox and not self._has_warned_unconfined:
+            self._has_warned_unconfined = True
+            text = "No sandbox, so accept-edits still asks about commands."
+            self._context.app.say(f"{text} {clean_line(reason)}", "warning")
 
     def update(self, state: SessionStateView) -> None:
         """Remember a model and a policy that the user chose, once they are in use."""
@@ -60,9 +122,10 @@ class ChoiceKeeper:
         context = self._context
         if self._chosen_policy == state.settings.policy and context.views.seq > context.seen_seq:
             self._chosen_policy = ""
-            # From now on, a new session starts with the chosen policy, not with that of the command line.
-            context.app.options = replace(context.app.options, policy=None)
-            self.remember(policy=state.settings.policy)
+            if state.settings.policy not in NEVER_REMEMBERED:
+                # From now on, a new session starts with the chosen policy, not with that of the command line.
+                context.app.options = replace(context.app.options, policy=None)
+                self.remember(policy=state.settings.policy)
         model = state.settings.model
         in_use = model.profile, model.base_url
         is_chosen = (
@@ -73,7 +136,8 @@ class ChoiceKeeper:
             self._remember_model(model)
 
     def given_address(self, model: ModelInfo) -> str:
-        """Return the URL that the user gave for a model; empty if the model's provider or profile has this URL."""
+        """Return the URL of a model if the user gave it by hand; empty if it comes from the model's provider or
+        profile."""
         vendor = PROVIDERS.get(model.profile.partition("/")[0])
         is_own = vendor is not None and vendor.base_url == model.base_url
         return "" if is_own or model.profile in self._context.profiles else model.base_url
@@ -85,18 +149,18 @@ class ChoiceKeeper:
         self._context.app.say(f"Using {name}{self._remark}.{note}", "done")
 
     def remember(self, *, policy: str = "", **values: str | bool) -> None:
-        """Write `values` to the file of choices in the background. `policy` is saved only for the session's project."""
+        """Write `values` and the project's `policy` to the file of choices in the background."""
         config = self._context.config
         if config is None or self._context.app.options.client != "app":
             return
-        if policy != NEVER_REMEMBERED and (policy or values):
+        if policy or values:
             self._context.worker(self._write(config.data_dir, policy, values), "choices")
 
     async def _write(self, data_dir: Path, policy: str, values: dict[str, str | bool]) -> None:
         folder, environ = Path(self._context.work_folder), self._context.app.environ
         name, base_url = str(values.get("model", "")), str(values.get("base_url", ""))
 
-        def write() -> None:
+        def write() -> bool:
             with self._lock:
                 choices, _ = load_choices(data_dir)
                 changed = choices._replace(**values)  # type: ignore[arg-type]
@@ -108,9 +172,10 @@ class ChoiceKeeper:
                     self.addresses = changed.addresses
                 if changed != choices:
                     write_private(data_dir / FILE_NAME, changed.to_json())
+                return dict(changed.policies) != dict(choices.policies)
 
         try:
-            await asyncio.to_thread(write)
+            has_new_policy = await asyncio.to_thread(write)
         except ConfigError as fault:
             if not self._has_reported:
                 self._has_reported = True
@@ -118,6 +183,13 @@ class ChoiceKeeper:
                     f"Your choice applies until you quit, but could not be saved: {fault}", "warning"
                 )
             return
+        notice, config = self._context.app.notice, self._context.config
+        if has_new_policy and not (notice.display and notice.level in ("warning", "error")):
+            note = config.note_on_choice("policy", policy) if config is not None else ""
+            text = (
+                f"Using {policy}.{note}" if note else f"New sessions in this project start with {policy} too."
+            )
+            self._context.app.say(text, "info")
         try:  # for /settings, which shows each value and where it comes from
             self._context.config = await asyncio.to_thread(load_config, self._context.app.options, environ)
         except ConfigError as fault:

@@ -1,6 +1,6 @@
 """Guide through a demo: sends the agent one more instruction, and opens the replay when the turn has ended.
 
-Invariant: only commands that a user could type are submitted. Once the user types, the replay is not opened.
+Invariant: only commands that a user could type are submitted. If the user types, the replay is not opened.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class DemoGuide:
         if self._steer and context.is_running and state.turn_iterations >= STEER_ITERATION:
             context.submit(Steer(text=self._steer))
             self._steer = ""
-            context.app.say("The demo steered the agent. You can too: send a message while it works.")
+            context.app.say("The demo sent the agent a message while it worked. You can do this too.")
         if not self._has_ended and not context.is_running and state.last_turn_end is not None:
             self._has_ended = True
             if state.last_turn_end == "finished":

@@ -1,8 +1,7 @@
-"""The unsent message and the message history, which survive the end of the app.
+"""Saves the unsent message and the message history, so that they survive the end of the app.
 
-Invariant: an unsent message is on disk within `DRAFT_S` seconds of the last key, and is removed once it is sent. Its
-file (mode 0600) is replaced atomically. Saving a draft never creates a session. While a session has no folder, its
-draft is in the data folder, and the next session of the same workspace gets this draft.
+Invariant: an unsent message is on disk within `DRAFT_S` seconds of the last key, and is removed once the message is
+sent. Saving never creates a session. If a session has no folder yet, its unsent message is in the data folder.
 """
 
 import hashlib
@@ -16,23 +15,23 @@ DRAFT_S = 0.3
 
 
 class DraftFile:
-    """File with the unsent message of one session. All methods block while they read or write a small file."""
+    """File with the unsent message of one session. All methods block."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def load(self) -> str:
-        """Return the unsent message; empty if there is none or its file cannot be read."""
+        """Return the unsent message, or `""` if there is none or the file cannot be read."""
         try:
             return self.path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return ""
 
     def save(self, text: str, *, create_folder: bool = False) -> None:
-        """Save `text`; if it is empty, delete the file. `create_folder` creates a missing folder.
+        """Save `text`; if it is empty, delete the file.
 
-        Raises OSError if the file cannot be written. In this case, the old file is unchanged, and no temporary file is
-        left.
+        `create_folder`: True to create a missing folder.
+        Raises OSError if the file cannot be written. The old file is then unchanged.
         """
         if not text:
             self.path.unlink(missing_ok=True)
@@ -51,7 +50,7 @@ class DraftFile:
 
 
 class EarlyDrafts:
-    """Files with the unsent messages of sessions that have no folder yet. Each process has one file in a workspace."""
+    """Files with the unsent messages of sessions that have no folder yet. Each process has one file per workspace."""
 
     def __init__(self, data_dir: Path, workspace: Path) -> None:
         self._folder = data_dir / "drafts"
@@ -62,7 +61,7 @@ class EarlyDrafts:
         return DraftFile(self._folder / f"{self._name}-{os.getpid()}")
 
     def take_abandoned(self) -> str:
-        """Delete the newest draft of a process that has ended, and return its text; empty if there is none."""
+        """Delete the newest draft of a process that has ended, and return its text; empty if no such draft exists."""
         paths = sorted(self._abandoned_files(), key=_modified_at)
         if not paths:
             return ""
@@ -107,7 +106,7 @@ class DraftKeeper:
         """True after a warning that the draft cannot be saved."""
 
     def take_prompts(self) -> None:
-        """Add the messages in the session's log to the history. Also add new messages to the history file."""
+        """Add the messages in the session's log to the history, and new messages to the history file."""
         prompts, self._context.views.prompts = self._context.views.prompts, []
         history = self._context.editor.history_of_messages
         for _, text in prompts:
@@ -123,9 +122,10 @@ class DraftKeeper:
             self._app.set_timer(DRAFT_S, self.save_draft)
 
     def restore_draft(self, *, moves_unsent: bool = False) -> None:
-        """Put the saved unsent message back into the prompt.
+        """Put the saved unsent message of the open session back into the prompt.
 
-        `moves_unsent` means that the text in the prompt was typed for this session, not for the previous session.
+        `moves_unsent`: True if the text in the prompt was typed for this session. The text is then saved in this
+        session's draft, and no longer in the previous session's.
         """
         folder, config = self._context.folder, self._context.config
         if folder is None:
@@ -139,7 +139,7 @@ class DraftKeeper:
                 draft = early.take_abandoned()
         editor = self._context.editor
         if draft and not editor.text:
-            editor.put_text(editor.chips.from_json(draft))
+            editor.put_draft(draft)
         elif moves_unsent and left is not None and editor.text.strip():
             self.save_draft()
             with suppress(OSError):  # A leftover draft does little harm: it is offered once more.
@@ -151,7 +151,7 @@ class DraftKeeper:
         if self._draft is None:
             return
         editor, draft = self._context.editor, self._draft
-        text = editor.chips.to_json(editor.text) if editor.text.strip() else ""
+        text = editor.draft_of(editor.text) if editor.text.strip() else ""
         has_folder = draft.path.parent.is_dir()
         try:
             if has_folder:
@@ -167,9 +167,7 @@ class DraftKeeper:
                 self._early_draft.save("")
 
     def _warn_not_saved(self, fault: OSError) -> None:
-        """Warn that a crash would lose the unsent message. Only the first call shows the warning. Typing stays
-        possible.
-        """
+        """Warn once that a crash would lose the unsent message."""
         if not self._has_warned:
             self._has_warned = True
             reason = (fault.strerror or str(fault)).rstrip(".")

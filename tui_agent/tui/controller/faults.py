@@ -1,9 +1,7 @@
-"""Reports errors of the screen itself. Each error is shown once and written to a file, while the other parts keep
-running.
+"""Reports errors of the screen's parts, once each. An error in one part does not stop the rest of the screen.
 
-Invariant: only the engine writes the log, so errors of views go to a file next to the sessions (mode 0600, secrets
-redacted). The report of `tui-agent bug` includes the end of this file. The same error in the same view is reported
-once.
+Invariant: only the engine writes the log, so these errors go to a file next to the sessions (mode 0600, secrets
+redacted). The report of `tui-agent bug` includes the end of this file.
 """
 
 import os
@@ -41,7 +39,7 @@ PARTS: Final = {
 
 
 class FaultReporter:
-    """Reports the errors of one app in all sessions that it opens."""
+    """Reports the app's screen errors, whichever session is open."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -56,7 +54,7 @@ class FaultReporter:
         self.first = ""
 
     def run_guarded(self, part: str, work: Callable[[], object]) -> None:
-        """Run `work` to update the part of the screen named `part`. Report an error instead of raising it."""
+        """Run `work` to update the part of the screen named `part`, and report an error instead of raising it."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 - a supervisor: an error must not stop the other parts
@@ -113,7 +111,7 @@ def _drop_empty_lines(text: str) -> str:
 
 
 def _append(path: Path, text: str) -> None:
-    """Append to the file. Errors are ignored, because a notice on the screen has already reported the fault."""
+    """Append to the file. Errors are ignored, because the screen already shows a notice about the fault."""
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -1,7 +1,6 @@
 """Pane updates: passes each pane its views, and writes the status line and the terminal's title.
 
-Invariant: the panes are updated at most once per frame of the pump, and a pane repaints only changed rows. For the line
-counts, a file is compared only if it changed more than once, and only once for each new content.
+Invariant: the panes are updated at most once per frame, and a pane repaints only changed rows.
 """
 
 import asyncio
@@ -20,10 +19,10 @@ from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.sheet import Sheet
 
+NOT_STORED: Final = "The rest of this turn could not be stored."
 BEATS_PER_BRANCH_READ: Final = 4
-"""Number of beats between two readings of the git branch; four beats are two seconds.
-
-The branch is read repeatedly, because a command or the user can change it.
+"""The git branch is read again after this number of calls of `beat`, because a command or the user can change the
+branch.
 """
 
 
@@ -39,6 +38,9 @@ class PaneUpdater:
         self._beats = 0
         self._reported_fault: object = None
         self._branch_folder = ""
+        self._compared_files: FilesChangedView | None = None
+        """The changed files that were last compared with the disk; None while a turn or command runs."""
+        host.app.watch(host.app, "app_focus", self._look_after_focus, init=False)
 
     def show(self, changed: frozenset[ViewName]) -> None:
         """Pass the changed views to their panes."""
@@ -52,6 +54,8 @@ class PaneUpdater:
         with self._app.batch_update():
             if "state" in changed:
                 guarded("the session's settings", self._host.take_state)
+            if changed & {"state", "files"}:
+                guarded("the changed files", self._compare_with_disk)
             self._update_sheets(changed)
             if changed & {"state", "meter"}:
                 guarded("the header", self._show_header)
@@ -93,8 +97,21 @@ class PaneUpdater:
 
     def show_strip(self, views: Views) -> None:
         """Show todos and changed files in the strip that replaces the side panes on a small screen."""
-        files = views.files.view()
-        self._app.pane_strip.set_views(views.todo.view(), files, self._line_counts.sum_of(files))
+        view = self._host.disk_changes.drop_undone(views.files.view(), views)
+        self._app.pane_strip.set_views(views.todo.view(), view, self._line_counts.sum_of(view))
+
+    def _look_after_focus(self, has_focus: bool) -> None:
+        """Compare the changed files with the disk: the user may have edited them while another window had the focus."""
+        if has_focus:
+            self._host.worker(self._host.disk_changes.look(), "changed files")
+
+    def _compare_with_disk(self) -> None:
+        """Compare the changed files with the disk when a turn or command has ended, and when the recorded changes of
+        files changed while none was running."""
+        files = None if self._host.is_running else self._host.views.files.view()
+        before, self._compared_files = self._compared_files, files
+        if files is not None and files is not before:
+            self._host.worker(self._host.disk_changes.look(), "changed files")
 
     def show_all(self) -> None:
         self.show(ALL_VIEWS)
@@ -105,7 +122,6 @@ class PaneUpdater:
         view = self._status() if stopped is None else stopped
         before = self._app.status.view.mood
         self._app.set_status(view)
-        self._app.header.set_status(view)
         self._app.show_keys()
         if stopped is None and before != view.mood:
             self._notify(before, view)
@@ -150,7 +166,7 @@ class PaneUpdater:
             self._app.terminal.notify(title, view.word)
 
     def beat(self) -> None:
-        """Blink the status symbol and update elapsed times. The app calls this method twice a second."""
+        """Blink the status symbol and update elapsed times. Called twice a second."""
         self._beats += 1
         if self._beats % BEATS_PER_BRANCH_READ == 1:
             self._host.worker(self._update_branch(), "branch")
@@ -175,10 +191,17 @@ class PaneUpdater:
         return None
 
     def _report_storage_fault(self) -> None:
-        """Report an event that the engine could not store, and treat its turn as stopped."""
+        """Report once that the engine could not store an event.
+
+        If the engine has stored nothing more by the next call of this method, show all running tool calls as ended.
+        """
         host = self._host
         fault = host.session.storage_fault if host.session is not None else None
         if fault is None or fault is self._reported_fault:
+            if fault is not None and host.halted_at == host.views.seq:
+                host.views.end_open_work(NOT_STORED)
+                if changed := host.views.pop_changed():
+                    self.show(changed)
             return
         self._reported_fault = fault
         host.halted_at = host.views.seq
@@ -193,9 +216,9 @@ class PaneUpdater:
 
 
 class LineCounts:
-    """Counts the lines changed in the session's files, from the first to the newest content, as in `/diff`.
+    """Counts the lines that differ between the first and the newest content of the session's files, as in `/diff`.
 
-    It compares the files in the background, and shows the counts in the strip that replaces the side panes.
+    The files are compared in the background.
     """
 
     def __init__(self, host: SessionHost) -> None:

@@ -1,7 +1,9 @@
 """Sends the text of the prompt: a message, a slash command, or a shell line.
 
-Invariant: text that is refused returns to the prompt, in front of the text that was typed since then.
+Invariant: refused text returns to the prompt, in front of the text that was typed since then.
 """
+
+from typing import Any
 
 from tui_agent.protocol.commands import Attachment, Queue, RunCommand, RunUserShell, Steer, SubmitPrompt
 from tui_agent.protocol.unicode_text import MAX_MESSAGE_CHARS, describe_long_message
@@ -18,7 +20,22 @@ class PromptSubmitter:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self.under_way = False
-        """True from sending a message until its turn starts. Another message sent in this time steers the turn."""
+        """True after a message was sent and until its turn starts. Another message sent in this time goes to the same
+        turn.
+        """
+        host.editor.on_picture = self._warn_of_unsent_picture
+
+    def _warn_of_unsent_picture(self) -> None:
+        """Tell the user if the model would not get the picture that was attached to the message."""
+        settings = self._host.state.settings
+        if settings is None or not settings.model.model or settings.model.images:
+            return
+        name = clean_line(settings.model.model)
+        self._host.app.say(
+            f"{name} is not known to accept pictures, so it will not get this one. "
+            "Choose another model with /model. If this one accepts pictures, set images = true in its profile.",
+            "warning",
+        )
 
     def send(self, message: Prompt.Submitted) -> None:
         """Send a message, a command or a shell line; put refused text back into the prompt."""
@@ -44,9 +61,9 @@ class PromptSubmitter:
         if self._host.questions.reopen() or self._host.questions.ask_again():
             return
         if self._host.state.queue and self._host.sessions.must_reopen:
-            self._reopen_for(Intent("queue", "send"))
+            self._reopen_for(Intent("send_queued"))
         elif self._host.state.queue:
-            self._host.act("queue", "send")
+            self._host.act("send_queued")
         elif not self._host.is_running and self._host.state.last_turn_end == "model_error":
             self._host.submit(SubmitPrompt(text="Try again."))
 
@@ -58,7 +75,8 @@ class PromptSubmitter:
     def return_to_prompt(
         self, waiting: "list[Intent | Prompt.Submitted]"
     ) -> "list[Intent | Prompt.Submitted]":
-        """Put messages back into the prompt, because no model is set; return the other waiting items."""
+        """Put the messages in `waiting` back into the prompt, because no model is set; return the actions, slash
+        commands and shell lines in `waiting`."""
         sent = [item for item in waiting if isinstance(item, Prompt.Submitted)]
         messages = [item for item in sent if not item.text.lstrip().startswith(("/", "!"))]
         if messages:
@@ -119,22 +137,32 @@ class PromptSubmitter:
         pictures = tuple(
             Attachment(path=picture.path, media_type=picture.media_type) for picture in message.pictures
         )
-        questions = self._host.questions
-        if message.how == "send" and not pictures and questions.answer(text.strip()):
+        questions, place = self._host.questions, self._place_in_queue(message)
+        words: dict[str, Any] = {"own_words": message.own_words, "typed_mentions": message.typed_mentions}
+        if place is None and message.how == "send" and not pictures and questions.answer(text.strip()):
             pass
-        elif not self._host.is_running and not self.under_way:
+        elif not (self._host.is_running or self.under_way or place):
             self.under_way = True
-            self._host.submit(SubmitPrompt(text=text, attachments=pictures, own_words=message.own_words))
-        elif message.how == "queue":
-            self._host.submit(Queue(text=text, attachments=pictures, own_words=message.own_words))
+            self._host.submit(SubmitPrompt(text=text, attachments=pictures, **words))
+        elif message.how == "queue" or place is not None:
+            self._host.submit(Queue(text=text, attachments=pictures, place=place, **words))
         else:
-            self._host.submit(Steer(text=text, attachments=pictures, own_words=message.own_words))
+            self._host.submit(Steer(text=text, attachments=pictures, **words))
             if questions.is_waiting:
                 key = self._host.app.key_map.key_of("send")
                 self._host.app.say(f"A question still waits for you. {key} in an empty prompt opens it.")
+        if self._host.editor.chips.texts or pictures:
+            self._host.app.prompt.drafts_of_sent[text] = self._host.editor.draft_of(message.written)
         self._remember(text)
         self._host.chat.to_end()
         return True
+
+    def _place_in_queue(self, message: Prompt.Submitted) -> int | None:
+        """If `message` was taken from the queue, return how many of the messages before it are still queued; otherwise
+        return None."""
+        if message.queued_after is None:
+            return None
+        return len({queued.queue_id for queued in self._host.state.queue}.intersection(message.queued_after))
 
     def _remember(self, text: str) -> None:
         editor = self._host.editor

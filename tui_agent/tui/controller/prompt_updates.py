@@ -4,8 +4,12 @@ Invariant: the actions of the engine's slash commands are built again only if th
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+from tui_agent.folds.context.meter import ContextMeterView
+from tui_agent.folds.context.next_turn import estimate_next_turn
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.plugin import RESOURCES, PluginLoaded
@@ -15,7 +19,10 @@ from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.prompt.completion import AT_SIGN
 from tui_agent.tui.prompt.prompt import PLACEHOLDER
+from tui_agent.tui.text import clean_line
 from tui_agent.units import format_cost, format_estimate
+
+"""Assumed number of characters per token of texts that no request has contained yet."""
 
 
 class PromptUpdater:
@@ -28,16 +35,17 @@ class PromptUpdater:
         self._completed: set[str] = set()
 
     def show(self) -> None:
-        """Update the prompt. Without settings, the session has not started yet, and nothing is shown."""
+        """Update the prompt, unless the session has not started."""
         state = self._host.state
         if state.settings is None:
             return
         if state.commands is not self._commands:
             self._offer_commands(state.commands)
-        self._offer_arguments()
+        self._offer_arguments(state.settings)
         if state.workspace:
             self._app.prompt.set_root(Path(state.workspace))
-        waits_for = "the summary" if state.is_compacting else "your command" if state.shell else ""
+        command = "your command" if state.shell else clean_line(state.running_command)
+        waits_for = "the summary" if state.is_compacting else command
         self._show_queue(waits_for)
         self._show_policy_row(state.settings, waits_for)
         self._show_placeholder(state.settings)
@@ -51,14 +59,17 @@ class PromptUpdater:
         options = {action.slash: [(option, "") for option in action.options] for action in offered}
         self._app.prompt.choices = {**self._app.prompt.choices, **options}
 
-    def _offer_arguments(self) -> None:
-        """Offer the session's completions, such as resources after `@`, and the names of plugin panes."""
+    def _offer_arguments(self, settings: SessionSettings) -> None:
+        """Offer the session's completions, such as resources after `@`, the model's reasoning efforts, and the names of
+        plugin panes.
+        """
         if self._host.session is not None:
             self._app.prompt.arguments.ask_session = self._host.session.complete
         mentions = {AT_SIGN} if self._has_resources() else set[str]()
         self._app.prompt.arguments.commands = self._completed | mentions
-        panes = list(self._host.plugin_panes.panes)
-        self._app.prompt.choices = {**self._app.prompt.choices, "/pane": [(name, "") for name in panes]}
+        offered = {"/pane": self._host.plugin_panes.panes, "/model reasoning": settings.model.efforts}
+        choices = {command: [(name, "") for name in names] for command, names in offered.items()}
+        self._app.prompt.choices = {**self._app.prompt.choices, **choices}
 
     def _has_resources(self) -> bool:
         loaded = (event for event in self._host.views.plugins.values() if isinstance(event, PluginLoaded))
@@ -69,17 +80,16 @@ class PromptUpdater:
         state = self._host.state
         after = waits_for or ("this turn" if state.is_busy else "")
         queued = [text_preview(message.text) for message in state.queue]
-        self._app.prompt.set_queue(queued, after=after, can_send=state.shell is None)
+        can_send = state.shell is None and not state.running_command
+        self._app.prompt.set_queue(queued, after=after, can_send=can_send)
 
     def _show_policy_row(self, settings: SessionSettings, waits_for: str) -> None:
-        """Show the policy, and the estimated cost of the next turn."""
-        meter, state = self._host.views.meter.view(), self._host.state
-        note = ""
-        if meter.used:
-            cost = format_cost(meter.next_cost_usd)
-            note = f"next turn {format_estimate(meter.used)} tokens{', ' if cost else ''}{cost}"
+        """Show the policy, the estimated cost of the next turn, and if images are not sent."""
+        state = self._host.state
+        note = partial(describe_next_turn, self._host.views.meter.view(), state)
         unconfined = not state.sandbox and bool(state.no_sandbox_reason)
         words = policy_words(settings.policy, unconfined=unconfined, program=settings.program)
+        self._app.prompt.policy_row.set_accepts_images(settings.model.images or not settings.model.model)
         self._app.prompt.set_state(
             settings.policy, note, running=state.is_busy, waits_for=waits_for, words=words
         )
@@ -95,10 +105,23 @@ class PromptUpdater:
             self._app.editor.placeholder = hint
 
 
-def offered_actions(commands: Mapping[str, Sequence[OfferedCommand]]) -> tuple[Action, ...]:
-    """Return an action for each command that does not have the name of an app command.
+def describe_next_turn(meter: ContextMeterView, state: SessionStateView, draft_chars: int) -> str:
+    """Return the estimated tokens and cost of the next turn's first request; empty before the first request.
 
-    `commands` maps the owner of commands, e.g. a plugin, to its commands.
+    `draft_chars` is the length of the message in the prompt, with the files that it mentions.
+    """
+    if not meter.used:
+        return ""
+    tokens, usd = estimate_next_turn(meter, state, draft_chars)
+    cost = format_cost(usd)
+    return f"next turn {format_estimate(tokens)} tokens{', ' if cost else ''}{cost}"
+
+
+def offered_actions(commands: Mapping[str, Sequence[OfferedCommand]]) -> tuple[Action, ...]:
+    """Return an action for each of the engine's slash commands, except those with the same name as a slash command of
+    the app.
+
+    `commands`: maps an owner of commands, e.g. a plugin, to its commands.
     """
     return tuple(
         Action(

@@ -1,8 +1,7 @@
 """The pump: follows the session, folds new events (applies them to the views), and passes the views to the panes.
 
-Invariant: every record is folded exactly once and in order. At most one frame is shown every `FRAME_S` seconds. Folding
-never blocks the event loop for longer than `SLICE_S`, so keys are handled while a long history is read. An error in one
-frame does not prevent the next one.
+Invariant: every record is folded exactly once and in order. Folding never blocks the event loop for longer than
+`SLICE_S`, so keys are handled while a long history is read.
 """
 
 import asyncio
@@ -21,16 +20,20 @@ SCREEN = "the screen"
 
 
 class Pump:
-    """Applies the session's events to its views, and shows the views, until the session ends. A pump runs only once.
+    """Applies the session's events to its views, and shows the views, until the session ends.
 
-    `follow` returns a cursor that starts after a sequence number; `show` is called with the changed views. No frame is
-    shown before the event `quiet_until`, so that history is painted only once. After an undo or a redo the branch is
-    folded again, and `branch_changed` is awaited before the next frame. The views already contain the events up to
-    `after`.
+    A pump runs only once.
+
+    - `after`: number of the last event that the views already contain
+    - `follow`: function that takes an event's number, and returns a cursor that starts after this event
+    - `show`: called with the names of the changed views
+    - `quiet_until`: the views are first shown when they contain the event with this number, so that history is painted
+      only once
+    - `branch_changed`: awaited after an undo or a redo, before the views are shown
     """
 
     report_error: Callable[[str, Exception], None] | None = None
-    """Function that reports the error of a part, given the part's name and the error.
+    """Function that is called with the name of the failed part of the screen and the error.
 
     If None, the error is raised and ends the pump.
     """

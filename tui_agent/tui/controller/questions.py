@@ -1,7 +1,7 @@
 """Shows the agent's questions: opens the oldest unanswered question, and closes a question that was answered elsewhere.
 
-Invariant: at most one question is open. A question that was closed unanswered stays in the status line. Enter on an
-empty prompt or a click reopens it. A message answers it, if it takes the user's own words and nothing else waits.
+Invariant: at most one question is open. If the user closes a question without an answer, the question stays in the
+status line.
 """
 
 import time
@@ -16,7 +16,7 @@ from tui_agent.tui.actions import command_word, is_shell_line
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.question import Question
-from tui_agent.tui.widgets.type_ahead import RECENT_S, TypedAhead
+from tui_agent.tui.widgets.covered_prompt import RECENT_S, CoveredPrompt
 
 
 def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> str:
@@ -26,9 +26,7 @@ def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> s
 
 
 def _count_following(state: SessionStateView, request: PermissionRequested) -> int:
-    """Count the calls of the same tool that follow in the model's answer. The user will be asked about these calls
-    next.
-    """
+    """Count the calls of the same tool that follow the call in `request` and that the user will be asked about next."""
     calls = state.open_calls
     index = next((i for i, call in enumerate(calls) if call.call_id == request.call_id), len(calls))
     return sum(call.name == request.tool and call.agent == calls[index].agent for call in calls[index + 1 :])
@@ -72,7 +70,11 @@ class OpenQuestions:
 
     @property
     def _question_for_message(self) -> QuestionAsked | None:
-        """The question that a message answers; None if there is no such question. The question is the only waiting one, was closed unanswered, and accepts any text."""
+        """The question that the user's next message answers; None if the next message answers no question.
+
+        A message answers a question only if this is the only waiting question, if it accepts a text, and if the user
+        closed it without an answer.
+        """
         questions = self._view.questions
         if len(self._waiting) != 1 or not self._aside or not questions:
             return None
@@ -127,7 +129,6 @@ class OpenQuestions:
         state = self._host.state
         policy = state.settings.policy if state.settings else "ask"
         modal = Approval(
-            lambda: self._app.looks,
             request,
             policy=policy,
             workspace=state.workspace,
@@ -137,8 +138,7 @@ class OpenQuestions:
         )
         modal.asking_agent = _asking_delegate(state, request)
         modal.following_calls = _count_following(state, request)
-        modal.paste_elsewhere = self._host.editor.post_message
-        modal.typed_ahead = self.typed_ahead()
+        modal.covered_prompt = self.cover_prompt()
         self._open = modal
 
         def submit(decision: DecidePermission | None) -> None:
@@ -154,23 +154,24 @@ class OpenQuestions:
         self._app.push_screen(modal, submit)
 
     def _ask(self, question: QuestionAsked) -> None:
-        modal = Question(lambda: self._app.looks, question, read=self._host.reader.blob_text)
-        modal.typed_ahead = self.typed_ahead()
+        modal = Question(question, read=self._host.reader.blob_text)
+        modal.covered_prompt = self.cover_prompt()
         self._open = modal
 
         def submit(answer: AnswerQuestion | None) -> None:
             self._close(modal, question.question_id)
             if answer is not None:
+                if question.form == "plan":
+                    self._host.choices.approve_plan(answer.choice)
                 self._host.submit(answer)
 
         self._app.push_screen(modal, submit)
 
-    def typed_ahead(self) -> TypedAhead | None:
-        """Return an object that passes typed keys to the prompt; None if the user was not typing just now."""
-        if time.monotonic() - self._host.app.typed_at > RECENT_S:
-            return None
-        editor = self._host.editor
-        return TypedAhead(editor.post_message, midway=bool(editor.text.strip()) and not editor.untouched)
+    def cover_prompt(self) -> CoveredPrompt:
+        """Return the prompt as a `CoveredPrompt`, for a question that opens without a key press while the user may be
+        typing."""
+        is_typing = time.monotonic() - self._app.typed_at <= RECENT_S
+        return CoveredPrompt(self._host.editor, is_typing=is_typing)
 
     def _close(self, modal: Approval | Question, request_id: RequestId) -> None:
         if self._open is modal:

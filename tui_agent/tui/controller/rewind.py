@@ -1,26 +1,28 @@
 """Undo, redo and revert, with their questions to the user.
 
-The user chooses a message, then the conversation, the files or both. Afterwards the user chooses which of the kept
-files to restore.
-
 Invariant: a file is restored only after the app listed it. The app asks by name about each file that someone else
 changed.
 """
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 from textual import events
 
-from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
-from tui_agent.protocol.base import text_preview
+from tui_agent.folds.transcript.entries import ToolEntry, TurnEntry, UserEntry
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
-from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, PlannedFileChange
+from tui_agent.protocol.events.files import (
+    LONG_COMMAND_S,
+    CheckpointPlanned,
+    CheckpointRestored,
+    PlannedFileChange,
+)
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.modals.file_choice import FileChoice, describe_change
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.widgets.sheet import NO_ROW
 from tui_agent.units import format_age, format_number
 
 ALL = "/"
@@ -38,18 +40,23 @@ _FILES, _LEFT = "Files", "Kept"
 class KeptFilesPicker(Picker):
     """List of the files that an undo or revert left unchanged, because someone else had changed them too.
 
-    The list opens without a key press. If the user is typing a message at that moment, the keys go to the prompt.
+    The list opens without a key press, perhaps while the user types. Keys typed at that moment go to the prompt.
     """
 
-    has_grace_period: ClassVar[bool] = True
-    paste_elsewhere: Callable[[events.Paste], object] | None = None
-    """Receives text that was pasted before the list was visible."""
+    has_grace_period = True
 
     def on_paste(self, event: events.Paste) -> None:
-        if self.in_grace_period and self.paste_elsewhere is not None:
+        if self.in_grace_period and self.covered_prompt is not None:
             event.stop()
             event.prevent_default()
-            self.paste_elsewhere(events.Paste(event.text))
+            self.covered_prompt.paste(event.text)
+
+    def use(self) -> None:
+        """Close with the selected item; if no row is selected, send the message in the prompt."""
+        if self.chosen == NO_ROW:
+            self.send_message()
+        else:
+            super().use()
 
 
 class RewindActions:
@@ -60,11 +67,22 @@ class RewindActions:
         self._asked_at = self._given_back_at = -1
         self._picker: Picker | None = None
         self._to_seq = -1
+        self._plan_for: Callable[[tuple[str, ...]], None] | None = None
+        """Function that submits the undo once the engine has sent the restore plan; None if no undo waits for a plan.
+        """
+        self._answered: frozenset[str] = frozenset()
+        """Files that the user has already been asked about before the undo."""
+        self._file_choice: FileChoice | None = None
+        """The open question which files to undo; None if no such question is open, or if a turn was running when it
+        opened."""
+        self._undo_to: int | None = None
+        """Number of the event to which an undo would have returned when the user requested it. Once another turn has
+        started, an undo returns to a different event."""
 
     def undo(self, argument: str = "") -> None:
-        """Undo the newest turn; put its message back into the prompt.
+        """Undo the newest turn, and put its message back into the prompt.
 
-        With `argument` (`turn N`), ask whether to undo that turn and all later ones.
+        If `argument` is `turn N`, ask whether to undo this turn and all later ones.
         """
         if argument and not self._is_newest_turn(argument):
             self._undo_from(argument)
@@ -74,8 +92,60 @@ class RewindActions:
             self._host.app.say("Nothing to undo yet.", "warning")
             return
         # A turn that continued the one before has no message.
-        self._give_back([entry for entry in self._sent_messages() if entry.seq > undo_to])
-        self._host.submit(Undo())
+        messages = [entry for entry in self._sent_messages() if entry.seq > undo_to]
+
+        def submit(overwrite: tuple[str, ...]) -> None:
+            self._give_back(messages)
+            self._host.submit(Undo(overwrite=overwrite))
+
+        if self._host.is_running or not self._ran_long_call(undo_to):
+            submit(())
+            return
+        self._plan_for = submit
+        self._to_seq, self._host.views.restore_plan = undo_to, None
+        self._host.submit(PlanRevert(to_seq=undo_to))
+
+    def _ran_long_call(self, after: int) -> bool:
+        """Return True if a tool call after event `after` ran long enough for someone else to change files meanwhile."""
+        return any(
+            isinstance(entry, ToolEntry)
+            and entry.seq > after
+            and (entry.duration_ms or 0.0) > LONG_COMMAND_S * 1000
+            for entry in self._host.views.transcript.view().entries
+        )
+
+    def _ask_about_uncertain(
+        self, planned: CheckpointPlanned | None, submit: Callable[[tuple[str, ...]], None]
+    ) -> None:
+        """Ask which files to undo if someone else may have changed a file while a command ran; then call `submit`.
+
+        `submit` gets the paths of the conflicting files to undo. If the user cancels, `submit` is not called.
+        """
+        conflicts = [] if planned is None else [change for change in planned.changes if change.conflict]
+        if not any(change.uncertain for change in conflicts):
+            submit(())
+            return
+
+        def choose(paths: tuple[str, ...] | None) -> None:
+            self._file_choice = None
+            if paths is not None:
+                self._answered = frozenset(change.path for change in conflicts)
+                submit(paths)
+
+        host = self._host
+        title = "Undo this file too?" if len(conflicts) == 1 else "Undo these files too?"
+        sheet = FileChoice(title, conflicts)
+        sheet.covered_prompt = host.questions.cover_prompt()
+        self._file_choice = None if host.is_running else sheet
+        self._undo_to = host.views.branches.view().undo_to
+        host.app.push_screen(sheet, choose)
+
+    def _has_newer_turn(self) -> bool:
+        """Return True if a turn started since the undo was requested. The undo would then affect the wrong turn."""
+        return self._host.is_running or self._host.views.branches.view().undo_to != self._undo_to
+
+    def _say_cancelled(self) -> None:
+        self._host.app.say("Nothing was undone, because a new turn started.", "warning")
 
     def _is_newest_turn(self, argument: str) -> bool:
         turns = [
@@ -92,7 +162,7 @@ class RewindActions:
         turn = -1 if index is None else ends[index].turn
         message = next((entry for entry in self._sent_messages() if entry.turn == turn), None)
         if index is None or (message is None and not index):
-            self._host.app.say(f'There is no "{argument}" to undo here. Example: /undo turn 2.', "warning")
+            self._host.app.say(f'/undo found no "{argument}". Example: /undo turn 2.', "warning")
             return
         later = len(ends) - index - 1
         # A turn without a message continued the one before.
@@ -110,7 +180,7 @@ class RewindActions:
     def revert(self, argument: str, *, then: Callable[[], object] = lambda: None) -> None:
         """Revert the session to the event with the number `argument`, or let the user choose a message.
 
-        `then` is called once the user has decided.
+        `then`: called once the user has decided.
         """
         host = self._host
         if argument:
@@ -166,11 +236,25 @@ class RewindActions:
         if self._picker is not None and planned is not None and planned.to_seq == self._to_seq:
             self._picker.set_items([*_CHOICES, *_plan_items(planned)])
             self._picker = None
+        if self._plan_for is not None and planned is not None and planned.to_seq == self._to_seq:
+            submit, self._plan_for = self._plan_for, None
+            self._undo_to = self._to_seq
+            if self._has_newer_turn():
+                self._say_cancelled()
+            else:
+                self._ask_about_uncertain(planned, submit)
+        if self._file_choice is not None and self._has_newer_turn():
+            self._file_choice.dismiss(None)
+            self._say_cancelled()
         if views.restore_seq <= max(self._asked_at, self._host.seen_seq):
             return
         self._asked_at = views.restore_seq
         restored = views.newest_restore
-        if restored is not None and restored.kept_count and views.restore_target_seq >= 0:
+        answered, self._answered = self._answered, frozenset()
+        if restored is None or not restored.kept_count or views.restore_target_seq < 0:
+            return
+        listed = len(answered.intersection(restored.skipped_paths))
+        if listed < restored.kept_count:
             self._ask_about_kept(restored, views.restore_target_seq)
 
     def go(
@@ -181,10 +265,10 @@ class RewindActions:
         *,
         then: Callable[[], object] = lambda: None,
     ) -> None:
-        """Ask how to revert to event `to_seq` of any branch: the conversation, the files or both.
+        """Ask whether to revert the conversation, the files or both to event `to_seq`. The event can be on any branch.
 
-        The question lists the effect on each file. `entry` is the message that returns to the prompt; `then` is called
-        once the user has decided.
+        - `entry`: the message that returns to the prompt
+        - `then`: called once the user has decided
         """
         host = self._host
 
@@ -192,30 +276,41 @@ class RewindActions:
             self._picker = None
             if value is None:
                 return
-            if value != "files" and entry is not None:
-                self._give_back([entry])
-            host.submit(Revert(to_seq=to_seq, conversation=value != "files", files=value != "conversation"))
-            then()
+            conversation, files = value != "files", value != "conversation"
+
+            def submit(overwrite: tuple[str, ...]) -> None:
+                if conversation and entry is not None:
+                    self._give_back([entry])
+                host.submit(
+                    Revert(to_seq=to_seq, conversation=conversation, files=files, overwrite=overwrite)
+                )
+                then()
+
+            self._ask_about_uncertain(host.views.restore_plan if files else None, submit)
 
         looking = Item("", "looking at the files …", offered=False, group="Files")
-        self._picker = Picker(lambda: host.app.looks, title, [*_CHOICES, looking])
+        self._picker = Picker(title, [*_CHOICES, looking])
         self._picker.total = ""
         self._to_seq, host.views.restore_plan = to_seq, None
         host.app.push_screen(self._picker, rewind_to_choice)
         host.submit(PlanRevert(to_seq=to_seq))
 
     def _ask_about_kept(self, restored: CheckpointRestored, to_seq: int) -> None:
-        """Ask which of the kept files to restore. A file is kept if someone else has changed it too."""
+        """Ask which files to restore that the undo or revert left unchanged, because someone else had changed them too."""
         host, count = self._host, restored.kept_count
         verb = "redo" if host.views.is_redo else "undo"
         object_, pronoun = ("it", "it") if count == 1 else ("one of them", "them")
         group = f"{verb.capitalize()} {object_} anyway"
+        reasons = restored.skipped_reasons
         items = [Item("", "keep your versions", about="none of your changes is lost")]
         if count > 1:
             items.append(
                 Item(ALL, f"{verb} all {format_number(count)} anyway", about="/redo restores your versions")
             )
-        items += [Item(path, path, group=group, is_path=True) for path in restored.skipped_paths]
+        items += [
+            Item(path, path, about=reasons.get(path, ""), group=group, is_path=True)
+            for path in restored.skipped_paths
+        ]
         items += [
             Item(path, path, right=format_count(files, "file"), group=group, is_path=True)
             for path, files in restored.kept_folders
@@ -228,11 +323,12 @@ class RewindActions:
             if value:
                 host.submit(Revert(to_seq=to_seq, conversation=False, overwrite=(value,)))
 
-        title = f"Kept {format_count(count, 'file')}, because you changed {pronoun} too"
-        picker = KeptFilesPicker(lambda: host.app.looks, title, items)
+        title = f"Kept {format_count(count, 'file')}"
+        if not reasons:
+            title = f"{title}, because you changed {pronoun} too"
+        picker = KeptFilesPicker(title, items)
         picker.total = ""
-        picker.typed_ahead = host.questions.typed_ahead()
-        picker.paste_elsewhere = host.app.editor.post_message
+        picker.covered_prompt = host.questions.cover_prompt()
         host.app.push_screen(picker, choose)
 
     def _sent_messages(self) -> list[UserEntry]:
@@ -248,13 +344,17 @@ class RewindActions:
 
         async def put_back() -> None:
             text = entries[0].command or await self._host.reader.read_text(entries[0].text)
-            editor.put_text(text, returned=True)
+            draft = self._host.app.prompt.drafts_of_sent.get(text)
+            if draft is None:
+                editor.put_text(text, returned=True)
+            else:
+                editor.put_draft(draft, returned=True)
 
         self._host.worker(put_back(), "give back")
 
 
 def _line(entry: UserEntry) -> str:
-    return clean_line(text_preview(entry.headline)) or "(a picture)"
+    return clean_line(entry.headline)
 
 
 def _plan_items(planned: CheckpointPlanned) -> list[Item]:
@@ -279,9 +379,7 @@ def _plan_items(planned: CheckpointPlanned) -> list[Item]:
 def _act_item(act: PlannedFileChange) -> Item:
     if act.conflict:
         return _file_item(act.path, _LEFT, about=act.conflict)
-    counts = " ".join(f"{sign}{count}" for sign, count in (("+", act.added), ("−", act.removed)) if count)
-    change = {"create": "restored", "remove": "removed", "write": counts, "mode": "mode"}[act.operation]
-    return _file_item(act.path, _FILES, right=change)
+    return _file_item(act.path, _FILES, right=describe_change(act))
 
 
 def _file_item(path: str, group: str, *, about: str = "", right: str = "") -> Item:

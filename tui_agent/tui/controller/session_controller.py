@@ -1,23 +1,17 @@
 """Controller of the open session: holds its views, and submits commands to the engine.
 
-Invariant: `app` imports this module once, after the first paint. The controller passes views on. The panes decide how
-the views look.
+Invariant: `app` imports this module once, after the first paint.
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from tui_agent.config.options import SessionOptions
-from tui_agent.config.settings import layers
-from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.settings.settings import Config, ModelProfile
-from tui_agent.errors import ConfigError
 from tui_agent.folds.session.jobs import JobsView, mark_jobs_lost
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import Views
@@ -26,18 +20,19 @@ from tui_agent.protocol.commands import (
     MAX_OUTPUT_COLUMNS,
     MIN_OUTPUT_COLUMNS,
     Command,
-    Interrupt,
     SetOutputWidth,
 )
-from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.actions import BY_NAME
-from tui_agent.tui.cli_client import Ask, CommandLine
+from tui_agent.tui.cli_client import Ask, CommandLine, words_of
 from tui_agent.tui.context import AppContext
+from tui_agent.tui.controller.api_keys import ApiKeys
 from tui_agent.tui.controller.chat import Chat
 from tui_agent.tui.controller.choice_keeper import ChoiceKeeper
 from tui_agent.tui.controller.demo import DemoGuide
+from tui_agent.tui.controller.disk_changes import DiskChanges
 from tui_agent.tui.controller.drafts import DraftKeeper
 from tui_agent.tui.controller.faults import FaultReporter
+from tui_agent.tui.controller.interruption import Interruption
 from tui_agent.tui.controller.pane_updates import PaneUpdater
 from tui_agent.tui.controller.prompt_submitter import PromptSubmitter
 from tui_agent.tui.controller.pump import Pump
@@ -50,12 +45,10 @@ from tui_agent.tui.controller.status_command import StatusCommand
 from tui_agent.tui.controller.trust import TrustDialog
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.panes.model_discovery import Server
 from tui_agent.tui.panes.plugin_feed import PaneFeed, find_panes
 from tui_agent.tui.panes.plugin_sections import PluginSections
 from tui_agent.tui.prompt.symbol_search import search_index
 from tui_agent.tui.screens.trace.screen import TraceScreen
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.transcript.block_rows import draw_blocks
 from tui_agent.tui.transcript.style import output_columns
 from tui_agent.tui.widgets.sheet import Sheet
@@ -63,13 +56,6 @@ from tui_agent.tui.widgets.sheet import Sheet
 OVERLAYS = ("help", "todo", "trace", "context")
 """Actions whose keys also work while a sheet is open."""
 BEAT_S = 0.5
-TWICE_S = 0.6
-"""Maximum time between the two presses of a double Esc, in seconds."""
-
-
-def _with_key(options: SessionOptions, variable: str, key: str) -> SessionOptions:
-    # A key entered now wins over one in the environment, which evidently did not work.
-    return replace(options, typed_keys=tuple({**dict(options.typed_keys), variable: key}.items()))
 
 
 @cache
@@ -93,13 +79,16 @@ class SessionController:
         self.sessions: SessionSwitcher = SessionSwitcher(self)
         self.faults = FaultReporter(self)
         self.reader = SessionReader(self)
+        self.disk_changes: DiskChanges = DiskChanges(self)
         self.drafts = DraftKeeper(self)
         self.choices = ChoiceKeeper(self)
+        self.keys: ApiKeys = ApiKeys(self)
         self.demo = DemoGuide(self)
         self.chat = Chat(self, lambda: self.panes.show_status())
         self.questions = OpenQuestions(self)
         self.rewind: RewindActions = RewindActions(self)
         self.submitter = PromptSubmitter(self)
+        self.interruption = Interruption(self)
         self.start_page = StartPage(self)
         self.trust = TrustDialog(self)
         self.plugin_panes = PaneFeed(
@@ -124,14 +113,14 @@ class SessionController:
                 ),
             ),
         )
-        self._escaped_at = self._interrupted_at = self._interrupt_sent_at = -TWICE_S
-        self._interrupted_work: tuple[object, ...] = ()
         self._sent_output_width: tuple[AppSession, int] | None = None
-        self._has_warned_unconfined = False
         self.halted_at = -2
-        """Sequence number of the newest event when the engine could not store an event; otherwise -2."""
+        """Number of the newest event at the time when the engine failed to store an event; -2 if the engine has not
+        failed.
+        """
         self.seen_seq = -1
-        """Sequence number of the last event when the log was opened; events up to this number are not announced as new.
+        """Sequence number of the last event at the time when the log was opened. Events up to this number are not
+        announced as new.
         """
 
     # -- opening and closing ---------------------------------------------------------------------------------------
@@ -139,7 +128,8 @@ class SessionController:
     async def run(self, *, choose: bool, watch: bool) -> None:
         """Read the configuration, ask for trust in the folder's own files, open the session, and run until it ends.
 
-        `choose` opens the session list over the chat; `watch` redraws when the theme's file changes.
+        - `choose`: True to open the session list over the chat
+        - `watch`: True to redraw when the theme's file changes
         """
         configure(self)
         await self.chat.mount()
@@ -161,7 +151,7 @@ class SessionController:
 
     @property
     def state(self) -> SessionStateView:
-        """The session's state. If no engine is connected, the state has no background jobs, because they have ended."""
+        """The session's state. Without an engine, the state has no background jobs, because jobs end with the engine."""
         state = self.views.state.view()
         return replace(state, jobs=()) if state.jobs and not self.is_connected else state
 
@@ -196,37 +186,15 @@ class SessionController:
         return self.config.models if self.config is not None else {}
 
     @property
-    def local_servers(self) -> Sequence[Server]:
-        """The model servers on this machine that responded."""
-        return self.start_page.local
-
-    @property
     def work_folder(self) -> str:
-        """The session's work folder. Before a session is open, the folder where the app was started."""
+        """The session's work folder, or the folder where the app was started if no session is open."""
         return self.state.workspace or str(self.app.options.cwd)
 
-    def known_keys(self) -> frozenset[str]:
-        """Return the names of API key variables that have a value: in the environment, stored, or entered now."""
-        names = frozenset(name for name, value in self.app.environ.items() if value)
-        if self.config is None:
-            return names
-        typed = {name for name, _ in self.app.options.typed_keys}
-        try:
-            variables = layers.merge_environment(self.app.options, self.app.environ)
-            return Keys(variables, self.config.paths.secrets).names() | typed
-        except ConfigError as fault:
-            self.app.say(str(fault), "warning")
-            return names | typed
-
-    def ask_with_key(self, variable: str, key: str) -> Ask:
-        """Return a variant of `ask` that passes the API key to `tui-agent` in the environment variable `variable`."""
-        return self.app.outside or CommandLine(_with_key(self.app.options, variable, key), self.app.environ)
-
-    async def use_key(self, variable: str, key: str, model: str, base_url: str) -> bool:
-        self.app.options = _with_key(self.app.options, variable, key)
-        self.ask = self.app.outside or CommandLine(self.app.options, self.app.environ)
-        self.start_page.expect_model(model)
-        return await self.sessions.reopen(model, base_url)
+    @property
+    def place(self) -> list[str]:
+        options = self.app.options
+        plugins = [("--plugin-dir", folder) for folder in options.plugin_dirs]
+        return [*words_of([("--cwd", self.work_folder), *plugins]), *(["--no-plugins"] * options.no_plugins)]
 
     def take_state(self) -> None:
         """Update the parts of the app that depend on the session's state, after the state changed."""
@@ -244,9 +212,10 @@ class SessionController:
             return
         self.send_output_width()
         self.session.submit(command)
+        self.choices.note_work(command)
 
     def send_output_width(self) -> None:
-        """Tell the engine the width of program output on the screen. Do nothing if the engine knows the width."""
+        """Tell the engine the width of program output on the screen."""
         shown = output_columns(self.app.shape.main)
         columns = min(max(shown, MIN_OUTPUT_COLUMNS), MAX_OUTPUT_COLUMNS)
         if self.session is not None and self._sent_output_width != (self.session, columns):
@@ -286,7 +255,7 @@ class SessionController:
         return isinstance(top, Sheet) and bool(top.opened_by) and not under
 
     def run_over_sheet(self, name: str) -> None:
-        """Run the action `name` over an open sheet. Close the sheet if the action opened it; otherwise replace it."""
+        """Close the open sheet and run the action `name`. If this action opened the sheet, only close the sheet."""
         top = self.app.screen
         if isinstance(top, Sheet):
             top.close()
@@ -294,57 +263,9 @@ class SessionController:
                 return
         self.act(name)
 
-    def escape(self) -> None:
-        """Handle Esc while no menu is open: interrupt the turn. If no turn runs, close what is open in the chat. If
-        nothing runs, pressing Esc twice opens revert. A press shortly after an interrupt does not count, because the
-        user can still be trying to interrupt.
-        """
-        now = time.monotonic()
-        if self.interrupt() or now < self._interrupted_at + TWICE_S:
-            self._interrupted_at = now
-            return
-        if self.chat.close():
-            return
-        before, self._escaped_at = self._escaped_at, now
-        twice = now - before < TWICE_S and self.app.key_map.is_double("revert")
-        if not twice or not self.is_connected or self.sessions.under_way:
-            return
-        self._escaped_at = 0.0
-        if self.editor.text:
-            keys = self.app.key_map
-            self.app.say(
-                f"{keys.key_of('copy_or_stop')} clears the message, then {keys.key_of('revert')} reverts."
-            )
-        else:
-            self.act("revert")
-
-    def interrupt(self) -> bool:
-        """Interrupt the running turn, or the turn that a sent message will start; return False if there is none."""
-        if not self.is_running and not self.submitter.under_way:
-            return False
-        state, now = self.state, time.monotonic()
-        running = state.turn_running, state.is_compacting, state.is_preparing, state.running_command
-        work = state.turn, state.shell, *running
-        # Pressing the key again and again sends one command: the engine would reject those that come too late.
-        if work != self._interrupted_work or now > self._interrupt_sent_at + TWICE_S:
-            self._interrupted_work, self._interrupt_sent_at = work, now
-            self.submit(Interrupt())
-        return True
-
     def show_trust(self) -> None:
         """Show the configuration files in the folder, and the decisions to trust or ignore them."""
         self.worker(self.trust.show(), "trust")
-
-    def set_policy(self, name: str) -> None:
-        """Switch to the policy `name`; warn once if there is no sandbox for accept-edits."""
-        if name not in POLICIES:
-            return
-        self.choices.choose_policy(name)
-        reason = self.state.no_sandbox_reason
-        if name == "accept-edits" and reason and not self.state.sandbox and not self._has_warned_unconfined:
-            self._has_warned_unconfined = True
-            text = "No sandbox, so accept-edits still asks about commands."
-            self.app.say(f"{text} {clean_line(reason)}", "warning")
 
     # -- background work -------------------------------------------------------------------------------------------
 

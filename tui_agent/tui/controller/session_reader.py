@@ -8,13 +8,11 @@ from collections.abc import Callable
 from tui_agent.errors import BlobNotFound
 from tui_agent.folds.comparison.files import diff_contents
 from tui_agent.folds.session.changed_files import ChangedFile
-from tui_agent.folds.session.checkpoints import PathChange
 from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.ports.session import read_text
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Record
-from tui_agent.tui.cli_client import JsonRow, json_rows, place
 from tui_agent.tui.context import AppContext
 
 
@@ -25,7 +23,7 @@ class SessionReader:
         self._context = context
 
     async def read_text(self, text: LongText) -> str:
-        """Return the whole text. If the text is stored outside the log and cannot be read, return its preview."""
+        """Return the whole text. If a text outside the log cannot be read, return its preview and the error."""
         if self._context.session is None:
             return text_preview(text)
         try:
@@ -34,7 +32,8 @@ class SessionReader:
             return f"{text_preview(text)}\n\n{fault}"
 
     def blob_text(self, text: LongText, arrived: Callable[[str], None]) -> str:
-        """Return the text. If it is stored outside the log, return its preview; `arrived` gets the whole text later."""
+        """Return the text if the log contains it. If it is stored outside the log, return its preview, and pass the
+        whole text to `arrived` later."""
         if not isinstance(text, str):
 
             async def read() -> None:
@@ -49,7 +48,7 @@ class SessionReader:
         answers = (entry.text for entry in reversed(entries) if isinstance(entry, AnswerEntry))
         return await self.read_text(next((text for text in answers if text_preview(text).strip()), ""))
 
-    async def compare(self, file: ChangedFile | PathChange) -> tuple[LineDiff | None, str]:
+    async def compare(self, file: ChangedFile) -> tuple[LineDiff | None, str]:
         """Return the diff of a file's recorded contents, and a note if the diff has no hunks (see `diff_contents`)."""
         contents: dict[str, bytes] = {}
         for digest in (file.before, file.after):
@@ -73,10 +72,3 @@ class SessionReader:
         finally:
             follower.close()
         return records[:most]
-
-    async def models_here(self) -> list[JsonRow]:
-        """Return the models that are usable now, as the rows of `tui-agent models list`."""
-        _, output = await self._context.ask(
-            "models", "list", "--json", *place(self._context.app.options, self._context.work_folder)
-        )
-        return json_rows(output)

@@ -1,7 +1,7 @@
 """Opens and closes sessions: the first session, another session, or the open session in a new engine process.
 
-Invariant: messages sent while a session opens go to that session in order. If the session cannot be opened, the
-messages return to the prompt. Nothing that was typed is lost.
+Invariant: messages that are sent while a session opens go to that session in order. If the session cannot be opened,
+the messages return to the prompt.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tui_agent.tui.controller.background_fold import BackgroundFold
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.pump import Pump
 from tui_agent.tui.controller.startup import configure
-from tui_agent.tui.modals.confirm import Confirm, LeaveQuestion, describe_running_work
+from tui_agent.tui.modals.confirm import LeaveQuestion, describe_running_work
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.screens.replay.live_log import open_live_replay
@@ -36,11 +36,13 @@ AS_RECORDED: Final = dict.fromkeys(
 )
 """Options to override with None when a session is opened, so that the values in the session's log are used."""
 LONG = 3_000
-"""Minimum number of events in a long session. The end of a long session is shown before the whole session is read."""
+"""A session with at least this number of events is long: its end is shown before the rest is read."""
 PREVIEW_RECORDS = 300
 """Number of records in the preview of a long session's end."""
 VERY_LONG = 20_000
-"""Minimum number of events in a very long session. The user can work in it before the whole session is read."""
+"""Minimum number of events in a very long session. The user can work in such a session before the whole session is
+read.
+"""
 THIS_SESSION = "this session again"
 
 
@@ -51,15 +53,16 @@ class SessionSwitcher:
         self._host = host
         self._whole: BackgroundFold | None = None
         self.under_way = True
-        """True while a session is being opened; messages wait for it."""
+        """True while a session is being opened. New messages wait until the session is open."""
         self._is_lost = False
         """True if the session on the screen could not be opened again after its engine had ended."""
+        self._locked: tuple[SessionOptions, Path] | None = None
+        """The options and the folder of the locked session that the start page offers to watch."""
 
     async def open(self, options: SessionOptions, *, with_draft: bool = False) -> bool:
         """Close the open session and open another one; return False if the other session could not be opened.
 
-        `with_draft` moves the unsent message from the open session to the other one. Messages sent meanwhile go to the
-        new session; if that session cannot be opened, they return to the prompt.
+        `with_draft`: True to take the unsent message along to the other session.
         """
         self.under_way = True
         if not await self._may_leave():
@@ -74,9 +77,10 @@ class SessionSwitcher:
             self.under_way = False
         if fault is not None:
             self._say_not_open(fault)
-            if isinstance(fault, SessionLocked):
-                self._host.worker(self._offer_read_only(options, fault), "read only")
+            if isinstance(fault, SessionLocked) and self._host.start_page.is_shown:
+                self._host.worker(self._offer_watching(options), "watch")
             return False
+        self._host.choices.begin_session()
         self._host.drafts.restore_draft(moves_unsent=with_draft)
         self._host.start_page.show()
         if not self._send_waiting():
@@ -92,15 +96,16 @@ class SessionSwitcher:
     async def _may_leave(self) -> bool:
         """Return True if no work of the open session is running, or if the user agrees that this work stops."""
         work = describe_running_work(self._host) if self._host.session is not None else ""
-        looks = lambda: self._host.app.looks  # noqa: E731 - handed to the sheet
-        return not work or await self._host.app.push_screen_wait(LeaveQuestion(looks, work))
+        return not work or await self._host.app.push_screen_wait(LeaveQuestion(work))
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Run `work` in the background to open another session. Messages wait until that session is open."""
+        """Run `work` in the background to find or open another session. Messages wait until that session is open."""
         self.under_way = True
-        _say_opening(
-            self._host, {"reopen": THIS_SESSION, "new": "a new session"}.get(name, "another session")
-        )
+        if name == "session":
+            _show_progress(self._host, "searching", "the sessions")
+        else:
+            session = {"reopen": THIS_SESSION, "new": "a new session"}.get(name, "another session")
+            _show_progress(self._host, "opening", session)
         self._host.worker(work, name)
 
     def stay(self) -> None:
@@ -148,7 +153,7 @@ class SessionSwitcher:
     async def _show(self, session: AppSession, last_seq: int, first: Views | None) -> None:
         """Show the session up to event `last_seq`.
 
-        `first` has the views of the session's end. They are shown until the whole session is read.
+        `first`: views of the session's end, which are shown until the whole session is read.
         """
         host, whole = self._host, self._whole
         host.faults.begin()
@@ -181,8 +186,7 @@ class SessionSwitcher:
     async def _show_end(self, session: AppSession) -> tuple[Views | None, BackgroundFold | None]:
         """Show the end of a long session at the app's start, before the engine has loaded the session.
 
-        Return the views of the session's end if a summary of the log is stored, otherwise None. Also return the
-        background fold if the session is very long, otherwise None.
+        Return the views of the session's end, and the background fold that reads the whole session. Both can be None.
         """
         stored = await session.wait_until_readable()
         if stored is None or stored.last_seq < LONG or self._host.session is not None:
@@ -196,9 +200,9 @@ class SessionSwitcher:
         return first, whole
 
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
-        """Return views of the end of a very long session. They are used until the whole session is read.
+        """Return views of the end of a very long session, for use until the whole session is read.
 
-        Return None if the session is shorter, or if no summary of its log is stored.
+        Return None if the session is not very long, or if no saved outline of the session exists.
         """
         if last_seq < VERY_LONG:
             return None
@@ -228,24 +232,28 @@ class SessionSwitcher:
     async def _follow(self, pump: Pump) -> None:
         await pump.run()
         if self._host.pump is pump and not self._host.app.has_quit:
+            failure = self._host.session.failure if self._host.session is not None else None
+            reason = "" if failure is None else f"{failure.message} "
             suspects = _plugins_at_work(self._host.views)
             self._host.views.end_open_work()
             self._host.panes.show(self._host.views.pop_changed())
             self._host.panes.show_status()
             self._host.app.header.set_views(self._host.state, self._host.views.meter.view())
             self._host.app.say(
-                f"The engine stopped{suspects}. The session is saved. "
+                f"The engine stopped{suspects}. {reason}The session is saved. "
                 "Send a message to open the session again, or /new to start another.",
                 "error",
+                stays=True,
             )
 
     async def reopen(self, model: str = "", base_url: str = "") -> bool:
-        """Reopen the open session in a new engine process; return False if it could not be opened.
+        """Open the current session again in a new engine process; return False if this failed.
 
-        If `model` is given, switch the session to this model, at the URL `base_url` (empty: the model's own).
+        If `model` is given, switch the session to this model.
+        `base_url`: the URL to use; `""` for the model's own URL.
         """
         self.under_way = True
-        _say_opening(self._host, THIS_SESSION)
+        _show_progress(self._host, "opening", THIS_SESSION)
         is_stored = await asyncio.to_thread(is_session_stored, self._host.folder)
         session_id = self._host.app.session_id if is_stored else None
         options = replace(self.same_settings(), session=session_id)
@@ -258,11 +266,10 @@ class SessionSwitcher:
         return await self.open(options)
 
     def same_settings(self) -> SessionOptions:
-        """Return options for a new session with the folder and agent of the open session. The model is copied if it is
-        usable.
+        """Return options for a new session with the folder, the agent and the model of the open session.
 
-        The policy is not copied, because it can belong to an approved plan or to another project. The new session
-        starts with the policy that the user chose.
+        The policy of the open session is used only if the user switched to it with a key and the agent has not been
+        given work under it yet.
         """
         options = replace(
             self._host.app.options,
@@ -271,6 +278,7 @@ class SessionSwitcher:
             carry_from=None,
             prompt=None,
             cwd=Path(self._host.work_folder),
+            policy=self._host.choices.tried_policy or self._host.app.options.policy,
         )
         settings = self._host.state.settings
         if settings is None:
@@ -299,52 +307,37 @@ class SessionSwitcher:
             self._host.app.set_status(StatusView("failed", "no session", what, note=hint))
             text = f"{fault.message} Close it there first." if is_locked else str(fault)
             is_on_page = self._host.start_page.show_fault(text)
-        if not is_on_page and not is_locked:
-            self._host.app.say(str(fault), "error")
+        if not is_on_page:
+            key = self._host.app.key_map.key_of("sessions_replay")
+            watching = f" To watch it, read only: /sessions, choose it, {key}." if is_locked else ""
+            self._host.app.say(f"{fault}{watching}", "error")
 
-    async def _offer_read_only(self, options: SessionOptions, fault: SessionLocked) -> None:
-        """Offer to watch a session that is locked by another process; watching only reads its log."""
-        context = self._host
-        is_on_page = context.session is None and not context.chat.is_transcript_shown
-        before = context.session
-        folder = await self._find_folder(options)
-        if self.under_way or context.session is not before:
-            return  # the user has chosen something else meanwhile
-        if folder is None:
-            if not is_on_page:
-                context.app.say(str(fault), "error")
+    async def _offer_watching(self, options: SessionOptions) -> None:
+        """Offer on the start page to watch a session that is locked by another process."""
+        folder = await _find_folder(self._host, options)
+        if folder is not None and not self.under_way and self._host.session is None:
+            self._locked = options, folder
+            self._host.start_page.offer_watching()
+
+    def watch(self) -> None:
+        """Show the locked session that the start page offers, read-only, while another process writes it."""
+        if self._locked is None:
             return
-        reason = () if is_on_page else (fault.message,)
-        question = Confirm(
-            lambda: context.app.looks,
-            "This session is open in another window",
-            (*reason, "You can watch it here, read only. Nothing is written."),
-            yes=("confirm_go", "watch (read only)"),
-            no="not now",
-            level="info",
-        )
+        options, folder = self._locked
 
         async def open_if_free() -> None:
-            """Open the watched session if no process has it open, and no other session is open here."""
-            if await self._find_folder(options) is None and context.session is None and not self.under_way:
+            """Open the watched session, unless a process still has it open or the app has opened a session meanwhile."""
+            if (
+                await _find_folder(self._host, options) is None
+                and self._host.session is None
+                and not self.under_way
+            ):
                 self.go_to(self.open(options), "reopen")
 
         def stop_watching() -> None:
-            context.worker(open_if_free(), "open")
+            self._host.worker(open_if_free(), "open")
 
-        def watch(agreed: bool | None) -> None:
-            if agreed:
-                open_live_replay(context, folder, closed=stop_watching)
-
-        context.app.push_screen(question, watch)
-
-    async def _find_folder(self, options: SessionOptions) -> Path | None:
-        """Return the folder of the session that `options` select; None if this session is not stored."""
-        words = [f"--id={options.session}", "--all"] if options.session else ["-C", str(options.cwd)]
-        _, output = await self._host.ask("sessions", "list", *words, "--json")
-        path = next((text_of(row, "path") for row in json_rows(output) if row.get("open")), "")
-        is_stored = bool(path) and await asyncio.to_thread(lambda: is_session_stored(Path(path)))
-        return Path(path) if is_stored else None
+        open_live_replay(self._host, folder, closed=stop_watching)
 
     def _return_unsent(self) -> None:
         waiting, self._host.app.waiting_intents = self._host.app.waiting_intents, []
@@ -397,8 +390,17 @@ def _starts_work(item: Intent | Prompt.Submitted) -> bool:
     return isinstance(item, Prompt.Submitted) if action is None else action.ground
 
 
-def _say_opening(host: SessionHost, what: str) -> None:
-    host.app.set_status(StatusView("opening", "opening", what))
+async def _find_folder(host: SessionHost, options: SessionOptions) -> Path | None:
+    """Return the folder of the session that `options` select, if a process has this session open; otherwise None."""
+    words = [f"--id={options.session}", "--all"] if options.session else ["-C", str(options.cwd)]
+    _, output = await host.ask("sessions", "list", *words, "--json")
+    path = next((text_of(row, "path") for row in json_rows(output) if row.get("open")), "")
+    is_stored = bool(path) and await asyncio.to_thread(lambda: is_session_stored(Path(path)))
+    return Path(path) if is_stored else None
+
+
+def _show_progress(host: SessionHost, verb: str, what: str) -> None:
+    host.app.set_status(StatusView("opening", verb, what))
     host.app.show_keys()
 
 
@@ -417,7 +419,10 @@ def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:
 
 
 def _plugins_at_work(views: Views) -> str:
-    """Return a clause with the running tools of external plugins, and with the way to turn these plugins off."""
+    """Return a clause that names the running tools of external plugins and tells how to turn off one of the plugins.
+
+    Return `""` if no tool of an external plugin is running.
+    """
     running = {call.name for call in views.state.view().open_calls if call.started}
     owners = {
         offer.removeprefix("tool:"): event.plugin

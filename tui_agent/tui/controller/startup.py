@@ -10,7 +10,7 @@ from tui_agent.config.project.repository import find_repository
 from tui_agent.config.settings import layers
 from tui_agent.config.user_choices import load_choices
 from tui_agent.errors import TuiAgentError
-from tui_agent.protocol.settings import EFFORTS, POLICIES, PROGRAM_AGENTS
+from tui_agent.protocol.settings import POLICIES, PROGRAM_AGENTS
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.panes.model_discovery import (
     Server,
@@ -20,7 +20,7 @@ from tui_agent.tui.panes.model_discovery import (
     sessions_choice,
 )
 from tui_agent.tui.panes.policy import policy_words
-from tui_agent.tui.panes.start import UNOPENED, StartContent
+from tui_agent.tui.panes.start import UNOPENED, WATCH, StartContent
 from tui_agent.tui.prompt.prompt import PLACEHOLDER
 from tui_agent.tui.text import clean_line, shorten_home
 from tui_agent.tui.theme.startup import theme_folders
@@ -54,16 +54,15 @@ def configure(host: SessionHost) -> None:
         app.say("\n".join(faults), "warning", stays=bool(damage))
     app.editor.use_vim(on=config.vim)
     app.terminal.notifications = config.notifications
-    if not app.options.policy:
-        app.header.policy_hint = config.policy
-        app.prompt.set_state(config.policy, "", running=False)
+    if not (app.options.policy or app.options.session or app.options.continue_latest):
+        app.header.set_policy_hint(config.policy)
+        app.prompt.set_state(config.policy, lambda _: "", running=False)
     choices: dict[str, Sequence[tuple[str, str]]] = {
         action.slash: [(option, "") for option in action.options] for action in app.actions if action.slash
     }
     choices |= {
         "/theme": [(name, "") for name in sorted(names)],
         "/policy": [(name, policy_words(name)) for name in POLICIES],
-        "/model reasoning": [(effort, "") for effort in EFFORTS],
         "/model": [*((name, profile.model) for name, profile in config.models.items()), *choices["/model"]],
     }
     app.prompt.choices = choices
@@ -86,9 +85,9 @@ async def watch_themes(host: SessionHost) -> None:
 
 
 class StartPage:
-    """Controls the start page. The page is shown at once and completed later.
+    """Controls the start page. The page is shown at once; results of slow checks are added later.
 
-    Late results (local servers, facts about the folder) never move the focus or change the meaning of a digit key.
+    Added results never move the focus or change the meaning of a digit key.
     """
 
     def __init__(self, host: SessionHost) -> None:
@@ -96,11 +95,12 @@ class StartPage:
         self.local: list[Server] = []
         self._facts = ""
         self._facts_folder: Path | None = None
-        """The folder that the facts describe; None until they are read."""
+        """The folder whose git state the start page shows; None until the git state has been read."""
         self._has_sessions = False
         self._shown_for: tuple[bool, str] | None = None
         self._expected_model = ""
-        """Name of the model with which the session is being opened again; otherwise empty."""
+        """Name of the new model while the session is being reopened with it; otherwise empty."""
+        host.app.watch(host.app, "app_focus", self._read_facts_again, init=False)
 
     def show_early(self) -> None:
         """Show the start page before the session is open if it is already certain that no model is set."""
@@ -121,15 +121,15 @@ class StartPage:
         self._expected_model = ""
         if self._facts_folder not in (None, Path(self._host.work_folder)):
             self._facts = ""
-            self._host.worker(self._read_facts(), "folder facts")
         self.refresh(force=True)
         self._host.chat.choose_page()
+        self._read_facts_again()
         self._host.app.reshape()
         self.focus()
 
     def expect_model(self, name: str) -> None:
-        """Show the start page for the model `name` while the session is being reopened with this model. If the session
-        could not be opened, `name` is empty. The page is then shown for the session's own model.
+        """Show the start page for the model `name` while the session is being reopened with this model. Call this
+        method again with `""` if the session could not be opened.
         """
         before, self._expected_model = self._expected_model, name
         if name:
@@ -146,14 +146,14 @@ class StartPage:
             return
         self._shown_for, needed = now, self._host.chat.start.content.needs_model
         chosen = settings or self._host.config
-        self._show(needs=now[0], fault=fault, policy=chosen.policy if chosen is not None else "ask")
+        self._show(needs=now[0], fault=fault, policy=chosen.policy if chosen is not None else "")
         if needed and not now[0]:
             self._host.editor.focus()
 
     def show_fault(self, fault: str) -> bool:
         """Show the error that prevented opening a session.
 
-        Return False if the chat is visible or the error is already shown.
+        Return False if the transcript is visible or the error is already shown.
         """
         chat, header = self._host.chat, self._host.app.header
         header.model_hint = "no session"
@@ -181,6 +181,12 @@ class StartPage:
         self.focus()
         return not was_shown
 
+    def offer_watching(self) -> None:
+        """Add a row that shows the locked session read only."""
+        start = self._host.chat.start
+        if start.content.unopened:
+            start.set_content(start.content._replace(choices=(*UNOPENED, WATCH)))
+
     @property
     def is_shown(self) -> bool:
         """True if the start page is shown in place of the transcript."""
@@ -191,7 +197,7 @@ class StartPage:
         self._host.chat.start.choose(argument)
 
     def focus(self) -> None:
-        """Focus the start page. Do nothing while the user types or another screen covers the page."""
+        """Focus the start page, unless the user types or another screen covers the page."""
         app, start = self._host.app, self._host.chat.start
         if self._host.editor.text:
             if start.has_focus:
@@ -204,6 +210,11 @@ class StartPage:
         _, self.local = await asyncio.gather(self._read_facts(), find_servers())
         if not self._host.chat.start.content.unopened:
             self.refresh(force=True)
+
+    def _read_facts_again(self, has_focus: bool = True) -> None:
+        """Read the git state of the folder again, because the user or the agent may have changed the folder."""
+        if has_focus and self.is_shown and self._facts_folder is not None:
+            self._host.worker(self._read_facts(), "folder facts")
 
     async def _read_facts(self) -> None:
         """Read facts about the session's folder, and show them on the start page."""
@@ -221,7 +232,7 @@ class StartPage:
         host, settings = self._host, self._host.state.settings
         choices = ready_choices(host.app.key_map.key_of("help"))
         if needs:
-            choices = first_choices(host.profiles, self.local, host.known_keys())
+            choices = first_choices(host.profiles, self.local, host.keys.names())
         if self._has_sessions:
             choices.append(sessions_choice(choices[-1].group))
         host.chat.start.set_content(

@@ -1,8 +1,7 @@
 """The user's `[status] command`: its first line of output is shown in the status line.
 
-Invariant: the command runs only after the session's facts changed, at most once each second, and never twice at the
-same time. The screen never waits for the command. The command comes from the user's own configuration, never from a
-project.
+Invariant: the command runs only after the session's facts changed, and at most once each second. The command comes from
+the user's own configuration, never from a project.
 """
 
 import asyncio
@@ -31,7 +30,7 @@ class StatusCommand:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self._wanted: tuple[str, str] = ("", "")
-        """Pair of the user's command and its input. The input is the session's newest facts as JSON."""
+        """The user's command, and its input: the session's newest facts as JSON."""
         self._is_running = False
         self._fault = ""
 
@@ -61,6 +60,7 @@ class StatusCommand:
             "turn": state.turn,
             "context": {"tokens": meter.used, "window": meter.window, "share": round(meter.fraction, 3)},
             "cost_usd": state.cost_usd,
+            "cost_precision": state.cost_precision,
         }
 
     async def _follow(self) -> None:
@@ -83,7 +83,7 @@ class StatusCommand:
 async def run_status_command(
     command: str, facts: str, folder: Path, environ: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return the first line of the command's output, and a fault if the command failed. An empty command has no output."""
+    """Return the first line of the command's output, and a fault if the command failed."""
     if not command:
         return "", ""
     try:

@@ -1,7 +1,6 @@
 """Trust in the configuration files of a folder: the user is asked before any file is used, and `/trust` asks again.
 
-Invariant: the engine process started in advance uses none of these files. Once the files are trusted, a new engine
-replaces that process before a session is open.
+Invariant: an engine process that was started before the answer does not use these files.
 """
 
 import asyncio
@@ -59,8 +58,8 @@ class TrustDialog:
     def _sheet(self, folders: Sequence[Project], paths: Paths, *, asking: bool) -> TrustSheet:
         listed = [folder for folder in folders if folder.trust_state == "open"] if asking else folders
         marks = {str(folder.files.folder): trust.compare_files(folder.files, paths) for folder in listed}
-        sheet = TrustSheet(lambda: self._host.app.looks, listed, marks, asking=asking)
-        sheet.typed_ahead = self._host.questions.typed_ahead()
+        sheet = TrustSheet(listed, marks, asking=asking)
+        sheet.covered_prompt = self._host.questions.cover_prompt()
         return sheet
 
     def _save(self, folders: Sequence[Project], answer: Answer, paths: Paths) -> bool:

@@ -1,16 +1,11 @@
 """The app without a screen: prints the session as plain lines, for screen readers and plain terminals.
 
-Invariant: nothing is redrawn, and every line is cleaned of control sequences. A question is printed once, and answered
-with a number.
+Invariant: nothing is redrawn, and every line is cleaned of control sequences. A question is printed once.
 """
 
-import asyncio
 import os
-import signal
 import sys
-import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -23,6 +18,7 @@ from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.generated_files import describe_restored
 from tui_agent.folds.text.kept_commits import describe_kept_commits
+from tui_agent.folds.text.kept_files import describe_kept
 from tui_agent.folds.text.labels import (
     MAP_COMES_LATER,
     always_label,
@@ -32,6 +28,7 @@ from tui_agent.folds.text.labels import (
     missing_map_notice,
 )
 from tui_agent.ports.session import AppSession
+from tui_agent.protocol.app_commands import SHARED_COMMANDS
 from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,
@@ -46,9 +43,17 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
-from tui_agent.protocol.events.context import ContextWarned, RepomapBuilt, RepomapUsed
+from tui_agent.protocol.events.command import CommandRan
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextStuck,
+    ContextWarned,
+    RepomapBuilt,
+    RepomapUsed,
+)
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import (
     OPENS_FILES,
     PermissionChoice,
@@ -57,7 +62,7 @@ from tui_agent.protocol.events.policy import (
     Reach,
 )
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
-from tui_agent.protocol.events.todo import TodoUpdated
+from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import (
     QuestionAsked,
@@ -68,9 +73,11 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
-from tui_agent.protocol.unicode_text import format_count
+from tui_agent.session.command_effects import describe_effect
 from tui_agent.session.engine_handle import EngineLink
+from tui_agent.session.headless_turn import block_text
 from tui_agent.tui.linear.changes import ChangedFileLines
+from tui_agent.tui.linear.input_lines import InputLines
 from tui_agent.tui.linear.trust import ask_about_files
 from tui_agent.tui.modals.effects import (
     effect_lines,
@@ -88,7 +95,7 @@ HELP = (
     "/diff prints the changes, /stop stops the turn, /quit quits."
 )
 _COMMANDS: Mapping[str, Callable[[], Command]] = {"/stop": Interrupt, "/undo": Undo, "/redo": Redo}
-TWICE_S = 1.5
+_NO = "4"
 ENGINE_ENDS_S = 5.0
 
 
@@ -108,8 +115,12 @@ class LinePrinter:
         """Maps a request's id to the incomplete last line of its streamed answer."""
         self._unmapped = False
         """True once the notice about a missing repository map was printed."""
+        self._has_failure_line = False
+        """True after the turn's last failure of the main agent's model was printed."""
         self.under_way = False
-        """True from sending a message until its turn starts. Another message sent in this time steers the turn."""
+        """True after a message was sent and until its turn starts. Another message sent in this time goes to the same
+        turn.
+        """
 
     def write_event(self, record: Envelope) -> None:
         """Update the session's state from an event, and print the lines for the event."""
@@ -122,7 +133,7 @@ class LinePrinter:
             self.say(clean(line))
 
     def _delegate_lines(self, record: Envelope) -> list[str]:
-        """Return the lines for an event of a subagent, prefixed with the subagent's name; no lines for its answers."""
+        """Return the lines for an event of a subagent, prefixed with the subagent's name."""
         match record.payload:
             case AgentSpawned(task=task):
                 return [f"{record.agent} begins, {clean_line(text_preview(task))}"]
@@ -142,17 +153,17 @@ class LinePrinter:
                 return [f"you, {text_preview(text)}", *map(_mention_line, mentions)]
             case UserSteered(mentions=mentions):
                 return [_mention_line(mention) for mention in mentions]
-            case TurnStarted(is_continuation=True):
-                return ["the agent continues"]
+            case TurnStarted(is_continuation=continues):
+                self._has_failure_line = False
+                return ["the agent continues"] if continues else []
             case ToolCalled() as call:
-                self.verbs[call.call_id] = f"{reveal_line(call.verb)}, {reveal_line(call.target)}"
+                call_words = (reveal_line(call.verb), reveal_line(call.target))
+                self.verbs[call.call_id] = ", ".join(filter(None, call_words))
                 return []
             case ToolFinished() as done:
-                call_words = self.verbs.pop(done.call_id, done.name)
+                name = self.verbs.pop(done.call_id, done.name)
                 outcome = f", {clean_line(done.summary)}" if done.summary else ""
-                return [
-                    f"tool {call_words}, {done.status}{outcome}, {format_duration(done.duration_ms / 1000)}"
-                ]
+                return [f"tool {name}, {done.status}{outcome}, {format_duration(done.duration_ms / 1000)}"]
             case ModelDelta(request_id=request_id, part_kind="text", text=text):
                 return self._streamed_lines(request_id, text)
             case ModelResponded(request_id=request_id, parts=parts):
@@ -165,34 +176,48 @@ class LinePrinter:
                 attempt = f"try {again.attempt + 1} in {format_duration(again.wait_s)}"
                 return [f"model, {again.fault}, {again.message}, {attempt}"]
             case ModelFailed() as failed:
+                self._has_failure_line |= record.agent == MAIN_AGENT
                 return [f"model failed, {failed.message} {failed.hint}".rstrip()]
             case TodoUpdated(items=items):
-                return [
-                    f"task {number} of {len(items)}, {item.content}"
-                    for number, item in enumerate(items, 1)
-                    if item.status == "in_progress"
-                ][:1]
-            case ContextWarned(level=level, fraction=fraction):
-                return [f"context, {level} the limit, {format_percent(fraction)}"]
-            case RepomapBuilt(delay_reason=late, duration_ms=waited) if late and not self._unmapped:
-                self._unmapped = True
-                return [f"{missing_map_notice(waited)} {MAP_COMES_LATER}"]
-            case RepomapUsed(injected=True):
-                self._unmapped = False
-                return []
+                return _task_lines(items)
             case CommandRejected(reason=reason, hint=hint) | ErrorRaised(message=reason, hint=hint):
                 return [f"refused or failed, {reason} {hint}".rstrip()]
+            case CommandRan(display=display):
+                return [block_text(block) for block in display]
+            case PluginLoaded() | PluginUnloaded() | PluginFailed() as plugin:
+                return [clean_line(line) for line in plugin.lines]
             case SessionHeadMoved() | CheckpointRestored() as restored:
                 return _undo_lines(restored)
             case TurnFinished() as end:
-                reason = end.reason.replace("_", " ")
-                return [f"turn {end.turn}, {reason}, {format_duration(end.duration_ms / 1000)}"]
+                return self._turn_end_lines(end)
             case PermissionRequested() as request:
                 return self._permission(request)
             case PermissionDecided() as decided:
                 return list(filter(None, [describe_saved_rule(decided)]))
             case QuestionAsked() as question:
                 return _question_lines(question)
+            case _:
+                return self._context_lines(record)
+
+    def _turn_end_lines(self, end: TurnFinished) -> list[str]:
+        is_explained = end.reason == "model_error" and self._has_failure_line
+        detail = [end.detail] if end.detail and not is_explained else []
+        reason = end.reason.replace("_", " ")
+        return [*detail, f"turn {end.turn}, {reason}, {format_duration(end.duration_ms / 1000)}"]
+
+    def _context_lines(self, record: Envelope) -> list[str]:
+        """Return the lines for an event of the context or of the repository map."""
+        match record.payload:
+            case ContextWarned(level=level, fraction=fraction):
+                return [f"context, {level} the limit, {format_percent(fraction)}"]
+            case ContextCompacted() | ContextStuck():
+                return [describe_effect(record)]
+            case RepomapBuilt(delay_reason=late, duration_ms=waited) if late and not self._unmapped:
+                self._unmapped = True
+                return [f"{missing_map_notice(waited)} {MAP_COMES_LATER}"]
+            case RepomapUsed(injected=True):
+                self._unmapped = False
+                return []
             case _:
                 return []
 
@@ -220,7 +245,8 @@ class LinePrinter:
         )
         for number, reach, label in labels:
             choice = _find_choice(request, reach)
-            answers.append(f"{number}. {label}: {reveal_line(choice.rule) if choice else 'not available'}")
+            text = choice.rule if choice else request.why_unavailable(reach)
+            answers.append(f"{number}. {label}: {reveal_line(text)}")
         everywhere = _everywhere_choice(request)
         return [
             f"{question_of(request)} {clean(request.verb, reveal=True)} {clean(request.target, reveal=True)}",
@@ -248,7 +274,8 @@ class LinePrinter:
         if line in _COMMANDS:
             return _COMMANDS[line]()
         numbers = _answer_numbers(view.permissions[0]) if view.permissions else []
-        if number in numbers:
+        # Only a refusal takes words, so that a message such as "3 files are enough" allows nothing.
+        if number in numbers and (number == _NO or not words):
             return self._decide(view.permissions[0], int(number), words.strip())
         if view.questions and line:
             question = view.questions[0]
@@ -257,25 +284,45 @@ class LinePrinter:
             if 0 <= index < len(options):
                 return AnswerQuestion(question_id=question_id, answer=options[index], choice=index)
             return AnswerQuestion(question_id=question_id, answer=line)
-        if view.permissions or not line:
-            self.say(f"Type {', '.join(numbers[:-1])} or {numbers[-1]}." if view.permissions else HELP)
+        answer_hint = f"Type {', '.join(numbers[:-1])} or {numbers[-1]}." if view.permissions else ""
+        if not line or (answer_hint and line.isdigit()):
+            self.say(answer_hint or HELP)
             return None
-        if line.startswith("/"):
-            self.say(HELP if line == "/help" else f"Unknown command {reveal_line(number)[:40]}. {HELP}")
+        if line == "/help":
+            self._say_help()
             return None
+        if line.startswith("/") and "/" not in number[1:]:
+            return SubmitPrompt(text=line)  # the engine runs the command, or explains why it does not
         if self.state.view().turn_running or self.under_way:
+            if answer_hint:
+                self.say(f"Sent to the agent. The approval is still open. {answer_hint}")
             return Steer(text=line)
         self.under_way = True
         return SubmitPrompt(text=line)
 
+    def say_engine_end(self) -> None:
+        """Print the calls that were running when the engine ended, and why it ended."""
+        for call_words in self.verbs.values():
+            self.say(f"tool {call_words}, not finished")
+        failure = self.session.failure
+        self.say(clean("The engine stopped." if failure is None else f"The engine stopped. {failure}"))
+
+    def _say_help(self) -> None:
+        self.say(HELP)
+        for offers in (SHARED_COMMANDS, *self.state.view().commands.values()):
+            for offer in offers:
+                words = f"/{offer.name} {offer.arguments}".rstrip()
+                self.say(clean_line(f"{words}, {offer.help}" if offer.help else words))
+
     def _decide(self, request: PermissionRequested, number: int, words: str) -> Command | None:
-        if number == 4:
+        if str(number) == _NO:
             return DecidePermission(request_id=request.request_id, decision="deny", message=words)
         if number == 1:
             return DecidePermission(request_id=request.request_id, decision="allow")
         reach: Reach = "session" if number == 2 else "always" if number == 3 else "everywhere"
-        if _find_choice(request, reach) is None:
-            self.say("That answer is not available here.")
+        why = request.why_unavailable(reach)
+        if why:
+            self.say(f"That answer is {reveal_line(why)}.")
             return None
         return DecidePermission(request_id=request.request_id, decision="allow", reach=reach)
 
@@ -288,7 +335,7 @@ async def talk(
     prompt: str = "",
     data_dir: Path | None = None,
 ) -> int:
-    """Run one session line by line until `/quit` or the end of input; return the exit status."""
+    """Run one session line by line until `/quit`, the end of input or the end of the engine; return the exit status."""
     async with anyio.create_task_group() as group:
         group.start_soon(session.serve)
         try:
@@ -298,21 +345,25 @@ async def talk(
             group.cancel_scope.cancel()
             return 2
         linear = LinePrinter(session, say)
-        group.start_soon(_write_all, session, linear, -1 if prompt else opened.last_seq)
+        reading = anyio.CancelScope()
+        group.start_soon(_write_all, session, linear, -1 if prompt else opened.last_seq, reading)
         say(HELP)
         if prompt:
             session.submit(SubmitPrompt(text=prompt))
-        while (line := await read_line()) is not None and line.strip() not in ("/quit", "/exit"):
-            if line.strip() == "/diff":
-                for changed in await linear.changes.lines():
-                    say(changed)
-            elif (command := linear.take(line)) is not None:
-                session.submit(command)
+        with reading:
+            while (line := await read_line()) is not None and line.strip() not in ("/quit", "/exit"):
+                if line.strip() == "/diff":
+                    for changed in await linear.changes.lines():
+                        say(changed)
+                elif (command := linear.take(line)) is not None:
+                    session.submit(command)
+        if reading.cancelled_caught:
+            linear.say_engine_end()
         await session.aclose()
         group.cancel_scope.cancel()
     if is_session_stored(Path(opened.folder)):
         say(farewell(session.id, "", data_dir=data_dir))
-    return 0
+    return 1 if reading.cancelled_caught else 0
 
 
 def run_linear(options: SessionOptions, *, handle: "EngineLink | None" = None) -> int:
@@ -345,10 +396,13 @@ def run_linear(options: SessionOptions, *, handle: "EngineLink | None" = None) -
     return anyio.run(run)
 
 
-async def _write_all(session: "AppSession", linear: LinePrinter, last: int) -> None:
-    """Print all events of the session.
+async def _write_all(
+    session: "AppSession", linear: LinePrinter, last: int, reading: anyio.CancelScope
+) -> None:
+    """Print all events of the session, and wait for new ones. Cancel `reading` when the engine has ended.
 
-    After event `last`, continue a turn that was interrupted while it waited for the answer to a question.
+    `last`: the number of the newest event that was recorded before this run. If a tool call had started but not ended
+    by that event, the turn is continued.
     """
     follower = session.follow()
     while batch := await follower.next_batch():
@@ -359,52 +413,7 @@ async def _write_all(session: "AppSession", linear: LinePrinter, last: int) -> N
             if state is not None and state.open_calls and not state.is_busy and not linear.under_way:
                 linear.under_way = True
                 session.submit(ContinueTurn())
-
-
-class InputLines:
-    """The lines that the user types on standard input.
-
-    Ctrl+C becomes the line /stop. A second Ctrl+C in a row becomes the line /quit.
-    """
-
-    def __init__(self) -> None:
-        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
-        self.status = 0
-        """The exit status after a signal; 0 before any signal."""
-
-    async def line(self) -> str | None:
-        """Wait for the next line that the user types; None at the end of input."""
-        return await self._lines.get()
-
-    async def read(self, fd: int) -> None:
-        """Read lines from the file descriptor until the end of input; `line` returns them."""
-        rest = b""
-        while True:
-            # epoll rejects plain files; they are always ready, so waiting is not needed
-            with suppress(PermissionError):
-                await anyio.wait_readable(fd)
-            try:
-                data = os.read(fd, 65_536)
-            except OSError:  # the terminal is gone
-                data = b""
-            *whole, rest = (rest + data).split(b"\n")
-            for line in whole if data else [*whole, *([rest] if rest else [])]:
-                self._lines.put_nowait(line.decode("utf-8", "replace"))
-            if not data:
-                self._lines.put_nowait(None)
-                return
-
-    async def watch_signals(self) -> None:
-        """Turn SIGINT into the lines /stop and /quit, and other signals into the end of input, until cancelled."""
-        last = -TWICE_S
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
-            async for number in signals:
-                if number == signal.SIGINT:
-                    is_second, last = time.monotonic() - last < TWICE_S, time.monotonic()
-                    self._lines.put_nowait("/quit" if is_second else "/stop")
-                else:
-                    self.status = 128 + number
-                    self._lines.put_nowait(None)
+    reading.cancel()
 
 
 def _find_choice(request: PermissionRequested, reach: Reach) -> PermissionChoice | None:
@@ -413,10 +422,7 @@ def _find_choice(request: PermissionRequested, reach: Reach) -> PermissionChoice
 
 
 def _everywhere_choice(request: PermissionRequested) -> PermissionChoice | None:
-    """Return the choice that saves a rule for every project; None if there is no such choice.
-
-    A rule that lets commands read certain files is left out, because it is saved in the user's config.toml in any case.
-    """
+    """Return the choice that saves a rule for every project; None if the request has no such choice."""
     choice = _find_choice(request, "everywhere")
     return None if choice is None or choice.rule.startswith(OPENS_FILES) else choice
 
@@ -435,15 +441,22 @@ def _undo_lines(payload: SessionHeadMoved | CheckpointRestored) -> list[str]:
     if isinstance(payload, SessionHeadMoved):
         done = f"{payload.reason} done" if payload.reason in ("undo", "redo") else ""
         return [line for line in (done, describe_kept_commits(payload.kept_commits)) if line]
-    kept = payload.kept_count
-    pronoun = "it" if kept == 1 else "them"
-    kept_words = f" {format_count(kept, 'file')} kept, because you changed {pronoun}." if kept else ""
-    return [describe_restored(payload) + kept_words]
+    kept = describe_kept(payload)
+    return [f"{describe_restored(payload)} {kept}." if kept else describe_restored(payload)]
 
 
 def _answer_numbers(request: PermissionRequested) -> list[str]:
-    """Return the numbers that the user can type to answer a request. 5 saves a rule for every project."""
+    """Return the numbers that the user can type to answer a request."""
     return ["1", "2", "3", "4", *(["5"] if _everywhere_choice(request) else [])]
+
+
+def _task_lines(items: Sequence[TodoItem]) -> list[str]:
+    """Return a line for the first task in progress, if there is one."""
+    return [
+        f"task {number} of {len(items)}, {item.content}"
+        for number, item in enumerate(items, 1)
+        if item.status == "in_progress"
+    ][:1]
 
 
 def _mention_line(mention: Mention) -> str:

@@ -1,6 +1,6 @@
 """The session's changed files as plain lines.
 
-Invariant: the diffs compare the recorded contents. Only events of the current branch count.
+Invariant: the diffs compare the contents recorded in the session, not the files on disk.
 """
 
 import asyncio

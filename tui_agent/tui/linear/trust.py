@@ -30,7 +30,7 @@ async def ask_about_files(
 ) -> Answer | None:
     """Ask about the folder's files that have no decision yet, and save the answer.
 
-    Return None if there are no such files, and "quit" at the end of input.
+    Return None if every file already has a decision, and `"quit"` at the end of input.
     """
     folders = [folder for folder in load_projects(options, environ) if folder.trust_state == "open"]
     if not folders:

@@ -1,13 +1,10 @@
 """The sheet that asks the user to approve a tool call: a preview, the effects, and four answers in a fixed order.
 
-Invariant: on a screen of any size, the user can read the whole request. The call can be allowed only after everything
-relevant was visible. While rows are hidden, the answer yes shows these rows instead. Keys are ignored for the first 300
+Invariant: the user can allow the call only after everything relevant was visible. Keys are ignored for the first 300
 ms, and text typed into a field never counts as an answer.
 """
 
 from collections.abc import Sequence
-
-from textual import events
 
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.tui.actions import Scope
@@ -21,27 +18,6 @@ class Approval(ApprovalRows):
 
     The result is a `DecidePermission`, or None if the request was withdrawn.
     """
-
-    key_methods = {
-        "yes": ("answer", "y"),
-        "yes_session": ("answer", "s"),
-        "always": ("answer", "a"),
-        "no": ("answer", "n"),
-        "approval_give": "give_chosen",
-        "approval_choose": "move",
-        "whole_file": ("show_whole", "whole_file"),
-        "whole_command": ("show_whole", "whole_command"),
-        "edit_rule": "edit_rule",
-        "show_policy": "toggle_policy",
-        "refuse": "refuse",
-        "approval_scroll": "scroll_rows",
-        "approval_read": "scroll_screenful",
-        "say_it": "give_typed",
-        "keep_rule": "give_typed",
-        "to_answers": "close_field",
-        "from_rule": "close_field",
-        "rule_scope": "toggle_scope",
-    }
 
     def on_mount(self) -> None:
         self.add_class("-warning")
@@ -61,20 +37,33 @@ class Approval(ApprovalRows):
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the open field, followed by the scope of all sheets. Without an open field, the scope of
-        the answers comes first.
-        """
+        """Return the scope of the open field, followed by the scope of all sheets."""
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
         return self.scope, "sheet"
 
     def give_chosen(self) -> None:
-        self.answer(self.chosen)
+        """Give the selected answer; if no answer is selected, send the message in the prompt."""
+        if self.chosen is None:
+            self.send_message()
+        else:
+            self.answer(self.chosen)
 
     def move(self, direction: int) -> None:
         """Select the previous or next answer."""
-        self.chosen = ANSWERS[(ANSWERS.index(self.chosen) + direction) % len(ANSWERS)]
+        start = ANSWERS.index(self.chosen) if self.chosen is not None else -1 if direction > 0 else 0
+        self._pick(ANSWERS[(start + direction) % len(ANSWERS)])
+
+    def _pick(self, answer: Answer) -> None:
+        self.chosen, self.is_writing, self.is_picked = answer, False, True
         self.redraw()
+
+    def begin_writing(self) -> None:
+        if not self.typing:  # else the keys go to the open field
+            super().begin_writing()
+
+    def deselect(self) -> None:
+        self.chosen, self.shows_policy = None, False
 
     def show_whole(self, name: str) -> bool:
         """Show the full change or command, or shorten it again; return False if the action `name` is not available."""
@@ -104,28 +93,25 @@ class Approval(ApprovalRows):
 
     def give_typed(self) -> None:
         """Give the answer that belongs to the open text field."""
-        if self.chosen != "n" and self.hidden_rows:
-            self._show_hidden_rows(self.chosen)
+        answer = self.typed_answer
+        if answer != "n" and self.hidden_rows:
+            self._show_hidden_rows(answer)
         else:
-            self._decide(self.chosen)
+            self._decide(answer)
 
     def close_field(self) -> None:
-        """Close the text field. After a rule was edited, select the previously selected answer."""
+        """Close the text field, and select the answer that was selected before."""
         if self.chosen == "a":
             self.chosen = self.chosen_before_edit
+        elif self.reason.text == self.reason_from_prompt:
+            self.reason, self.reason_from_prompt = Field(), ""
         self.rule, self.everywhere = None, False
         self._set_typing(on=False)
-
-    def on_paste(self, event: events.Paste) -> None:
-        # Textual also calls Sheet.on_paste, which handles the paste if a field is open.
-        if self.open_field is None:
-            event.stop()
-            self.paste_elsewhere(events.Paste(event.text))
 
     def edit_rule(self) -> None:
         """Open the text field for editing the rule that "always" would save.
 
-        If a wider rule is possible, the field contains the wider rule at first.
+        If a wider rule is possible, start with the wider rule.
         """
         choice = self.choice("a")
         if self.shows_policy:
@@ -140,6 +126,25 @@ class Approval(ApprovalRows):
         self.everywhere = not self.everywhere
         self.redraw()
 
+    def press(self, answer: Answer) -> None:
+        """Select an answer by its letter. If the user had already selected this answer with a key, give it.
+
+        The answer that allows only this call is given at the first press, unless the prompt holds an unsent message.
+        """
+        is_confirmed = self.chosen == answer and self.is_picked
+        is_direct = answer == "y" and self.is_alone and not self.message
+        if self.shows_policy or self.hidden_rows:
+            self.is_picked = not self.shows_policy
+            self.answer(answer)
+            return
+        self._pick(answer)
+        if self.choice(answer).offered and (is_confirmed or is_direct):
+            self.give_unless_typing(lambda: self.answer(answer))
+
+    def press_edit(self) -> None:
+        """Open the text field for the rule. If the user is typing a message, the letter belongs to the message instead."""
+        self.give_unless_typing(self.edit_rule)
+
     def answer(self, answer: Answer) -> None:
         """Give an answer if it is available. If a part of the request is hidden, show that part first."""
         if self.shows_policy:
@@ -151,12 +156,15 @@ class Approval(ApprovalRows):
             self._show_hidden_rows(answer)
         elif answer == "n" and not (self.typing and self.chosen == "n"):
             self.chosen = "n"
+            if self.covered_prompt is not None and not self.reason.text:
+                self.reason_from_prompt = self.covered_prompt.plain_message
+                self.reason = Field(self.reason_from_prompt)
             self._set_typing(on=True)
         else:
             self._decide(answer)
 
-    def _show_hidden_rows(self, answer: Answer) -> None:
-        """Show the hidden rows instead of giving `answer`. The user can answer after scrolling through these rows."""
+    def _show_hidden_rows(self, answer: Answer | None) -> None:
+        """Show the hidden rows instead of giving `answer`."""
         self.chosen, self.typing = answer, False
         self._seen_enough = False
         self.is_expanded, self.shows_policy = True, False
@@ -165,6 +173,8 @@ class Approval(ApprovalRows):
     def _decide(self, answer: Answer) -> None:
         if answer == "n":
             reason = self.reason.text.strip()
+            if reason and self.reason_from_prompt and self.covered_prompt is not None:
+                self.covered_prompt.clear()
             self.dismiss(DecidePermission(request_id=self.request_id, decision="deny", message=reason))
             return
         rule = self.rule.text.strip() if answer == "a" and self.rule is not None else ""

@@ -1,6 +1,6 @@
 """The content of the approval sheet as rows: the preview, the effects, the risk, the policies.
 
-Invariant: the preview is never shortened. Effects have a fixed order.
+Invariant: the preview is never shortened.
 """
 
 import posixpath
@@ -42,7 +42,7 @@ class ApprovalBody:
         self._block_cache: dict[tuple[object, ...], list[Strip]] = {}
         self._run_effects = [effect for effect in request.effects if isinstance(effect, RunEffect)]
         self.runs = next(iter(self._run_effects), None)
-        """The first command that the tool call runs; None if it runs none."""
+        """The first command that the tool call runs; None if the call runs no command."""
 
     @property
     def is_complete(self) -> bool:
@@ -50,7 +50,7 @@ class ApprovalBody:
         return self._texts.is_complete
 
     def file_rows(self, width: int) -> list[Strip]:
-        """Draw the name of the changed file and the number of changed lines; nothing for a command."""
+        """Draw the name of the changed file and the number of changed lines; for a command, nothing."""
         if self.runs is not None:
             return []
         part = self._sheet.part
@@ -69,7 +69,10 @@ class ApprovalBody:
         return [self._sheet.line(width, left), *more]
 
     def preview(self, width: int, *, edges: bool = False) -> list[Strip]:
-        """Draw the full preview of the tool call. `edges` adds an empty row above and below a command."""
+        """Draw the full preview of the tool call.
+
+        `edges`: True to add an empty row above and below a command.
+        """
         rows: list[Strip] = []
         runs, blocks, looks = self.runs, self._request.preview, self._sheet.looks
         begins_with_text = bool(blocks) and isinstance(blocks[0], TextBlock | TerminalBlock)
@@ -99,8 +102,9 @@ class ApprovalBody:
     ) -> list[Strip]:
         """Draw the effects of the tool call: where a command runs, what it does, how to undo it, why it needs approval.
 
-        `roomy` adds empty rows between the parts. With `only_risky`, commands that only read the workspace or run its
-        code have no row. Without `context`, only the commands are drawn.
+        - `roomy`: True to add empty rows between the parts
+        - `only_risky`: True to leave out commands that only read the workspace or run its code
+        - `context`: False to draw only the commands
         """
         gap = [self._sheet.line(width, [])] if roomy else []
         rows = [*self.folder_rows(width), *gap] if context else []
@@ -115,7 +119,7 @@ class ApprovalBody:
     def commands(self, width: int, *, only_risky: bool = False) -> list[Strip]:
         """Draw a table of the commands in a command line and their effects.
 
-        With `only_risky`, the commands without a risky effect are only counted.
+        `only_risky`: True to count commands without a risky effect instead of drawing them.
         """
         commands = numbered_commands(self._request)
         shown = [
@@ -141,7 +145,7 @@ class ApprovalBody:
         return [*rows[: room - 1], *self._sheet.text_rows(width, hint, "t3")] if room else []
 
     def folder_rows(self, width: int) -> list[Strip]:
-        """Draw a command's working folder, time limit and sandbox. Draw nothing if there is no command."""
+        """Draw a command's working folder, time limit and sandbox; nothing if there is no command."""
         if self.runs is None:
             return []
         home = str(Path.home())
@@ -157,7 +161,10 @@ class ApprovalBody:
         return self._sheet.text_rows(width, f"in {folder}{at_most}, {confined}", "t3")
 
     def labelled_rows(self, width: int, *, reason: bool = True) -> list[Strip]:
-        """Draw the effects that have a label, such as `Undo`. Without `reason`, the effect `Asked` is left out."""
+        """Draw the effects that have a label, such as `Undo`.
+
+        `reason`: False to leave out the row with the label `Asked`: why the call needs approval.
+        """
         rows: list[Strip] = []
         for label, text in effect_lines(self._request, self._policy, self._workspace):
             if label == "Asked" and not reason:
@@ -180,9 +187,7 @@ class ApprovalBody:
         return [part(before + "policy "), name, part(after)]
 
     def risk(self, width: int, max_rows: int = 0) -> list[Strip]:
-        """Draw the risks of the request in at most `max_rows` rows (0: no limit). If rows are cut off, the last row
-        says so.
-        """
+        """Draw the risks of the request in at most `max_rows` rows (0: no limit)."""
         return self._draw_marked_text(
             self._request.risk, self._sheet.looks.symbols.warning, "warning", width, max_rows
         )
@@ -209,7 +214,7 @@ class ApprovalBody:
         return self._sheet.pen.hanging_rows(width, first, pieces, self._sheet.style())
 
     def policies(self, width: int, granted_rules: Sequence[str]) -> list[Strip]:
-        """Draw the policies with what each one allows, and the rules of this session. The current policy is marked."""
+        """Draw the policies with what each one allows, and the rules of this session."""
         sheet = self._sheet
         rows: list[Strip] = []
         for name in POLICIES:

@@ -1,8 +1,6 @@
 """The rows of the approval sheet: the question, the scrolling body, the effects below it, the answers and the keys.
 
 Invariant: drawing changes no state of the approval. The answers and the key that closes the sheet are always visible.
-The first and last rows of a command are shown together or not at all. If rows are few, risky commands are shown and
-other effects are left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +27,7 @@ _NARROW_REACH: Final = 38
 _WIDE_TYPED_ROW: Final = 34
 _WIDE_ANSWERS: Final = 60
 _LOW: Final = 22
-"""On a screen with fewer rows than this, the risk of a request gets one row less."""
+"""Height of the screen, in rows, below which the risk of a request gets one row less than usual."""
 
 
 def plan_command(
@@ -41,8 +39,10 @@ def plan_command(
 ) -> Plan:
     """Fit a command and its effects into `room` rows of the approval sheet.
 
-    `variants` are drawings of the effects, from the fullest to the shortest; the first that fits is used. If none fits,
-    `risky` draws the effects in at most the given number of rows. `more` draws the row that counts the hidden rows.
+    - `variants`: the effects drawn in several ways, from the fullest to the shortest; the first that fits is used
+    - `risky`: function that draws only the risky effects, for the case that no variant fits; takes the maximum number
+      of rows
+    - `more`: function that draws the row with the number of hidden rows; takes this number
     """
     for index, effects in enumerate(variants):
         enough = max(LEAST + 2, room // 2) if index < len(variants) - 1 else LEAST
@@ -55,9 +55,10 @@ def plan_command(
 
 
 def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[Strip], room: int) -> Plan:
-    """Plan the rows for a file's change and the rows for its effects. The rows of the change scroll.
+    """Plan the rows for a file's change and the rows for its effects. If `room` rows suffice, the effects are fixed
+    below the change.
 
-    The effects are fixed below the change if `room` rows suffice. Otherwise they follow the change and scroll with it.
+    Otherwise, the effects follow the change and scroll with it.
     """
     body = [*file, *rows]
     must = len(file) + min(1, len(rows))
@@ -67,9 +68,9 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 
 
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
-    """Return the first and the last of `rows`, with a row between them that counts the hidden rows.
+    """Shorten `rows` to at most `room` rows: the first rows, a row that says how many are hidden, and the last rows.
 
-    The result has at most `room` rows. Also return the number of hidden rows.
+    Return the shortened rows and the number of hidden rows.
     """
     if len(rows) <= room:
         return rows, 0
@@ -101,7 +102,8 @@ class ApprovalRows(ApprovalState):
         return left
 
     def _room(self, width: int) -> int:
-        return self.most_rows - len(self.head(width)) - len(self._rows_below(width))
+        fixed = len(self.head(width)) + len(self._rows_below(width)) + len(self.message_rows(width))
+        return self.most_rows - fixed
 
     def _plan_rows(self, width: int, room: int) -> Plan:
         content = self.content
@@ -134,7 +136,7 @@ class ApprovalRows(ApprovalState):
         return plan_command(rows, variants, risky, room, partial(self._more_row, width))
 
     def _tiny_plan(self, width: int) -> Plan:
-        """Return the plan for the smallest screens. All rows scroll, and the most important rows come first."""
+        """Return the `Plan` for the smallest screens. All rows scroll, and the most important rows come first."""
         content = self.content
         preview = content.preview(width)
         error = content.rule_error(width) if self.typing else []
@@ -193,7 +195,9 @@ class ApprovalRows(ApprovalState):
         return [*self.plan.effects, *self._rows_below(width)]
 
     def _risk_scrolls(self, width: int) -> bool:
-        """Return True if the risk has too many rows to be shown above the answers, and so scrolls with the body."""
+        """Return True if the risk has too many rows for the place above the answers, and therefore scrolls with the
+        body.
+        """
         is_long = len(self.content.risk(width)) > self._max_risk_rows
         return self.is_expanded and not self.shows_policy and is_long
 
@@ -202,9 +206,7 @@ class ApprovalRows(ApprovalState):
         return _MAX_RISK_ROWS if self.app.size.height >= _LOW else _MAX_RISK_ROWS - 1
 
     def _rows_below(self, width: int) -> list[Strip]:
-        """Draw the rows below the effects: the risk, the answers and the keys. If the policies are shown, draw only the
-        keys.
-        """
+        """Draw the rows below the effects: the risk, the answers and the keys."""
         if self.shows_policy:
             return self.keys_rows(width)
         if self.tiny:
@@ -221,6 +223,9 @@ class ApprovalRows(ApprovalState):
         note = "" if self.typing or is_compact else "nothing runs until you answer"
         if self.typing and self.chosen == "a":
             note = "saved as typed"
+        elif note and self.is_picked and self.chosen not in (None, "n") and self.choice(self.chosen).offered:
+            key_of = self.key_map.key_of
+            note = f"{key_of(WORDS[self.chosen].action)} again or {key_of('approval_give')} allows it"
         last = self.keys_line(width, note) if self.is_full else self.line(width, [self.part(note, "t3")])
         rows.append(self.line(width, []))
         if is_compact:
@@ -284,18 +289,21 @@ class ApprovalRows(ApprovalState):
 
     def _typed_row(self, width: int) -> Strip:
         """Draw only the row of the open text field, for the smallest screens."""
-        pen = self._answer_pen(self.chosen)
+        answer = self.typed_answer
+        pen = self._answer_pen(answer)
         scope = ""
-        if self.chosen == "a" and (self.everywhere or width >= _WIDE_TYPED_ROW):
+        if answer == "a" and (self.everywhere or width >= _WIDE_TYPED_ROW):
             scope = "every project: " if self.everywhere else "this project: "
-        typed = self._draw_field(self.chosen, max(1, width - 2 - len(scope)), pen, max_rows=1)[0]
+        typed = self._draw_field(answer, max(1, width - 2 - len(scope)), pen, max_rows=1)[0]
         role: Role = "warning" if self.everywhere else "t2"
-        return pen.line(width, [self._key_part(self.chosen, pen), pen.part(f" {scope}", role), *typed])
+        return pen.line(width, [self._key_part(answer, pen), pen.part(f" {scope}", role), *typed])
 
     def _draw_field(
         self, answer: Answer, room: int, pen: Pen, max_rows: int = _MAX_TYPED_ROWS
     ) -> list[list[Part]]:
-        """Draw the text in the open field of an answer. A rule is saved as typed, so the rule's full text is shown."""
+        """Draw the text in the open field of an answer. The full text of a rule is shown, because a rule is saved as
+        typed.
+        """
         field = self.field_of(answer)
         assert field is not None
         hint = "the rule"
@@ -306,13 +314,10 @@ class ApprovalRows(ApprovalState):
         return field.rows(room, pen, max_rows)
 
     def _reach(self, answer: Answer, room: int) -> list[str]:
-        """Return at most three rows that describe what an answer allows, or why it is not available.
-
-        A rule that is too long is cut off, and a hint names the key that shows the whole rule.
-        """
+        """Return at most three rows that describe what an answer allows, or why it is not available."""
         choice, session = self.choice(answer), self.choice("s")
         is_exact = choice.rule.startswith("allow exact ") and bool(choice.unavailable_reason)
-        reason = choice.unavailable_reason or "not available"
+        reason = choice.unavailable_reason
         has_same_reason = not session.offered and choice.unavailable_reason == session.unavailable_reason
         if answer == "a" and not choice.offered and has_same_reason and not self.is_gated:
             reason = "not available either"
@@ -332,19 +337,18 @@ class ApprovalRows(ApprovalState):
 
     @property
     def _refusal(self) -> str:
-        """The key of the chosen answer, and the reason why this answer is not available. Empty if the answer is
+        """Return the key of the chosen answer and the reason why this answer is not available; empty if it is
         available.
         """
+        if self.chosen is None:
+            return ""
         choice = self.choice(self.chosen)
         if choice.offered or self.is_gated:
             return ""
-        return f"{self.key_map.key_of(WORDS[self.chosen].action)}: {choice.unavailable_reason or 'not available'}"
+        return f"{self.key_map.key_of(WORDS[self.chosen].action)}: {choice.unavailable_reason}"
 
     def _answers_in_one(self, width: int, remark: str = "") -> Strip:
-        """Draw all answers in one row: on the smallest screens, and below a whole change or command.
-
-        While a relevant row was never visible, draw only the key that scrolls and the answer "no".
-        """
+        """Draw all answers in one row: on the smallest screens, and below a whole change or command."""
         is_wide = width >= _WIDE_ANSWERS
         left: list[Part] = []
         answers = ANSWERS

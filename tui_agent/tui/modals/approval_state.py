@@ -1,12 +1,11 @@
 """The state of the approval sheet: the selected answer, what each answer allows, and which rows were visible so far.
 
-Invariant: nothing can be allowed before everything relevant was visible. An answer that is not available has a reason.
+Invariant: nothing can be allowed before everything relevant was visible.
 """
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-from textual import events
 from textual.strip import Strip
 
 from tui_agent.folds.text.labels import always_label
@@ -14,11 +13,9 @@ from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.policy import OPENS_FILES, PermissionChoice, PermissionRequested, Reach
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.block_rows import ReadLong
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -49,10 +46,7 @@ class Plan(NamedTuple):
     body: Sequence[Strip] = ()
     effects: Sequence[Strip] = ()
     must: int | None = None
-    """Number of body rows that the user must have seen before the request can be allowed.
-
-    None if `body` is incomplete.
-    """
+    """Number of rows that the user must have seen before the request can be allowed; None if `body` is incomplete."""
     is_cut: bool = False
     """True if some rows of the command or its effects are hidden."""
     hidden: int = 0
@@ -64,13 +58,14 @@ class Plan(NamedTuple):
 class ApprovalState(Sheet[DecidePermission | None]):
     """The state and the answers of the approval sheet, without its drawing."""
 
-    has_grace_period: ClassVar[bool] = True
-    scope: ClassVar[Scope] = "approval"
+    has_grace_period = True
+    scope = "approval"
+    give_action = "approval_give"
+    answer_actions = frozenset({"yes", "yes_session", "always", "edit_rule"})
     tight_below = 30
 
     def __init__(
         self,
-        looks: Callable[[], Looks],
         request: PermissionRequested,
         *,
         policy: str,
@@ -79,7 +74,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         read: ReadLong,
         granted_rules: Sequence[str] = (),
     ) -> None:
-        super().__init__(looks)
+        super().__init__()
         self.request = request
         self.request_id = request.request_id
         self.content = ApprovalBody(self, request, policy, workspace, read)
@@ -87,13 +82,16 @@ class ApprovalState(Sheet[DecidePermission | None]):
         """Number of waiting requests, including the request on this sheet."""
         self.granted_rules = granted_rules
         self.asking_agent = ""
-        """The subagent that needs the approval for its tool call; empty for the main agent."""
+        """The name of the subagent whose tool call needs the approval; empty for the main agent."""
         self.following_calls = 0
         """Number of later calls of the same tool that will need approval as well."""
-        self.chosen: Answer = "n" if request.default_no else "y"
-        self.chosen_before_edit: Answer = self.chosen
+        self.chosen: Answer | None = "n" if request.default_no else "y"
+        """The selected answer; None if no answer is selected, because the user is writing a message."""
+        self.chosen_before_edit: Answer | None = self.chosen
         """The answer that was selected before the rule was edited."""
         self.reason = Field()
+        self.reason_from_prompt = ""
+        """The message in the prompt that became the reason for the answer no; empty if there was none."""
         self.rule: Field | None = None
         """The field with the rule of the answer "always" while the user edits the rule; otherwise None."""
         self.everywhere = False
@@ -103,12 +101,10 @@ class ApprovalState(Sheet[DecidePermission | None]):
         self.is_expanded = False
         """True if the whole change or command is shown."""
         self.shows_policy = False
-        self.paste_elsewhere: Callable[[events.Paste], object] = lambda event: None
-        """Called with pasted text while no field is open."""
         self.plan = Plan()
         self.file_rows: list[Strip] = []
         self.is_gated = False
-        """True while the call cannot be allowed because risky parts of the request were not visible yet."""
+        """True while the call cannot be allowed, because some risky parts of the request were not visible yet."""
         self.fits = False
         """True if the whole request is visible without scrolling."""
         self._seen_enough = False
@@ -129,7 +125,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
     def unseen_rows(self) -> int:
         """Number of rows of a file's change that were not visible yet.
 
-        The change can be allowed anyway, but the answer shows this number.
+        The change can be allowed anyway.
         """
         return max(0, self.plan.change - self._seen_rows)
 
@@ -139,20 +135,29 @@ class ApprovalState(Sheet[DecidePermission | None]):
         return "whole_file" if self.content.runs is None else "whole_command"
 
     @property
+    def has_selection(self) -> bool:
+        return self.chosen is not None
+
+    @property
+    def typed_answer(self) -> Answer:
+        """The answer to which the open text field belongs."""
+        return "a" if self.chosen == "a" else "n"
+
+    @property
     def open_field(self) -> Field | None:
         return self.field_of(self.chosen)
 
     def label_of(self, answer: Answer) -> str:
-        """Return the label of an answer. The label of "always" says where the saved rule applies."""
+        """Return the label of an answer."""
         return (
             always_label(self.request, everywhere=self.everywhere) if answer == "a" else WORDS[answer].label
         )
 
-    def field_of(self, answer: Answer) -> Field | None:
+    def field_of(self, answer: Answer | None) -> Field | None:
         """Return the open text field of an answer; None if the answer has no open field."""
         if not self.typing or answer != self.chosen:
             return None
-        return {"n": self.reason, "a": self.rule}.get(answer)
+        return self.reason if answer == "n" else self.rule if answer == "a" else None
 
     def see(self, rows: int) -> bool:
         """Record that the first `rows` rows of the body were visible; return True if the sheet must be redrawn."""
@@ -190,7 +195,8 @@ class ApprovalState(Sheet[DecidePermission | None]):
         return frozenset(names)
 
     def choice(self, answer: Answer) -> PermissionChoice:
-        """Return what an answer allows, or the reason why it is not available."""
+        """Return what an answer allows. If the answer is not available, the returned `PermissionChoice` contains the
+        reason."""
         if answer == "n":
             is_wide = self.app.size.width >= 72
             hint = "the agent reads it and continues" if is_wide else "tell the agent why"
@@ -205,11 +211,10 @@ class ApprovalState(Sheet[DecidePermission | None]):
             key = self.key_map.key_of(self.whole_action)
             reason = "read to the end first" if self.is_expanded else f"read to the end first ({key})"
             return PermissionChoice(reach=reach, rule="", offered=False, unavailable_reason=reason)
+        reason = "" if answer == "y" else self.request.why_unavailable(reach)
         choice = self.request.choice_for(reach)
-        if choice is None:
-            return PermissionChoice(
-                reach=reach, rule="", offered=answer == "y", unavailable_reason="not available here"
-            )
+        if choice is None or reason:
+            return PermissionChoice(reach=reach, rule="", offered=not reason, unavailable_reason=reason)
         if answer == "y" and self.following_calls and not choice.rule:
             return choice.model_copy(update={"rule": "this call only; you are asked again"})
         if answer == "a" and self.rule is not None:

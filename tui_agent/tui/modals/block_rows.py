@@ -1,6 +1,6 @@
 """Rows of diffs, of JSON, and of the blocks in a preview.
 
-Invariant: nothing is left out, shortened or invisible. Long lines wrap, and continuation rows are indented.
+Invariant: nothing is left out, shortened or invisible: long lines wrap.
 """
 
 import json
@@ -36,7 +36,7 @@ from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 from tui_agent.units import format_bytes
 
 MAX_COLOURED_LINE: Final = 3000
-"""Maximum length of a line, in characters. A diff with a longer line is drawn without code colours."""
+"""Maximum length of a line in a diff with code colours, in characters."""
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
 """A function that returns a preview of a long text, and later passes the full text to the given callback."""
 Line: TypeAlias = list[tuple[str, Role]]
@@ -61,7 +61,7 @@ class PreviewTexts:
         return not self._pending
 
     def text_of(self, index: int) -> str:
-        """Return the text of the block with this index. Until the full text has arrived, return the beginning."""
+        """Return the text of the block with this index, or its beginning until the full text has arrived."""
         match self._blocks[index]:
             case (
                 DiffBlock(diff=text)
@@ -118,7 +118,7 @@ def _plain_diff(diff: str, looks: Looks, width: int) -> list[Strip]:
 
 
 def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list[Strip]:
-    """Draw a block of a preview; `text` is the full text of a block that has a long text."""
+    """Draw a block of a preview. `text` is the block's full text, if the block is a diff or a text."""
     match block:
         case DiffBlock():
             return diff_strips(block.path, text, looks, width)

@@ -1,18 +1,16 @@
 """A question answered with one key. Invariant: Enter and Esc never do something that cannot be undone."""
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from typing import Literal
 
-from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.links import address_of
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.rows import Part
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -20,21 +18,18 @@ from tui_agent.tui.widgets.sheet import Sheet
 class Confirm(Sheet[bool]):
     """Sheet with a yes/no question; the result is True for yes.
 
-    `yes` is the action that answers yes, and its label. `no` is the label of the other answer. `level` colours the bar.
+    - `yes`: the action that answers yes, and its label
+    - `no`: the label of the answer no
+    - `level`: decides the colour of the sheet's left border, e.g. `warning`
     """
 
     has_grace_period = True
     grace_period_s = 0.15
-    scope: ClassVar[Scope] = "confirm"
-    key_methods = {
-        "confirm_yes": ("answer", "confirm_yes"),
-        "confirm_go": ("answer", "confirm_go"),
-        "confirm_no": "close",
-    }
+    scope = "confirm"
+    answer_actions = frozenset({"confirm_yes"})
 
     def __init__(
         self,
-        looks: Callable[[], Looks],
         title: str,
         paragraphs: Sequence[str],
         *,
@@ -42,13 +37,10 @@ class Confirm(Sheet[bool]):
         no: str,
         level: str = "warning",
     ) -> None:
-        super().__init__(looks)
+        super().__init__()
         self.title_text, self.paragraphs = title, tuple(paragraphs)
         self._yes, self._no = yes, no
         self.add_class(f"-{level}")
-
-    def head(self, width: int) -> list[Strip]:
-        return self.title_rows(width, self.title_text)
 
     def body(self, width: int) -> list[Strip]:
         first, *others = (clean_line(text) for text in self.paragraphs)
@@ -70,16 +62,14 @@ class Confirm(Sheet[bool]):
 
     def answer(self, action: str) -> bool:
         """Answer yes; return False if `action` does not confirm this question."""
-        if action == self._yes[0]:
+        if action == self._yes[0] == "confirm_yes":
+            self.give_unless_typing(lambda: self.dismiss(True))
+        elif action == self._yes[0]:
             self.dismiss(True)
         return action == self._yes[0]
 
     def close(self) -> None:
         self.dismiss(False)
-
-    def expect_text(self, give: Callable[[events.Key], object]) -> None:
-        """Drop text that arrives all at once. It is not passed to the prompt, because the user opened this question."""
-        super().expect_text(lambda key: None)
 
     def run_intent(self, intent: str) -> None:
         if intent in ("yes", "no"):
@@ -89,25 +79,25 @@ class Confirm(Sheet[bool]):
 class QuitQuestion(Confirm):
     """Asks whether to quit although work is running.
 
-    Enter stays in the app. If the key for quitting is pressed again, the app quits.
+    Enter keeps the app open. If the user presses the quit key again, the app quits.
     """
 
-    key_methods = {**Confirm.key_methods, "confirm_go": "close"}
+    key_methods = {"confirm_go": "close"}
 
-    def __init__(self, looks: Callable[[], Looks], work: str) -> None:
+    def __init__(self, work: str) -> None:
         kept = "If you quit, this work stops. Your session is saved."
-        super().__init__(looks, "Quit now?", (work, kept), yes=("confirm_yes", "quit"), no="stay")
+        super().__init__("Quit now?", (work, kept), yes=("confirm_yes", "quit"), no="stay")
 
     def key_hints(self) -> Sequence[KeyHint]:
         return [self.key_map.hint("quit", "quit"), self.key_map.hint("confirm_go", "stay")]
 
 
 class LeaveQuestion(Confirm):
-    """Asks whether to open another session, because that stops the running work of this session."""
+    """Asks whether to open another session although this stops the running work of the open session."""
 
-    def __init__(self, looks: Callable[[], Looks], work: str) -> None:
+    def __init__(self, work: str) -> None:
         stops = "If you open another session, this work stops. /sessions opens this one again."
-        super().__init__(looks, "Leave this session?", (work, stops), yes=("confirm_yes", "leave"), no="stay")
+        super().__init__("Leave this session?", (work, stops), yes=("confirm_yes", "leave"), no="stay")
 
 
 def describe_running_work(context: AppContext) -> str:
@@ -124,16 +114,13 @@ def describe_running_work(context: AppContext) -> str:
 
 
 def open_link(app: SessionApp, link: str) -> None:
-    """Ask before opening a link in the browser. The question shows the real address, because the agent wrote the
-    link.
-    """
+    """Ask before opening a link in the browser. The question shows the real address, because the agent wrote the link."""
     address = address_of(link)
     if not address.opens:
         app.say(address.text)
         return
 
     confirm = Confirm(
-        lambda: app.looks,
         "Open this address?",
         (address.text, f"The link goes to {address.host}."),
         yes=("confirm_yes", "open it in the browser"),

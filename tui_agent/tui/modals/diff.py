@@ -1,25 +1,26 @@
-"""A sheet with the diffs of changed files. The user can revert a single change (a hunk of a diff).
+"""A sheet with the diffs of changed files, in which the user can revert single hunks (changes in a diff).
 
-Invariant: the counts are computed from the shown diffs. Nothing is reverted without a question that names the lines.
+Invariant: nothing is reverted without a question that names the lines. The head names a change that is on the screen,
+and this change is the one that the user can revert.
 """
 
-from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from textual.strip import Strip
 
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
-from tui_agent.folds.session.generated_files import FolderFiles, format_folders
+from tui_agent.folds.session.generated_files import format_folders
 from tui_agent.folds.text.hunks import first_line, hunk_sides, split_hunks
 from tui_agent.folds.text.line_diff import LineDiff, count_line_changes
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.protocol.commands import RevertHunk
 from tui_agent.protocol.events.session import RevertedHunk
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint, Scope
-from tui_agent.tui.context import AppContext
+from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.context import AppContext, DiskChange
 from tui_agent.tui.modals.block_rows import hunk_strips
+from tui_agent.tui.modals.change_selection import ChangeSelection, Stop
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.viewer import Viewer, warn_newest_only
 from tui_agent.tui.text import as_sentence, clean_line, fit_path
@@ -31,44 +32,43 @@ from tui_agent.units import NO_LINES, format_line_changes, format_number
 FILES_AT_ONCE: Final = 50
 """Number of files that are compared and drawn together."""
 MARK_CELLS: Final = 2
+DISK_CHANGE_LABELS: Final[Mapping[DiskChange, str]] = {
+    "changed": "changed since by you",
+    "undone": "no longer changed",
+}
+_UNDONE_NOTE: Final = "the file is as it was before the session"
 _STILL_READING: Final = "This change is still being read. Press the key again."
 ReadFiles: TypeAlias = Callable[[], Awaitable[FilesChangedView]]
 
 
-class Stop(NamedTuple):
-    """A place in the sheet that the keys go to. The place is a hunk of a file, or a file without hunks (`hunk` is -1).
-    `row` is the first row of the place.
+class DiffSheet(Viewer):
+    """The diffs of the files that `read_files` returns.
+
+    `empty`: the text shown if there are no files.
     """
 
-    file: ChangedFile
-    hunk: int
-    row: int
-
-
-class DiffSheet(Viewer):
-    """The diffs of the files that `read_files` returns. If there are no files, the text `empty` is shown."""
-
-    key_methods = {"diff_file": "go_to_file", "diff_hunk": "go_to_hunk", "diff_revert": "revert"}
+    scope = "diff"
 
     def __init__(self, context: AppContext, title: str, read_files: ReadFiles, *, empty: str) -> None:
-        super().__init__(lambda: context.app.looks, title, self._draw_files, empty="reading …")
+        super().__init__(title, self._draw_files, empty="reading …")
         self.follows = frozenset({"files", "transcript"})
         self._session, self._read_files, self._if_none = context, read_files, empty
-        self._files: Sequence[ChangedFile] = ()
-        self._folders: Sequence[FolderFiles] = ()
-        self._unlisted_count = 0
+        self._view = self._counted = FilesChangedView()
+        """`_view` has all files of the sheet. `_counted` leaves out the files whose change was undone outside the app.
+        """
         self._first = 0
         """Index of the first file that is drawn."""
         self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
         self._hunks: dict[tuple[str, int], list[list[Strip]]] = {}
         """Maps (path, width in cells) to the rows of each hunk in the file."""
-        self._stops: list[Stop] = []
-        self._chosen: tuple[str, int] = ("", -1)
-        """Path and hunk index of the chosen `Stop`; the index is -1 if the stop is a file without hunks."""
+        self._selection = ChangeSelection()
         self._reverted: frozenset[RevertedHunk] = frozenset()
+        self._disk_changes: Mapping[str, DiskChange] = {}
+        """Maps a file's path to how the user changed the file after its newest recorded change. Unchanged files are
+        missing."""
         self._message: tuple[str, Role] = "", "t2"
         self._asked_at = -1
-        """Sequence number of the newest event at the last request to revert; -1 while no outcome is awaited."""
+        """Number of the newest event when the user last asked to revert a change; -1 if no revert is under way."""
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -82,58 +82,86 @@ class DiffSheet(Viewer):
             await self._read()
 
     async def _read(self) -> None:
-        view = await self._read_files()
-        self._files = files = view.files
-        self._folders, self._unlisted_count = view.folders, view.unlisted_count
-        self._reverted = self._session.views.files.view().reverted
+        view, selection = await self._read_files(), self._selection
+        old_paths = [file.path for file in self._view.files]
+        position = old_paths.index(selection.path) if selection.path in old_paths else 0
+        await self._session.disk_changes.look()
+        views = self._session.views
+        self._view, self._reverted = view, views.files.view().reverted
+        self._disk_changes = self._session.disk_changes.by_path(views)
         self._empty = self._if_none
-        paths = [file.path for file in files]
-        if self._chosen[0] not in paths:
-            self._chosen = (paths[0] if paths else "", -1)
-        self._first = FILES_AT_ONCE * (paths.index(self._chosen[0]) // FILES_AT_ONCE) if paths else 0
+        paths = [file.path for file in view.files]
+        if selection.path not in paths:
+            selection.select(paths[min(position, len(paths) - 1)] if paths else "")
+        self._first = FILES_AT_ONCE * (paths.index(selection.path) // FILES_AT_ONCE) if paths else 0
         self._comparisons.clear()
         self._hunks.clear()
         await self._compare()
 
+    async def _read_after_revert(self) -> None:
+        """Read the changes again, and select the next change: in the same file if it has one, otherwise in another."""
+        await self._read()
+        stop = self._selection.nearest_stop(
+            lambda stop: stop.hunk >= 0 and _identify(stop.file, stop.hunk) not in self._reverted
+        )
+        if stop is not None:
+            self._select(stop.file.path, stop.hunk)
+
     async def _compare(self) -> None:
-        shown = self._page
-        for file in shown:
+        for file in self._page:
             if file.path not in self._comparisons:
                 self._comparisons[file.path] = await self._session.reader.compare(file)
                 if self._message[0] == _STILL_READING:
                     self._message = "", "t2"
+        self._show_comparisons()
+
+    def _show_comparisons(self) -> None:
+        self._counted = self._session.disk_changes.drop_undone(self._view, self._session.views)
+        compared = ((file.path, self._comparison_of(file.path)) for file in self._page)
         self.plain = "\n".join(
-            f"--- {file.path}\n{_text_of(self._comparisons[file.path])}" for file in self._page
+            f"--- {path}\n{_text_of(comparison)}" for path, comparison in compared if comparison is not None
         )
         self.right = self._summary()
         self.redraw()
 
+    def _comparison_of(self, path: str) -> tuple[LineDiff | None, str] | None:
+        """Return a file's diff, or None if there is no diff to show, together with a note. Return None instead of this
+        pair while the file is still being read."""
+        if self._disk_changes.get(path) == "undone":
+            return None, _UNDONE_NOTE
+        return self._comparisons.get(path)
+
     @property
     def _page(self) -> Sequence[ChangedFile]:
         """The files that the sheet shows now: at most `FILES_AT_ONCE`."""
-        return self._files[self._first : self._first + FILES_AT_ONCE]
+        return self._view.files[self._first : self._first + FILES_AT_ONCE]
 
     def _summary(self) -> str:
-        """Return the numbers of files and changed lines: `3 files +4 −2`. Lines are counted only if all files are
-        shown.
-        """
-        if not self._files and not self._folders:
+        """Return the numbers of files and changed lines: `3 files +4 −2`."""
+        view, counted = self._view, self._counted
+        if not view.files and not view.folders:
             return ""
-        own = len(self._files) + self._unlisted_count
-        count = format_count(own, "file")
-        if len(self._page) < len(self._files):
-            return f"files {format_number(self._first + 1)}–{format_number(self._first + len(self._page))} of {count}"
+        count = format_count(counted.count, "file")
+        if len(self._page) < len(view.files):
+            on_page = {file.path for file in self._page}
+            numbers = [number for number, file in enumerate(counted.files, 1) if file.path in on_page]
+            span = f"files {format_number(numbers[0])}–{format_number(numbers[-1])} of " if numbers else ""
+            return f"{span}{count}"
         counts = [
-            _count_lines(file, self._comparisons.get(file.path), self._reverted) for file in self._files
+            _count_lines(file, self._comparisons.get(file.path), self._reverted) for file in counted.files
         ]
         added, removed = (sum(side) for side in zip(*counts, strict=True)) if counts else (0, 0)
         changes = format_line_changes(added, removed, self.looks.symbols.minus)
         lines = [words for words, _ in changes]
-        return ", ".join(filter(None, (" ".join([count, *lines]), format_folders(self._folders, most=1))))
+        return ", ".join(filter(None, (" ".join([count, *lines]), format_folders(view.folders, most=1))))
 
     def follow(self) -> None:
         """Show the outcome of a requested revert, and read the changes again."""
         views = self._session.views
+        disk_changes = self._session.disk_changes.by_path(views)
+        if disk_changes != self._disk_changes:
+            self._disk_changes = disk_changes
+            self._show_comparisons()
         if self._asked_at < 0:
             return
         entry = next(iter(reversed(views.transcript.view().entries)), None)
@@ -145,42 +173,49 @@ class DiffSheet(Viewer):
         else:
             return
         self._asked_at = -1
-        self._session.worker(self._read(), "diff")
+        self._session.worker(self._read_after_revert(), "diff")
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
+    def redraw(self, *, keep: bool = True) -> None:
+        """Draw the sheet, and scroll to the selected change if it is no longer on the screen."""
+        comparison = self._comparison_of(self._selection.path)
+        if comparison is not None:
+            self._selection.limit(len(_hunks_of(comparison)))
+        super().redraw(keep=keep)
+        self.call_after_refresh(self._selection.reveal, self.scrolled)
+
     def head(self, width: int) -> list[Strip]:
-        """Return the title, and a row with the chosen file and change. These rows do not scroll."""
+        """Return the rows that do not scroll: the title, and the chosen file and change."""
         rows = super().head(width)
-        number = next((n for n, file in enumerate(self._files) if file.path == self._chosen[0]), None)
-        if number is None:
+        counted, chosen = self._counted, self._selection.path
+        if not chosen:
             return rows
-        place = (
-            f"file {format_number(number + 1)} of {format_number(len(self._files) + self._unlisted_count)}"
-        )
-        if hunks := len(_hunks_of(self._comparisons.get(self._chosen[0]))):
-            place += f", change {format_number(max(0, self._chosen[1]) + 1)} of {format_number(hunks)}"
-        path = fit_path(clean_line(self._chosen[0]), width - len(place) - 3, self.looks.symbols.ellipsis)
+        number = next((number for number, file in enumerate(counted.files, 1) if file.path == chosen), 0)
+        place = f"file {format_number(number)} of {format_number(counted.count)}" if number else ""
+        if hunks := len(_hunks_of(self._comparison_of(chosen))):
+            place += f", change {format_number(max(0, self._selection.hunk) + 1)} of {format_number(hunks)}"
+        path = fit_path(clean_line(chosen), width - len(place) - 3, self.looks.symbols.ellipsis)
         return [rows[0], self.line(width, [self.part(path, "accent")], [self.part(place, "t2")]), *rows[1:]]
 
     def _draw_files(self, facts: Facts) -> None:
-        self._stops = []
+        self._selection.stops = []
         warn_newest_only(self._session, facts)
         for index, file in enumerate(self._page):
             if index:
                 facts.gap()
-            self._stops += self._draw_file(facts, file)
-        if self._first + FILES_AT_ONCE < len(self._files):
-            rest = len(self._files) - self._first - FILES_AT_ONCE
+            self._selection.stops += self._draw_file(facts, file)
+        if self._first + FILES_AT_ONCE < len(self._view.files):
+            rest = len(self._view.files) - self._first - FILES_AT_ONCE
             facts.gap()
             facts.text(f"{format_count(rest, 'more file')}: go to the next file to see them.", "t3")
             return
-        if self._unlisted_count:
+        if self._view.unlisted_count:
             facts.gap()
             facts.text(
-                f"and {format_count(self._unlisted_count, 'more file')} that the log does not name", "t3"
+                f"and {format_count(self._view.unlisted_count, 'more file')} that the log does not name", "t3"
             )
-        for folder in self._folders:
+        for folder in self._view.folders:
             facts.gap()
             facts.line(
                 [
@@ -191,9 +226,13 @@ class DiffSheet(Viewer):
             )
 
     def _draw_file(self, facts: Facts, file: ChangedFile) -> Iterator[Stop]:
-        first_row, comparison = len(facts.rows), self._comparisons.get(file.path)
+        first_row, comparison = len(facts.rows), self._comparison_of(file.path)
         kind = "  created" if file.before is None else "  removed" if file.after is None else ""
-        path = fit_path(clean_line(file.path), facts.room - 24, facts.looks.symbols.ellipsis)
+        if disk_change := self._disk_changes.get(file.path):
+            kind += f"  {DISK_CHANGE_LABELS[disk_change]}"
+        path = fit_path(
+            clean_line(file.path), facts.room - 15 - max(9, len(kind)), facts.looks.symbols.ellipsis
+        )
         head: list[Part] = [part(path, facts.style(bold=True)), ("  ", facts.style())]
         diff, note = (None, "") if comparison is None else comparison
         if diff is not None:
@@ -201,7 +240,7 @@ class DiffSheet(Viewer):
                 *_count_lines(file, comparison, self._reverted), facts.looks.symbols.minus
             )
             head += [(f" {words}", facts.style(role)) for words, role in changes or ((NO_LINES, "t3"),)]
-        chosen = file.path == self._chosen[0]
+        chosen = file.path == self._selection.path
         if diff is None or note:
             facts.line([_mark(facts, chosen), *head, (kind, facts.style("t3"))])
             facts.line(
@@ -215,7 +254,7 @@ class DiffSheet(Viewer):
             self._hunks[file.path, facts.width] = hunks
         for number, strips in enumerate(self._hunks[file.path, facts.width]):
             yield Stop(file, number, len(facts.rows) if number else first_row)
-            is_chosen = chosen and number == max(0, self._chosen[1])
+            is_chosen = chosen and number == max(0, self._selection.hunk)
             if _identify(file, number) in self._reverted:
                 text = f"Reverted: {_describe_lines(_hunks_of(comparison)[number])}"
                 facts.line([_mark(facts, is_chosen), (text, facts.style("t3"))])
@@ -231,12 +270,12 @@ class DiffSheet(Viewer):
         return [*(self.spacer(width) if shown else []), *shown, *self.keys_rows(width)]
 
     def key_hints(self) -> Sequence[KeyHint]:
-        path, hunk = self._chosen[0], max(0, self._chosen[1])
-        file = next((file for file in self._files if file.path == path), None)
-        hunks = len(_hunks_of(self._comparisons.get(path)))
+        path, hunk = self._selection.path, max(0, self._selection.hunk)
+        file = next((file for file in self._view.files if file.path == path), None)
+        hunks = len(_hunks_of(self._comparison_of(path)))
         offered = {
-            "diff_file": len(self._files) > 1,
-            "diff_hunk": hunks > 1 or len(self._files) > 1,
+            "diff_file": len(self._view.files) > 1,
+            "diff_hunk": hunks > 1 or len(self._view.files) > 1,
             "diff_revert": file is not None
             and hunks > 0
             and _identify(file, hunk) not in self._reverted
@@ -249,86 +288,60 @@ class DiffSheet(Viewer):
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
-    def key_scopes(self) -> Sequence[Scope]:
-        """Return the sheet's own scope, followed by the scopes that all viewers have."""
-        return "diff", *super().key_scopes()
-
-    @property
-    def _index(self) -> int:
-        """The index of the chosen stop; -1 if there is none."""
-        path, hunk = self._chosen
-        places = [(stop.file.path, stop.hunk) for stop in self._stops]
-        return next(
-            (places.index(place) for place in ((path, hunk), (path, 0)) if place in places),
-            0 if places else -1,
-        )
-
-    def _choose(self, index: int) -> None:
-        stop = self._stops[index]
-        self._chosen, self._message = (stop.file.path, stop.hunk), ("", "t2")
+    def _select(self, path: str, hunk: int = 0) -> None:
+        self._selection.select(path, hunk)
         self.redraw()
-        self._body.scroll_to(y=stop.row, animate=False, force=True)
+        self._selection.scroll_to(self.scrolled)
 
     def go_to_hunk(self, direction: int) -> None:
-        """Choose the previous or next change."""
-        index = self._index + direction
-        if 0 <= index < len(self._stops):
-            self._choose(index)
+        """Select the previous or next change."""
+        stop = self._selection.adjacent_stop(direction)
+        if stop is not None:
+            self._message = "", "t2"
+            self._select(stop.file.path, stop.hunk)
         else:
             self.go_to_file(direction)
 
     def go_to_file(self, direction: int) -> None:
-        """Choose the first change of the previous or next file."""
-        paths = [file.path for file in self._files]
-        index = paths.index(self._chosen[0]) + direction if self._chosen[0] in paths else -1
+        """Select the first change of the previous or next file."""
+        paths, selected = [file.path for file in self._view.files], self._selection.path
+        index = paths.index(selected) + direction if selected in paths else -1
         if not 0 <= index < len(paths):
             return
-        self._chosen = paths[index], -1
+        self._message = "", "t2"
         first = FILES_AT_ONCE * (index // FILES_AT_ONCE)
         if first != self._first:
             self._first = first
-            self._session.worker(self._turn_page(), "diff")
-        else:
-            self._choose(self._index)
-
-    async def _turn_page(self) -> None:
-        await self._compare()
-        self._choose(self._index)
+            self._session.worker(self._compare(), "diff")
+        self._select(paths[index])
 
     def scroll_rows(self, count: int) -> None:
         super().scroll_rows(count)
-        self.call_after_refresh(self._choose_visible)
-
-    def scroll_page(self, direction: int) -> None:
-        super().scroll_page(direction)
-        self.call_after_refresh(self._choose_visible)
+        self.call_after_refresh(self._select_visible)
 
     def scroll_to_end(self, direction: int) -> None:
         super().scroll_to_end(direction)
-        self.call_after_refresh(self._choose_visible)
+        self.call_after_refresh(self._select_visible)
 
-    def _choose_visible(self) -> None:
-        """After scrolling, choose the first visible change, unless the chosen change is visible."""
-        rows = [stop.row for stop in self._stops]
-        top = self._body.scroll_offset.y
-        if rows and not top <= rows[self._index] < top + self._body.size.height:
-            stop = self._stops[max(0, bisect_right(rows, top) - 1)]
-            if self._chosen != (stop.file.path, stop.hunk):
-                self._chosen = stop.file.path, stop.hunk
-                self.redraw()
+    def _select_visible(self) -> None:
+        """After scrolling, select the first visible change, unless the selected change is visible."""
+        stop = self._selection.top_stop(self.scrolled)
+        if stop is not None and not self._selection.is_visible(self.scrolled):
+            self._selection.select(stop.file.path, stop.hunk)
+            self.redraw()
 
     # -- reverting ---------------------------------------------------------------------------------------------------
 
     def revert(self) -> None:
         """Ask whether to revert the chosen change."""
-        context, index = self._session, self._index
-        if index < 0:
+        context, stop = self._session, self._selection.stop
+        if stop is None:
             return
-        file, number, _ = self._stops[index]
-        comparison = self._comparisons.get(file.path)
+        file, number, _ = stop
+        comparison = self._comparison_of(file.path)
         diff = None if comparison is None else comparison[0]
         if context.is_running:
-            self._say("A turn is running. You can revert when it has ended.")
+            self._say("A turn is running. You can revert when the turn has ended.")
         elif _identify(file, number) in self._reverted:
             self._say("This change is reverted already.")
         elif comparison is None:
@@ -337,7 +350,6 @@ class DiffSheet(Viewer):
             self._say(f"{file.path} has no change that can be reverted by itself.")
         else:
             confirm = Confirm(
-                self.looks_of,
                 "Revert this change?",
                 _describe(file, split_hunks(diff.text)[number], self.looks.symbols.minus),
                 yes=("confirm_go", "revert it"),

@@ -1,7 +1,6 @@
 """The effects of a tool call in words, in a fixed order, and a table of the commands in the call and their effects.
 
-Invariant: all functions are pure. Paths and hosts are never shortened, hidden characters are shown, and unknown effects
-are called unknown.
+Invariant: paths and hosts are never shortened, and hidden characters are shown.
 """
 
 from collections.abc import Sequence
@@ -27,15 +26,18 @@ from tui_agent.tui.widgets.rows import Part, Pen, wrap
 VERB_WIDTH = 9
 GAP = 3
 NARROW = 36
-"""If the room is narrower than this, in cells, effects are drawn below their command, and labels above their text."""
+"""Width in cells below which effects are drawn under their command, and texts under their label."""
 MIN_TARGET_WIDTH = 10
-"""Minimum width for the object of an effect, e.g. a file, in cells. With less room, effects are below their command."""
+"""Minimum width for the object of an effect, e.g. a file, in cells. With less room, effects are drawn below their
+command.
+"""
 _FILE_VERBS = frozenset({"writes", "deletes", "removes"})
 """The verbs of effects on files; `removes` occurs in logs of older versions."""
 
 
 class NumberedCommand(NamedTuple):
-    """A command in a command line and its effects, as cleaned texts. `number` counts from 1."""
+    """One command of a command line, and the effects of this command. Hidden characters are visible in all texts.
+    `number` counts from 1."""
 
     number: int
     command: str
@@ -90,7 +92,7 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
 
 
 def numbered_commands(request: PermissionRequested) -> list[NumberedCommand]:
-    """Return the commands of a request with their effects, as cleaned texts."""
+    """Return the commands of a request with their effects, as texts in which hidden characters are visible."""
     return [
         NumberedCommand(number, reveal_line(command.command), _reveal_effects(command.effects))
         for number, command in enumerate(request.commands, 1)
@@ -126,7 +128,8 @@ def _writes(effects: Sequence[Effect], unknown: bool, workspace: str) -> str:
 
 def _network(effects: Sequence[Effect], unknown: bool) -> str:
     hosts = [reveal_line(effect.host) for effect in effects if isinstance(effect, NetworkEffect)]
-    return _join_texts(hosts, "not blocked: the command can use the network" if unknown else "none")
+    runner = "MCP server" if any(isinstance(effect, McpCallEffect) for effect in effects) else "tool"
+    return _join_texts(hosts, f"not blocked: the {runner} can use the network" if unknown else "none")
 
 
 def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
@@ -162,10 +165,7 @@ def _is_inside(path: str, workspace: str) -> bool:
 
 
 def command_table(commands: Sequence[NumberedCommand], pen: Pen, room: int) -> list[Strip]:
-    """Draw a table of commands: the number, the text and the effects of each.
-
-    The effects are next to the command if there is room, and below it on narrow screens.
-    """
+    """Draw a table of commands: the number, the text and the effects of each."""
     if not commands:
         return []
     number_width = len(str(commands[-1].number)) + 2

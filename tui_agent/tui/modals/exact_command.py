@@ -1,9 +1,8 @@
 """A command exactly as it runs: every character can be read from the rows.
 
 Invariant: nothing is left out, shortened or invisible. Invisible characters are drawn as signs, for example `<U+202E>`,
-`<tab>`, `<40 blanks>` or `<300 line breaks>`. A `<` that looks like the start of a sign is also drawn as a sign. Only
-the last row of a line can end with a blank. If there are several lines, each line has a number. So wrapped rows and new
-lines can be told apart.
+`<tab>` or `<40 blanks>`. If there are several lines, each line has a number, so that wrapped rows and new lines can be
+told apart.
 """
 
 import re
@@ -19,7 +18,7 @@ from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.rows import Part, Pen
 
 NARROW: Final = 36
-"""If the room is narrower than this, in cells, a command is drawn without a margin."""
+"""Width in cells below which a command is drawn without a margin."""
 MAX_INNER_BLANKS: Final = 8
 """Maximum number of consecutive blanks within a line that are drawn as blanks."""
 MAX_INDENT: Final = 40
@@ -30,7 +29,7 @@ CHARACTERS_PER_CELL: Final = 6
 """Maximum number of characters that one cell can hold: a letter and its combining marks."""
 
 _CUT: Final = " … [cut: "
-"""Marks the place where the log cut off a text. The text's original length comes after the mark."""
+"""Marks the place where the log cut off a text, followed by the text's original length."""
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
 _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")
@@ -45,7 +44,7 @@ def command_text(runs: RunEffect) -> str:
 def is_command(text: str, runs: RunEffect) -> bool:
     """Return True if `text` is exactly the command that runs.
 
-    If the log contains only the beginning of a very long command, only that beginning is compared.
+    If the log has only the beginning of a very long command, compare only this beginning.
     """
     if not runs.argv:
         known, cut, _ = runs.script.rpartition(_CUT)
@@ -66,7 +65,7 @@ class Line(NamedTuple):
 def exact_lines(text: str, room: int) -> list[Line]:
     """Return the lines of a text with signs for invisible characters, e.g. `<U+202E>`.
 
-    A run of blanks longer than `room` becomes a sign too, e.g. `<40 blanks>`.
+    More than `room` blanks in a row become a sign too, e.g. `<40 blanks>`.
     """
     lines: list[Line] = []
     number = 1
@@ -94,14 +93,14 @@ def _blanks_sign(blanks: re.Match[str]) -> str:
 
 
 def mark_trailing_blanks(diff: str) -> str:
-    """Replace blanks at the ends of lines by signs such as `<blank>` in a unified diff."""
+    """Replace the blanks at the ends of a unified diff's lines by signs such as `<blank>`."""
     return _EDIT_END.sub(_blanks_sign, diff)
 
 
 def wrap_exactly(line: str, room: int) -> list[str]:
     """Split a line into pieces of at most `room` cells. The joined pieces are equal to the line.
 
-    Only the last piece can end with a blank. The line is broken before blanks if possible, otherwise at the edge.
+    Only the last piece can end with a blank.
     """
     pieces: list[str] = []
     start, total = 0, len(line)
@@ -117,9 +116,9 @@ def wrap_exactly(line: str, room: int) -> list[str]:
 
 
 def _break_point(head: str) -> int:
-    """Return the number of characters of `head` that stay on the row.
+    """Return the number of characters of `head` that fit well on the current row.
 
-    If the second half of `head` has blanks, the row ends before the last blanks.
+    If the second half of `head` has blanks, break before the last of them.
     """
     near = head.rfind(" ", len(head) // 2)
     bare = len(head[: near + 1].rstrip(" ")) if near >= 0 else 0

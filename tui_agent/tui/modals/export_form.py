@@ -7,19 +7,18 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from textual.strip import Strip
 
 from tui_agent.config.settings import layers
 from tui_agent.config.settings.export_folder import default_export_folder
 from tui_agent.errors import TuiAgentError
-from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.cli_client import Ask, beside_json, json_rows, text_of
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.notice import Level
 from tui_agent.tui.text import clean_line, shorten_home
-from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.form import Form
 from tui_agent.tui.widgets.rows import Pen
@@ -32,16 +31,12 @@ BEAT_S: Final = 5.0
 class ExportForm(Form[str | None]):
     """Asks for a folder or a file; the result is the typed text, or None if the user cancelled."""
 
-    scope: ClassVar[Scope] = "field"
-    key_methods = {"field_use": "export", "field_leave": "close"}
+    scope = "field"
     lines = ("place",)
 
-    def __init__(self, looks: Callable[[], Looks], title: str, place: str) -> None:
-        super().__init__(looks)
-        self._title, self.field = title, Field(place)
-
-    def head(self, width: int) -> list[Strip]:
-        return self.title_rows(width, self._title)
+    def __init__(self, title: str, place: str) -> None:
+        super().__init__()
+        self.title_text, self.field = title, Field(place)
 
     def line_rows(self, line: str, pen: Pen, width: int) -> list[Strip]:
         hint = "A folder, or the name of a new file. Nothing is overwritten."
@@ -54,10 +49,11 @@ class ExportForm(Form[str | None]):
     def open_field(self) -> Field:
         return self.field
 
-    def export(self) -> None:
-        """Close the form with the typed place; do nothing if the field is empty."""
-        if self.field.text.strip():
-            self.dismiss(self.field.text.strip())
+    def end_typing(self, keep: bool) -> None:
+        """Close the form with the typed place, or with None if `keep` is False. If `keep` is True and no place is
+        typed, the form stays open."""
+        if not keep or self.field.text.strip():
+            self.dismiss(self.field.text.strip() if keep else None)
 
 
 def _resolve(place: str, workspace: Path) -> Path:
@@ -77,7 +73,7 @@ async def export_to_chosen_place(
 ) -> None:
     """Ask where to export, run `tui-agent` with `words` and that place, and show the result followed by `remark`.
 
-    While a long session is exported, show the elapsed time every `beat_s` seconds.
+    During a long export, show the elapsed time every `beat_s` seconds.
     """
 
     def find_folder() -> Path:
@@ -88,7 +84,7 @@ async def export_to_chosen_place(
     except (TuiAgentError, OSError) as fault:
         say(str(fault), "error")
         return
-    answer = await app.push_screen_wait(ExportForm(lambda: app.looks, title, shorten_home(folder)))
+    answer = await app.push_screen_wait(ExportForm(title, shorten_home(folder)))
     if answer is None:
         return
     dest = _resolve(answer, workspace)

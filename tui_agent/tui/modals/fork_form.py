@@ -1,21 +1,20 @@
-"""The form for a fork of a session: the folder to work in (workplace) and, for a what-if, the one change.
+"""The form for a fork of a session: the folder to work in and, for a what-if, the one change.
 
-Invariant: the form creates nothing. Its result is a `ForkRequest`. An impossible option is shown with the reason and
-cannot be chosen.
+Invariant: the form creates nothing; its result is a `ForkRequest`. An impossible option is shown with the reason.
 """
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.protocol.settings import CONTEXT_MODES, EFFORTS
+from tui_agent.protocol.settings import CONTEXT_MODES
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.modals.fork_request import Change, ForkPoint, ForkRequest, Workplace, Workplaces
 from tui_agent.tui.text import clean, clean_line
-from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.form import Form
 from tui_agent.tui.widgets.rows import Pen, cells, wrap
@@ -45,7 +44,10 @@ TALL, WIDE = 22, 56
 
 
 class ForkDraft:
-    """The values in the form for a fork. With `what_if`, the fork changes one setting, message or result."""
+    """The values in the form for a fork.
+
+    `what_if`: True if the fork changes one setting, message or result.
+    """
 
     def __init__(self, point: ForkPoint, workplaces: Workplaces, *, what_if: bool) -> None:
         self.point, self.workplaces = point, workplaces
@@ -55,7 +57,7 @@ class ForkDraft:
         self.folder = Field(workplaces.folder)
         self.choices: dict[Change, str] = {
             "model": "",
-            "effort": next((effort for effort in reversed(EFFORTS) if effort != point.effort), "high"),
+            "effort": next((effort for effort in reversed(point.efforts) if effort != point.effort), "high"),
             "context": next(mode for mode in reversed(CONTEXT_MODES) if mode != point.context),
         }
         self.texts: dict[Change, Field] = {"message": Field(point.message), "result": Field()}
@@ -68,7 +70,7 @@ class ForkDraft:
 
     @property
     def value(self) -> str:
-        """The new value for the setting, message or result `change`; empty if nothing is changed."""
+        """The new setting, message or tool result, depending on `change`; empty if nothing is changed."""
         if self.change is None:
             return ""
         text = self.texts.get(self.change)
@@ -93,19 +95,20 @@ class ForkDraft:
         return workplace != "worktree" or self.workplaces.repository
 
     def options(self, line: str) -> dict[str, str]:
-        """Map the values that the user can choose on a line to their labels; empty if the line takes text."""
+        """Return the options that the line `line` of the form offers, as a mapping from value to label. The mapping is
+        empty if the user types a text on this line."""
         if line == "change":
             return {change: CHANGE_LABELS[change] for change in self.changes}
         if line == "workplace":
             return dict[str, str](WORKPLACE_LABELS.items())
-        values: dict[Change | None, Sequence[str]] = {"effort": EFFORTS, "context": CONTEXT_MODES}
+        values: dict[Change | None, Sequence[str]] = {"effort": self.point.efforts, "context": CONTEXT_MODES}
         return {value: value for value in values.get(self.change, ())} if line == "value" else {}
 
     def current_value(self, line: str) -> str:
         return {"change": self.change, "workplace": self.workplace}.get(line) or self.value
 
     def turn(self, line: str, direction: int) -> None:
-        """Select the option after the current option of a line, or the option before it if `direction` is -1."""
+        """Select the next possible option on the line `line` of the form, or the previous one if `direction` is -1."""
         options = [value for value in self.options(line) if self.can_work_in(value)]
         self.choose(line, options[(options.index(self.current_value(line)) + direction) % len(options)])
 
@@ -124,20 +127,16 @@ class ForkDraft:
 
 
 class ForkForm(Form[ForkRequest | None]):
-    """The form for a fork of a session. `pick_model` opens the list of models, and `edit` opens the user's editor."""
+    """The form for a fork of a session.
 
-    scope: ClassVar[Scope] = "fork"
-    key_methods = {
-        "fork_line": "move",
-        "fork_choose": "turn",
-        "fork_begin": "begin",
-        "fork_edit": "edit_text",
-        "fork_close": "close",
-    }
+    - `pick_model`: opens the list of models
+    - `edit`: opens the user's editor
+    """
+
+    scope = "fork"
 
     def __init__(
         self,
-        looks: Callable[[], Looks],
         point: ForkPoint,
         workplaces: Workplaces,
         *,
@@ -145,7 +144,7 @@ class ForkForm(Form[ForkRequest | None]):
         pick_model: PickModel | None = None,
         edit: EditText | None = None,
     ) -> None:
-        super().__init__(looks)
+        super().__init__()
         self.draft = ForkDraft(point, workplaces, what_if=what_if)
         self._pick_model, self._edit = pick_model, edit
 
@@ -158,14 +157,21 @@ class ForkForm(Form[ForkRequest | None]):
     def head(self, width: int) -> list[Strip]:
         point = self.draft.point
         title = "What if" if self.draft.change is not None else "Fork"
-        place = f"after event {point.at_seq}"
+        place = point.session_name or f"after event {point.at_seq}"
         text = f"{'before' if point.is_next else 'after'} {point.entry_text}" if point.entry_text else ""
         if self.draft.change == "message":
             place = f"in place of event {point.message_seq}"
             text = f"in place of “{clean_line(' '.join(point.message.split()))}”"
+        elif self.draft.change == "result" and point.chosen_seq is not None:
+            place, text = f"at event {point.chosen_seq}", f"before the result of {point.result}"
         rows = [self.line(width, [self.part(title, bold=True)], [self.part(place, "t2")])]
         if text:
             rows.append(self.line(width, [self.part(text, "t2")]))
+        if point.chosen_seq is not None and self.draft.change not in ("message", "result"):
+            side = "after" if point.at_seq > point.chosen_seq else "before"
+            event = "The last event" if point.session_name else f"Event {point.chosen_seq}"
+            reason = f"{event} is inside a call; the fork starts {side} it"
+            rows.append(self.line(width, [self.part(reason, "t2")]))
         return [*rows, *self.spacer(width)]
 
     def gap_before(self, line: str, width: int) -> list[Strip]:
@@ -221,10 +227,7 @@ class ForkForm(Form[ForkRequest | None]):
         return [pen.line(width, [*self.label(pen, "To"), model])]
 
     def _text_rows(self, field: Field, hint: str, pen: Pen, width: int) -> list[Strip]:
-        """Draw a text that the user can type.
-
-        A text with several lines is edited in the user's editor, not in the form.
-        """
+        """Draw a text that the user can type; a text of several lines is edited in the user's editor."""
         if "\n" not in field.text:
             return [self.field_row("To", field, pen, width, hint)]
         pieces = wrap(clean(field.text), width - self.label_cells - 3)
@@ -250,16 +253,15 @@ class ForkForm(Form[ForkRequest | None]):
 
     @property
     def open_field(self) -> Field | None:
-        """The field on the selected line. None if the field's text has several lines, because the form cannot edit such
-        a text.
-        """
+        """The text field on the selected line; None if there is no field, or if its text has several lines and so
+        cannot be edited in the form."""
         if self.line_name == "folder":
             return self.draft.folder
         field = self.draft.text_field(self.line_name)
         return field if field is not None and "\n" not in field.text else None
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Pass a key to the field. If the field's text has several lines, show which key opens the editor."""
+        """Pass a key to the field. If the field's text has several lines, show the key that opens the editor."""
         if super().type_key(key, character):
             return True
         is_typing = key in ("backspace", "delete") or (character is not None and character.isprintable())
@@ -270,7 +272,8 @@ class ForkForm(Form[ForkRequest | None]):
         return True
 
     def turn(self, direction: int) -> bool:
-        """Select the next or previous option of the line; return False on a line without options."""
+        """Select the next or previous option on the selected line of the form; return False if this line has no
+        options."""
         if not self.draft.options(self.line_name):
             return False
         self.draft.turn(self.line_name, direction)
@@ -284,7 +287,7 @@ class ForkForm(Form[ForkRequest | None]):
     def begin(self) -> None:
         """Close the form with the request for the fork.
 
-        If a value is missing, open the list of models or show what is missing.
+        If a value is missing, show what is missing or open the list of models.
         """
         if self._is_on_model or (self.draft.change == "model" and not self.draft.value):
             self.go_to("value")
@@ -303,7 +306,7 @@ class ForkForm(Form[ForkRequest | None]):
             self._pick_model(choose)
 
     def edit_text(self) -> bool:
-        """Open the text of the line in the user's editor; return False if the line has no text."""
+        """Open the text on the selected line of the form in the user's editor; return False if this line has no text."""
         field = self.draft.text_field(self.line_name)
         if field is None:
             return False

@@ -1,19 +1,22 @@
 """The event at which a fork begins, and the command-line arguments that create a fork.
 
-Invariant: the classes only hold data, and only this module builds the arguments.
+Invariant: only this module builds the arguments.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.session.known_files import find_event_with_known_files
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ToolEntry, UserEntry
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
+from tui_agent.protocol.settings import EFFORTS, Effort
 from tui_agent.tui.cli_client import Ask, json_rows, text_of
 from tui_agent.tui.text import clean_line, reveal_line, shorten_home
 
@@ -26,26 +29,35 @@ _OPTIONS: Final[dict[Change, str]] = {
     "message": "--message",
     "result": "--result",
 }
+_TEXTS: Final[frozenset[Change]] = frozenset(("message", "result"))
+"""The changes that need a new text. `tui-agent` reads this text from standard input, because it can be long."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """An event of a session. A fork can begin after this event."""
+    """An event of a session after which a fork can begin."""
 
     session: str
     at_seq: int
     workspace: str
+    session_name: str = ""
+    """The session's name, if the user chose a session and not an event."""
+    chosen_seq: int | None = None
+    """The event that the user chose, if the fork cannot begin there because a tool call was running; otherwise None."""
     entry_text: str = ""
     """The transcript text at the event."""
     is_next: bool = False
-    """True if `entry_text` comes after the event. The fork then does not contain this text."""
+    """True if `entry_text` comes after the event and is therefore not in the fork."""
     message_seq: int | None = None
     message: str = ""
     """The user's newest message before the event."""
     result: str = ""
-    """The tool call that the event belongs to; a what-if can change the call's result."""
+    """Transcript text of the tool call that the chosen event belongs to, if a what-if can change the result of this
+    call; otherwise empty."""
     model: str = ""
     effort: str = ""
+    efforts: tuple[Effort, ...] = EFFORTS
+    """The reasoning efforts that can be sent to the model."""
     context: str = ""
     prompt_text: str = ""
     """Text to put into the prompt of the fork."""
@@ -53,7 +65,11 @@ class ForkPoint:
     @property
     def changes(self) -> tuple[Change, ...]:
         """The kinds of change that a what-if can make at this event, e.g. another model."""
-        possible = {"message": self.message_seq is not None, "result": bool(self.result)}
+        possible = {
+            "effort": bool(self.efforts),
+            "message": self.message_seq is not None,
+            "result": bool(self.result),
+        }
         return tuple(change for change in _OPTIONS if possible.get(change, True))
 
 
@@ -67,7 +83,7 @@ class ForkRequest(NamedTuple):
 
 
 class ForkResult(NamedTuple):
-    """The id of a new fork and a note about its files, or the reason why there is none."""
+    """The id of a new fork and a note about its files, or the reason why no fork was created."""
 
     id: str
     fault: str = ""
@@ -77,7 +93,8 @@ class ForkResult(NamedTuple):
 class Workplaces(NamedTuple):
     """The folders in which a fork can work.
 
-    `repository` is True if the workspace is in a git repository. `folder` is an unused name for a new folder.
+    - `repository`: True if the workspace is in a git repository
+    - `folder`: unused name for a new folder
     """
 
     repository: bool
@@ -101,13 +118,19 @@ async def workplaces_for(point: ForkPoint, word: str) -> Workplaces:
 
 
 def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
-    """Return the command-line arguments for `tui-agent` that create the fork."""
+    """Return the command-line arguments with which `tui-agent` creates the fork.
+
+    The new text of a message or result is not in the arguments: `tui-agent` reads it from standard input.
+    """
     seq = point.at_seq
     if request.change == "message" and point.message_seq is not None:
         seq = point.message_seq - 1
+    elif request.change == "result" and point.chosen_seq is not None:
+        seq = point.chosen_seq
     arguments = ["sessions", "fork", point.session, "--at", str(seq)]
     if request.change is not None:
-        arguments.append(f"{_OPTIONS[request.change]}={request.value}")
+        value = "-" if request.change in _TEXTS else request.value
+        arguments.append(f"{_OPTIONS[request.change]}={value}")
     if request.workplace == "here":
         arguments.append("--here")
     else:
@@ -118,8 +141,9 @@ def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
 
 
 async def make_fork(ask: Ask, point: ForkPoint, request: ForkRequest) -> ForkResult:
-    """Create the fork by running `tui-agent`, without opening it."""
-    status, output = await ask(*fork_arguments(point, request))
+    """Create the fork by running `tui-agent`. The new session is not opened."""
+    text = request.value if request.change in _TEXTS else ""
+    status, output = await ask(*fork_arguments(point, request), stdin=text)
     row = next(iter(json_rows(output)), {})
     fork = text_of(row, "id")
     if status or not fork:
@@ -133,31 +157,69 @@ async def fork_point_at(
     entries: Sequence[Entry],
     state: SessionStateView,
     seq: int,
-    record: Record | None,
+    records: Sequence[Record],
     read: Callable[[LongText], Awaitable[str]],
 ) -> ForkPoint:
-    """Return the fork point at event `seq`. `entries` and `state` are the transcript and the state of the branch at
-    that event. `read` loads a message that is stored outside the log.
+    """Return the fork point at event `seq`. If a tool call was running at this event, return the fork point at the
+    nearest event for which the files are known.
+
+    - `entries`, `state`: the transcript and the state of the branch at event `seq`
+    - `records`: all records of the session
+    - `read`: loads a message that is stored outside the log
     """
-    before = [entry for entry in entries if entry.seq <= seq]
+    at_seq = await asyncio.to_thread(find_event_with_known_files, records, seq)
+    before = [entry for entry in entries if entry.seq <= at_seq]
     message = next((entry for entry in reversed(before) if _is_message(entry)), None)
-    following = next((entry for entry in entries if entry.seq == seq + 1 and _is_message(entry)), None)
+    following = next((entry for entry in entries if entry.seq == at_seq + 1 and _is_message(entry)), None)
     settings = state.settings
-    entry = following or (before[-1] if before else None)
+    record = next((record for record in records if record.seq == seq), None)
     return ForkPoint(
         session=session,
-        at_seq=seq,
+        at_seq=at_seq,
         workspace=state.workspace,
-        entry_text=_text_of(entry) if entry is not None else "",
+        chosen_seq=seq if at_seq != seq else None,
+        entry_text=_text_of(following) if following else _newest_text(before, _find_results(records, at_seq)),
         is_next=following is not None,
         message_seq=message.seq if message is not None else None,
         message=await read(message.text) if isinstance(message, UserEntry) else "",
-        result=_call_text(before, record),
+        result=_call_text(entries, record),
         model=settings.model.profile or settings.model.model if settings is not None else "",
         effort=(settings.model.effort or "") if settings is not None else "",
+        efforts=settings.model.efforts if settings is not None else EFFORTS,
         context=settings.context_mode if settings is not None else "",
         prompt_text=await read(following.text) if isinstance(following, UserEntry) else "",
     )
+
+
+async def with_known_files(point: ForkPoint, records: Sequence[Record]) -> ForkPoint:
+    """Return `point` unchanged unless a tool call was running at its event. In that case, return the fork point at the
+    nearest event for which the files are known.
+
+    `records`: all records of the session.
+    """
+    seq = await asyncio.to_thread(find_event_with_known_files, records, point.at_seq)
+    return point if seq == point.at_seq else replace(point, at_seq=seq, chosen_seq=point.at_seq)
+
+
+def _find_results(records: Sequence[Record], last: int) -> dict[CallId, int]:
+    """Map the id of each tool call whose result was recorded up to event `last` to the number of the event with the
+    result."""
+    return {
+        record.payload.call_id: record.seq
+        for record in records
+        if record.seq <= last and isinstance(record.payload, ToolFinished)
+    }
+
+
+def _newest_text(entries: Sequence[Entry], results: Mapping[CallId, int]) -> str:
+    """Return the text of the message, answer or tool call that finished last. This need not be the last entry, because
+    the calls of one answer can finish in any order."""
+    finished = {
+        results[entry.call_id] if isinstance(entry, ToolEntry) else entry.seq: entry
+        for entry in entries
+        if not isinstance(entry, ToolEntry) or entry.call_id in results
+    }
+    return next(filter(None, (_text_of(finished[seq]) for seq in sorted(finished, reverse=True))), "")
 
 
 def _is_message(entry: Entry) -> bool:
@@ -175,7 +237,7 @@ def _text_of(entry: Entry) -> str:
 
 
 def _call_text(entries: Sequence[Entry], record: Record | None) -> str:
-    """Return the transcript text of the tool call that an event belongs to; empty if there is no call."""
+    """Return the transcript text of the tool call that `record` belongs to; empty if `record` belongs to no tool call."""
     payload = record.payload if isinstance(record, Envelope) else None
     if not isinstance(payload, ToolCalled | ToolStarted | ToolProgress | ToolFinished):
         return ""

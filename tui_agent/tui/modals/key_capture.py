@@ -1,24 +1,27 @@
-"""A sheet that shows a pressed key and what the terminal sends for it. It can also bind the key to an action.
+"""A sheet that shows a pressed key and what the terminal sends for it, and can bind the key to an action.
 
-Invariant: every key except Esc is shown, even a key of the app. Enter saves only after another key was pressed.
+Invariant: every key except Esc is shown, even a key of the app.
 """
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Action, KeyHint, Scope, key_name
+from tui_agent.tui.actions import Action, KeyHint, key_name
 from tui_agent.tui.terminal.keyboard import sent_bytes
-from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.keymap import normalize_key
 from tui_agent.tui.widgets.sheet import Sheet
 
 
 class KeyCheck(NamedTuple):
-    """Result of the check of a key for an action: `fault` says why the key cannot be used; `note` is a warning."""
+    """Result of checking the keys for an action.
+
+    - `fault`: why the keys cannot be used
+    - `note`: a warning
+    """
 
     fault: str = ""
     note: str = ""
@@ -27,26 +30,20 @@ class KeyCheck(NamedTuple):
 class KeyCapture(Sheet[list[str]]):
     """Sheet that shows the keys that the user presses.
 
-    If `action` is given, the result is the action's new keys: one key for each alternative of the action.
+    If `action` is given, the result is the action's new keys.
     """
 
-    scope: ClassVar[Scope] = "keys"
+    scope = "keys"
     takes_every_key = True
-    key_methods = {"key_save": "save", "key_leave": "close"}
 
-    def __init__(
-        self, looks: Callable[[], Looks], action: Action | None, check: Callable[[list[str]], KeyCheck]
-    ) -> None:
-        super().__init__(looks)
+    def __init__(self, action: Action | None, check: Callable[[list[str]], KeyCheck]) -> None:
+        super().__init__()
         self._action, self._check = action, check
+        self.title_text = "Test keys" if action is None else f"New key: {action.help}"
         self.pressed: list[str] = []
         """Textual's names of the last pressed keys: one for each choice of the action."""
         self._sent = ""
         self.result = KeyCheck()
-
-    def head(self, width: int) -> list[Strip]:
-        title = "Test keys" if self._action is None else f"New key: {self._action.help}"
-        return self.title_rows(width, title)
 
     def body(self, width: int) -> list[Strip]:
         facts = (

@@ -1,7 +1,6 @@
 """The list of models: models in config.toml, models of providers and of servers on this machine, and demos.
 
-Invariant: the list opens immediately with the models that the app knows. The output of `tui-agent models` is added
-later.
+Invariant: the list opens immediately with the models that the app knows; others are added later.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,34 +8,37 @@ from dataclasses import replace
 from typing import Final
 
 from tui_agent.config.settings.providers import PROVIDERS, profile_key
-from tui_agent.tui.cli_client import JsonRow, number_of, text_of
+from tui_agent.tui.cli_client import JsonRow, json_rows, number_of, text_of
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.panes.model_discovery import suggested_model, vendor_title
 from tui_agent.units import format_price, format_tokens
 
 ACT: Final = "\t"
-"""Prefix of an item's value if the item is an action and not a model. Users cannot type this prefix."""
+"""Prefix of an item's value if the item is an action and not a model; users cannot type this prefix."""
+OWN_SERVER_AT: Final = "Own server at"
+"""Words at the start of a row that offers to set up a model of the server at a typed URL."""
 DEMOS: Final = ("bugfix", "todo-api")
 
 
 def choose_model(context: AppContext, then: Callable[[str], None], *, with_actions: bool = False) -> None:
     """Open the list of models, and call `then` with the chosen name.
 
-    `with_actions` adds items for other providers and demos; their values begin with `ACT`.
+    `with_actions`: True to add items for other providers and demos; their values begin with `ACT`.
     """
 
     def offered_items(loaded: Sequence[Item]) -> list[Item]:
         items = model_items(context, loaded)
         return [item for item in items if with_actions or not item.value.startswith(ACT)]
 
-    free = "Use the model named"
-    picker = Picker(lambda: context.app.looks, "Model", offered_items(()), free=free)
+    free, free_address = "Use the model named", OWN_SERVER_AT if with_actions else ""
+    picker = Picker("Model", offered_items(()), free=free, free_address=free_address)
 
     context.app.push_screen(picker, lambda value: then(value) if value is not None else None)
 
     async def load() -> None:
-        rows = await context.reader.models_here()
+        _, output = await context.ask("models", "list", "--json", *context.place)
+        rows = json_rows(output)
         loaded = [_loaded_item(row) for row in rows if not text_of(row, "fault")]
         if picker.is_attached:
             picker.set_items(offered_items(loaded))
@@ -47,11 +49,11 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
 def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
     """Return all items of the list of models, in groups.
 
-    `loaded` are the models that `tui-agent models` listed. They add models, and facts about models that the app already knows.
+    `loaded`: the models that `tui-agent models` listed.
     """
-    keys = context.known_keys()
+    keys = context.keys.names()
     known = [*_set_up(context, keys), *_by_key(keys)]
-    for server in context.local_servers:
+    for server in context.start_page.local:
         about = f"{server.name}, localhost:{server.port}"
         known += [
             Item(f"{ACT}local {server.address} {name}", name, about, group="On this machine")

@@ -1,22 +1,21 @@
 """A list from which the user chooses one item: type to filter, arrows or a click to select, Enter to choose.
 
-Invariant: the list only shows items. Its result is the value of the chosen item, or None after Esc. After Esc, the
-caller undoes any preview.
+Invariant: the result is the value of the chosen item, or None after Esc. After Esc, the caller undoes any preview.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import ClassVar
 
 from textual.strip import Strip
 
+from tui_agent.config.settings.base_url import is_web_address
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.prompt.completion import match
 from tui_agent.tui.text import clean_line, fit, fit_path, width
-from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Part, Pen, cut_parts, wrap
 from tui_agent.tui.widgets.rows import cells as cells_of
@@ -25,10 +24,13 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A row of the list. If `offered` is False, the row is shown but cannot be chosen; `about` says why.
+    """A row of the list.
 
-    The selected row shows all of `about` and `more`, on several lines if needed. In a narrow list, only the selected
-    row shows `right`. `found_by` is searched but never shown.
+    - `about`: a description; in a row that cannot be chosen, the reason
+    - `right`: a short text at the right end; in a narrow list, only the selected row shows it
+    - `offered`: False if the row cannot be chosen
+    - `found_by`: words that the filter finds but the row does not show
+    - `more`: further description, shown only in the selected row
     """
 
     value: str
@@ -53,9 +55,7 @@ def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
 def score_words(words: Sequence[str], item: Item) -> int | None:
     """Return how well the words match an item: 0 is the best match, and None means no match.
 
-    Each word must be the beginning of a word in the item. A whole word of the label is the best match, followed by a
-    whole word of `found_by`. Next comes the beginning of a word in the label or in `found_by`, and last the beginning
-    of a word in another text.
+    Each word must be the beginning of a word in the item. Whole words of the label are the best matches.
     """
     names = f"{item.label} {item.found_by}".casefold()
     others = f"{item.about} {item.right} {item.group} {item.more}".casefold()
@@ -74,7 +74,7 @@ def score_words(words: Sequence[str], item: Item) -> int | None:
 
 
 def _right_text(item: Item, *, is_filtered: bool) -> str:
-    """Return the text on the right of a row. A filtered list has no headings, so it shows the item's group."""
+    """Return the text on the right of a row; in a filtered list, which has no headings, this can be the item's group."""
     return clean_line(item.right or (item.group if is_filtered else ""))
 
 
@@ -94,30 +94,25 @@ MIN_RIGHT_CELLS = 11
 
 
 class Picker(ChoiceSheet[str | None]):
-    """Sheet with a list. The user chooses one item, and the result is the item's value. `preview` is called with each
-    selected item.
+    """Sheet with a list; the result is the value of the chosen item.
+
+    `preview`: called with each selected item.
     """
 
-    scope: ClassVar[Scope] = "list"
-    key_methods = {
-        "list_choose": "move",
-        "page_scroll": "move_page",
-        "page_ends": "move_to_end",
-        "list_open": "use",
-        "list_close": "clear_or_close",
-    }
+    scope = "list"
+    give_action = "list_open"
 
     def __init__(
         self,
-        looks: Callable[[], Looks],
         title: str,
         items: Sequence[Item],
         *,
         empty: str = "",
         preview: Callable[[str], None] | None = None,
         free: str = "",
+        free_address: str = "",
     ) -> None:
-        super().__init__(looks)
+        super().__init__()
         # Moving the cursor in a long list redraws only the two rows that change.
         self._row_cache: dict[tuple[object, ...], list[Strip]] = {}
         self._filtered: tuple[str, list[Item]] | None = None
@@ -135,8 +130,10 @@ class Picker(ChoiceSheet[str | None]):
 
         Empty if only listed items can be chosen.
         """
+        self.free_address = free_address or free
+        """Words at the start of that row if the typed text is a URL."""
         self.is_typed_first = False
-        """True if a typed text is listed before the items that it matches."""
+        """True if the row that offers the typed text itself comes before the matching items."""
         self.total: str | None = None
         """Text at the right of the title; None to show the number of rows."""
         self._preview = preview
@@ -146,7 +143,7 @@ class Picker(ChoiceSheet[str | None]):
         return next((index for index, item in enumerate(self.items) if item.current), 0)
 
     def set_items(self, items: Sequence[Item]) -> None:
-        """Replace the items. The selected item stays selected if the new items contain it."""
+        """Replace the items; the selected item stays selected if it is among the new items."""
         chosen = self.chosen_item
         self.items, self._filtered = list(items), None
         self._row_cache.clear()
@@ -177,7 +174,7 @@ class Picker(ChoiceSheet[str | None]):
         items = [self.items[index] for _, index in sorted(scored or self._score_letters(query))]
         if not self.free or any(item.label == query for item in items):
             return items
-        typed = Item(query, f"{self.free} {query}")
+        typed = Item(query, f"{self.free_address if is_web_address(query) else self.free} {query}")
         # A complete name is probably meant literally; a few letters, or the beginning of a name, search for a row.
         is_name = ("/" in query or ":" in query) and not any(item.label.startswith(query) for item in items)
         return [typed, *items] if self.is_typed_first or is_name else [*items, typed]
@@ -185,8 +182,7 @@ class Picker(ChoiceSheet[str | None]):
     def _score_letters(self, query: str) -> list[tuple[int, int]]:
         """Return (score, index) of the items that contain the letters of the query in order.
 
-        If any item contains the query as a substring, return only such items, because a long row matches almost any
-        short query.
+        If items contain the query itself, return only these: a short query would match almost any long row.
         """
         shown = [f"{item.label} {item.about}" for item in self.items]
         texts = [
@@ -208,27 +204,32 @@ class Picker(ChoiceSheet[str | None]):
     def chosen_item(self) -> Item | None:
         """The selected item; None if no item matches."""
         matches = self.matches
-        return matches[self.chosen] if self.chosen < len(matches) else None
+        return matches[self.chosen] if 0 <= self.chosen < len(matches) else None
 
     def head(self, width: int) -> list[Strip]:
         if self.open_field is None:
-            return self.title_rows(width, self.title_text)
-        count = len(self.items)
-        entries = format_count(count, "entry", "entries") if count else ""
-        total = entries if self.total is None else self.total
-        shown = f"{self.count} of {count}" if self.field.text else total
+            return super().head(width)
         pen = self.pen._replace(ground="s2")
         hint = "type a value" if self.is_typed_first else "type to filter"
         typed = self.field.parts(width - 4, pen, hint)
         left = [pen.part(self.looks.symbols.bar, "accent"), pen.part(" "), *typed]
-        title = self.title_rows(width, self.title_text, [self.part(shown, "t2")])
-        return [*title, pen.line(width, left), *self.spacer(width)]
+        return [*super().head(width), pen.line(width, left), *self.spacer(width)]
+
+    def title_right(self) -> Sequence[Part]:
+        count = len(self.items)
+        entries = format_count(count, "entry", "entries") if count else ""
+        total = entries if self.total is None else self.total
+        return [self.part(f"{self.count} of {count}" if self.field.text else total, "t2")]
 
     def body(self, width: int) -> list[Strip]:
         items = self.matches
         if not items:
             key = self.key_map.key_of("list_close")
-            text = f'Nothing matches "{self.field.text}". {key} clears.' if self.field.text else self.empty
+            text = (
+                f'Nothing matches "{self.field.text}". {key} clears the search.'
+                if self.field.text
+                else self.empty
+            )
             return self.text_rows(width, clean_line(text), "t3")
         widths = self._label_widths(width, items)
         label_widths = [widths["" if self.field.text else item.group] for item in items]
@@ -257,6 +258,8 @@ class Picker(ChoiceSheet[str | None]):
             if key_of_row not in self._row_cache:
                 self._row_cache[key_of_row] = self._item_rows(width, index, item, label_width)
             rows += self._row_cache[key_of_row]
+            if index == self.chosen:
+                self.rows_below_cursor = len(self._row_cache[key_of_row]) - 1
         return rows
 
     def _is_crowded(self, cells: int, label_width: int, item: Item) -> bool:
@@ -267,8 +270,7 @@ class Picker(ChoiceSheet[str | None]):
     def _label_widths(self, cells: int, items: Sequence[Item]) -> dict[str, int]:
         """Return the width of the labels in each group.
 
-        A group with paths has its own width; all other groups have the same width. While a filter is typed, all items
-        have the same width.
+        Each group with paths has its own width. All other groups share one width.
         """
         groups: dict[str, list[Item]] = {}
         with_paths = set() if self.field.text else {item.group for item in items if item.is_path}
@@ -341,10 +343,6 @@ class Picker(ChoiceSheet[str | None]):
         names = [name for name in KEYS if self.count >= least.get(name, 0) and name not in unusable]
         return [self.key_map.hint(name, words.get(name, "")) for name in names]
 
-    def key_scopes(self) -> Sequence[Scope]:
-        """Return the list's own scope, and the scope of the keys that scroll by pages."""
-        return self.scope, "rows"
-
     @property
     def open_field(self) -> Field | None:
         return self.field if self.items or self.free else None
@@ -355,7 +353,7 @@ class Picker(ChoiceSheet[str | None]):
         self._show_preview()
 
     def clear_or_close(self) -> None:
-        """Clear the typed text. If no text is typed, close without a choice."""
+        """Clear the typed text; if no text is typed, close without a choice."""
         if not self.field.text:
             self.close()
             return
@@ -370,13 +368,13 @@ class Picker(ChoiceSheet[str | None]):
         self._show_preview()
 
     def move_page(self, direction: int) -> None:
-        """Select the row one page away. If there is no such row, select the last row in that direction."""
+        """Select the row one page away, or the last row in that direction."""
         self.chosen = max(0, min(self.count - 1, self.chosen + PAGE_ROWS * direction))
         self.redraw()
         self._show_preview()
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or last row. If text was typed, move the cursor in the text instead."""
+        """Select the first or last row; return False if text was typed, so that the key moves the cursor in the text."""
         if self.field.text:
             return False
         super().move_to_end(direction)

@@ -1,45 +1,48 @@
 """The sheet of `/policy`: what each policy allows, the sandbox, and the rules in force.
 
-Invariant: the sheet changes nothing itself. It calls `switch`, `revoke` and `remove`. Rules from files are loaded after
-the sheet opens. Rules from a project's file cannot be removed.
+Invariant: the sheet changes nothing itself: it submits commands, and calls `remove`. Rules from a project's file cannot
+be removed.
 """
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from textual.strip import Strip
 
-from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import ViewName
-from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.protocol.commands import RevokeRule
+from tui_agent.tui.actions import KeyHint
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.policy import COLUMNS, GRID, RESTORABLE, policy_role
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.theme import Looks, Role
-from tui_agent.tui.widgets.rows import Pen, wrap
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.rows import Part, Pen, wrap
 from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 _NAME_WIDTH: Final = 16
 _SHORT: Final = {"network": "net", "outside": "out"}
 _REMOVE: Final = COLUMNS.index("remove")
 _DROPPED_FIRST: Final = (0, _REMOVE, 5)
-"""Indices of the columns to leave out, in this order, if the table of policies is too wide.
+"""Indices in `COLUMNS` of the columns that are left out if the table of policies is too wide, the first to be left out
+first.
 
-Column 0 is the first: its values are the same for all policies.
+Column 0 comes first because all policies have the same value there.
 """
 _ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "asks*": "t2", "no": "t3"}
 _LIMITS_OF_BYPASS: Final = (
-    "Even bypass never reads secrets, edits git hooks or start-up files, or wipes a folder. It asks if a command is unclear, "
-    "and if a rule requires approval."
+    "Even under the policy `bypass`, the agent cannot read secrets, edit git hooks or start-up files, or wipe a folder. "
+    "You are asked if a command is unclear, and if a rule requires approval."
 )
 
 
 class FileRule(NamedTuple):
     """A rule of a policy file.
 
-    `scope` says where the rule applies, and `file` is the path of its file. `workspace` is the only folder in which the
-    rule applies; empty if it applies in every folder. `is_own` is True for a rule in the user's file, and False for a
-    rule in a project's file.
+    - `scope`: where the rule applies, in words
+    - `file`: path of the policy file
+    - `workspace`: the folder to which the rule is limited; empty if the rule applies everywhere
+    - `is_own`: True if the rule is in the user's own file, not in a project's file
     """
 
     text: str
@@ -50,35 +53,20 @@ class FileRule(NamedTuple):
 
 
 class PolicySheet(ChoiceSheet[None]):
-    """The sheet of `/policy`. The user can switch policies and remove rules, and closes the sheet with Esc. `state`
-    returns the session's current state. `revoke` removes a rule of the session, and `remove` removes a saved rule.
+    """The sheet of `/policy`, in which the user can switch policies and remove rules.
+
+    `remove`: function that removes a saved rule.
     """
 
-    scope: ClassVar[Scope] = "policy"
-    key_methods = {
-        "policy_choose": "move",
-        "policy_use": "use",
-        "policy_next": "use_next",
-        "policy_revoke": "revoke",
-        "policy_close": "close",
-        "page_ends": "move_to_end",
-    }
+    scope = "policy"
+    title_text = "Policy"
 
     follows = frozenset[ViewName]({"state"})
     tight_below = 30
 
-    def __init__(
-        self,
-        looks: Callable[[], Looks],
-        state: Callable[[], SessionStateView],
-        switch: Callable[[str], None],
-        revoke: Callable[[str], None],
-        remove: Callable[[FileRule], None],
-    ) -> None:
-        super().__init__(looks)
-        self._state = state
-        self._switch = switch
-        self._revoke, self._remove = revoke, remove
+    def __init__(self, context: AppContext, remove: Callable[[FileRule], None]) -> None:
+        super().__init__()
+        self.context, self._remove = context, remove
         self._file_rules: Sequence[FileRule] | None = None
         """The rules from policy files; None until they are loaded."""
         self._fault = ""
@@ -92,7 +80,7 @@ class PolicySheet(ChoiceSheet[None]):
     @property
     def policy(self) -> str:
         """The name of the session's policy."""
-        settings = self._state().settings
+        settings = self.context.state.settings
         return settings.policy if settings else "ask"
 
     @property
@@ -100,7 +88,7 @@ class PolicySheet(ChoiceSheet[None]):
         """The rows that can be selected, from top to bottom: policies, rules of the session, the user's saved rules."""
         return [
             *GRID,
-            *self._state().granted_rules,
+            *self.context.state.granted_rules,
             *(rule for rule in self._file_rules or () if rule.is_own),
         ]
 
@@ -108,9 +96,8 @@ class PolicySheet(ChoiceSheet[None]):
     def count(self) -> int:
         return len(self.choices)
 
-    def head(self, width: int) -> list[Strip]:
-        policy = self.part(self.policy, policy_role(self.policy), bold=True)
-        return self.title_rows(width, "Policy", [policy, self.part(" in force", "t2")])
+    def title_right(self) -> Sequence[Part]:
+        return [self.part(self.policy, policy_role(self.policy), bold=True), self.part(" in force", "t2")]
 
     def body(self, width: int) -> list[Strip]:
         gap = self.line(width, [])
@@ -127,9 +114,6 @@ class PolicySheet(ChoiceSheet[None]):
         if self.chosen < len(GRID):
             first = self.key_map.hint("policy_use")
         return [first, *map(self.key_map.hint, ("policy_close", "policy_next", "policy_choose"))]
-
-    def key_scopes(self) -> Sequence[Scope]:
-        return self.scope, "rows"
 
     def _table(self, width: int) -> list[Strip]:
         name_width = _NAME_WIDTH if width >= 50 else _NAME_WIDTH - 3
@@ -151,13 +135,13 @@ class PolicySheet(ChoiceSheet[None]):
             left.append(pen.part(name.ljust(name_width), policy_role(name), bold=True))
             for column in shown:
                 verdict = verdicts[column]
-                word = ("yes" if self._state().sandbox else "asks") if verdict == "sandbox" else verdict
+                word = ("yes" if self.context.state.sandbox else "asks") if verdict == "sandbox" else verdict
                 left.append(pen.part(word.ljust(cell_width), _ROLES[word]))
             rows.append(pen.line(width, left))
         return [*rows, *self.text_rows(width, RESTORABLE, "t3")] if _REMOVE in shown else rows
 
     def _sandbox_rows(self, width: int) -> list[Strip]:
-        state, symbols = self._state(), self.looks.symbols
+        state, symbols = self.context.state, self.looks.symbols
         if state.sandbox:
             limits = "commands write only to this workspace and use no network, unless you allow more."
             text = f"{clean_line(state.sandbox)}: {limits}"
@@ -171,7 +155,7 @@ class PolicySheet(ChoiceSheet[None]):
 
     def _session_rules(self, width: int, rows_above: int) -> list[Strip]:
         rows = self.text_rows(width, "Allowed in this session", "t2", bold=True)
-        rules = self._state().granted_rules
+        rules = self.context.state.granted_rules
         if not rules:
             rows += self.text_rows(width, "nothing", "t3", indent=2)
         for number, rule in enumerate(rules, len(GRID)):
@@ -181,7 +165,7 @@ class PolicySheet(ChoiceSheet[None]):
         return rows
 
     def _file_rule_rows(self, width: int, rows_above: int) -> list[Strip]:
-        rows, number = list[Strip](), len(GRID) + len(self._state().granted_rules)
+        rows, number = list[Strip](), len(GRID) + len(self.context.state.granted_rules)
         if not self._file_rules:
             nothing = (
                 "loading"
@@ -213,9 +197,7 @@ class PolicySheet(ChoiceSheet[None]):
 
     def use_next(self) -> None:
         """Switch to the next policy; bypass can only be chosen by its row."""
-        names = list(GRID)[:-1]
-        policy = self.policy
-        self._switch(names[(names.index(policy) + 1) % len(names)] if policy in names else "ask")
+        self.context.act("next_policy")
 
     def revoke(self) -> None:
         """Remove the rule in the selected row."""
@@ -223,10 +205,10 @@ class PolicySheet(ChoiceSheet[None]):
         if isinstance(chosen, FileRule):
             self._remove(chosen)
         elif chosen not in GRID:
-            self._revoke(chosen)
+            self.context.submit(RevokeRule(rule=chosen))
 
     def use(self) -> None:
         """Switch to the policy in the selected row."""
         chosen = self.choices[self.chosen]
         if isinstance(chosen, str) and chosen in GRID:
-            self._switch(chosen)
+            self.context.choices.choose_policy(chosen)

@@ -1,22 +1,21 @@
 """The form to set up a model: its name, its address, its API key, and whether to save the key.
 
-Invariant: the key is shown as dots and leaves the form only as `Provider.key`. Nothing is stored here.
+Invariant: the key is shown as dots, and leaves the form only as `Provider.key`.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import Final
 
 from textual.strip import Strip
 
-from tui_agent.config.settings.base_url import normalise_url
+from tui_agent.config.settings.base_url import is_web_address, normalise_url
 from tui_agent.config.settings.providers import EXAMPLE_MODEL, PROVIDERS, key_variable
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.panes.model_discovery import vendor_title
-from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.form import Form
 from tui_agent.tui.widgets.rows import Pen
@@ -26,7 +25,7 @@ from tui_agent.tui.widgets.rows import Pen
 class Provider:
     """The values of the form for a provider.
 
-    `vendor` is the vendor of the API key, or the name of the environment variable with the key.
+    `vendor`: the vendor of the API key, or the name of the environment variable with the key.
     """
 
     model: str
@@ -47,25 +46,20 @@ _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 
 
 class ProviderForm(Form[Provider | None]):
-    """The form for setting up a model: three fields, and a checkbox that Space toggles.
+    """The form for setting up a model: three fields and a checkbox.
 
-    Enter goes to the next line. On the last line, Enter passes the values to `test`, which shows a fault or dismisses
-    the form. After a fault, Enter accepts unchanged values. `variables` maps each model profile to the environment
-    variable with its API key, and `keys` are the variables that are set.
+    On the last line, Enter calls `test` with the values; `test` shows a fault or closes the form. To accept the values
+    despite the fault, the user presses Enter again.
+
+    - `variables`: for each model profile, the environment variable with its API key
+    - `keys`: the environment variables that are set
     """
 
-    scope: ClassVar[Scope] = "provider"
+    scope = "provider"
     tight_below = 26
-    key_methods = {
-        "provider_line": "move",
-        "provider_go": "go_on",
-        "provider_tick": "tick",
-        "provider_close": "close",
-    }
 
     def __init__(
         self,
-        looks: Callable[[], Looks],
         test: Callable[[Provider], object],
         *,
         base_url: str = "",
@@ -74,7 +68,7 @@ class ProviderForm(Form[Provider | None]):
         keys: Set[str] = frozenset(),
         key_file: str = "",
     ) -> None:
-        super().__init__(looks)
+        super().__init__()
         self._test, self._keys, self._key_file = test, keys, key_file
         self.fields = {MODEL: Field(model), ADDRESS: Field(base_url), KEY: Field(secret=True)}
         self.keeps_key = False
@@ -82,13 +76,13 @@ class ProviderForm(Form[Provider | None]):
         self._begins_with_address = bool(base_url)
         vendor = model.partition("/")[0].lower()
         name = "your own server" if base_url else vendor_title(vendor) if vendor in PROVIDERS else "a model"
-        self._title = f"Set up {name}"
+        self.title_text = f"Set up {name}"
         is_named = model and not model.endswith("/")
         self.chosen = self.lines.index(KEY) if is_named and not base_url else 0
         self.answer = ""
         """A description of the model's answer to the test request; empty if the model was not tested."""
         self.tested: Provider | None = None
-        """The values of the running test, or of a test that found a fault; otherwise None."""
+        """The values that are being tested now, or that the last test found a fault in; otherwise None."""
 
     @property
     def lines(self) -> Sequence[str]:
@@ -99,9 +93,6 @@ class ProviderForm(Form[Provider | None]):
     def is_testing(self) -> bool:
         """True while the answer to the test request is awaited."""
         return self.tested is not None and not self.fault
-
-    def head(self, width: int) -> list[Strip]:
-        return self.title_rows(width, self._title)
 
     def gap_before(self, line: str, width: int) -> list[Strip]:
         return [self.line(width, [])] if self._is_loose else []
@@ -178,10 +169,7 @@ class ProviderForm(Form[Provider | None]):
 
     @property
     def vendor(self) -> str:
-        """The vendor that gets the API key, or the environment variable that holds the key.
-
-        The value is a variable if the model is a profile or runs on the user's own server.
-        """
+        """The vendor that gets the API key, or the environment variable that holds the key."""
         name = self.fields[MODEL].text.strip()
         if name in self.variables:
             return self.variables[name]
@@ -205,8 +193,8 @@ class ProviderForm(Form[Provider | None]):
 
     @property
     def _is_last(self) -> bool:
-        """True if Enter submits the form. Enter does so on the checkbox, and on an empty key field, because there is no
-        key to save.
+        """True if Enter submits the form: on the checkbox, and on an empty key field, because then there is no key to
+        save.
         """
         return self.line_name == SAVE or (self.line_name == KEY and not self.fields[KEY].text)
 
@@ -220,10 +208,10 @@ class ProviderForm(Form[Provider | None]):
         self.redraw()
 
     def _drop_given_scheme(self) -> None:
-        """Remove the `http://` that the address field begins with, if the user types or pastes a whole URL after it."""
+        """Remove the `http://` at the start of the address field if the user types or pastes a whole URL after it."""
         address = self.fields[ADDRESS]
         rest = address.text.removeprefix("http://")
-        if rest != address.text and rest.startswith(("http://", "https://")):
+        if rest != address.text and is_web_address(rest):
             address.cursor = max(0, address.cursor - len(address.text) + len(rest))
             address.text = rest
 
@@ -272,7 +260,7 @@ def _address_fault(address: str) -> str:
     """Return the reason why a typed address cannot be used; empty if the address is usable or missing."""
     if not address:
         return ""
-    if not address.startswith(("http://", "https://")):
+    if not is_web_address(address):
         return "An address starts with http:// or https://."
     try:
         normalise_url(address)

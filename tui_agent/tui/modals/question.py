@@ -1,23 +1,23 @@
 """A question of the agent: for free text, for one of several answers, or for the approval of a plan.
 
-Invariant: Esc closes the question without an answer. Typed text is kept.
+Invariant: Esc closes the question without an answer, and typed text is kept.
 """
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final
+from typing import Final
 
+from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.base import LongText, RequestId, text_preview
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.turn import QuestionAsked
-from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import wrap
-from tui_agent.tui.widgets.sheet import ChoiceSheet
+from tui_agent.tui.widgets.sheet import NO_ROW, ChoiceSheet
 
 TITLES: Final = {
     "text": "A question for you",
@@ -30,27 +30,22 @@ TITLES: Final = {
 class Question(ChoiceSheet[AnswerQuestion | None]):
     """Sheet with a question of the agent.
 
-    The result is an `AnswerQuestion`, or None if the sheet was closed unanswered. `read` loads a long text.
+    The result is an `AnswerQuestion`, or None if the user gave no answer.
+    `read`: loads a long text.
     """
 
-    has_grace_period: ClassVar[bool] = True
-    scope: ClassVar[Scope] = "question"
-    key_methods = {
-        "pick": "move",
-        "answer": "answer",
-        "answer_number": "answer_number",
-        "edit_plan": "edit_plan",
-        "later": "close",
-    }
+    has_grace_period = True
+    scope = "question"
+    give_action = "answer"
+    answer_actions = frozenset({"answer_number"})
 
     def __init__(
         self,
-        looks: Callable[[], Looks],
         question: QuestionAsked,
         *,
         read: Callable[[LongText, Callable[[str], None]], str],
     ) -> None:
-        super().__init__(looks)
+        super().__init__()
         self.question = question
         self.field = Field()
         self.plan: str | None = None
@@ -124,29 +119,41 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
 
     @property
     def open_field(self) -> Field:
-        """The field for the user's own text. It gets each typed letter or paste, even if another row is selected."""
+        """The field for the user's own text. The field gets each typed letter or paste, even if another row is
+        selected.
+        """
         return self.field
 
     def on_edit(self) -> None:
-        self.chosen = len(self.options)
-        self.redraw()
+        self._choose(len(self.options))
 
     def type_key(self, key: str, character: str | None) -> bool:
         is_text = bool(character and character.isprintable())
         return (self.on_words or is_text) and super().type_key(key, character)
 
     def answer_number(self, number: int) -> bool:
-        """Give the answer with this index (from 0); return False if there is no such answer, or if the user is typing."""
+        """Select the answer with the index `number` (from 0), or give the answer if it was already selected.
+
+        Return False if no answer has this index, or if the user is typing.
+        """
         if self.on_words or number >= len(self.options):
             return False
-        self.chosen = number
-        self.answer()
+        self.pick(number)
         return True
+
+    @property
+    def is_field_selected(self) -> bool:
+        return self.on_words
+
+    def take_text(self, letter: events.Key) -> None:
+        self.type_key(letter.key, letter.character)
 
     def answer(self) -> None:
         """Give the selected answer, or the typed text."""
         words = self.field.text.strip()
-        if not self.on_words:
+        if self.chosen == NO_ROW:
+            self.send_message()
+        elif not self.on_words:
             answer = self.options[self.chosen]
             if self.question.form == "plan" and self.chosen < len(self.options) - 1 and self.plan is not None:
                 answer = self.plan

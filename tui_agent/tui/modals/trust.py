@@ -1,11 +1,11 @@
 """The trust sheet: the names, effects and contents of a folder's configuration files, and whether to trust them.
 
 Invariant: the sheet shows exactly the content that was read and would be trusted. Enter and Esc trust nothing unless
-`Trust` is selected. Names and contents are never shortened, and invisible characters are shown as code points.
+`Trust` is selected.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from textual.strip import Strip
 
@@ -13,13 +13,13 @@ from tui_agent.config.project.project_effects import describe_effect
 from tui_agent.config.project.project_files import ProjectFile
 from tui_agent.config.project.trust import FileChange, Project
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean, reveal_line, width
-from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import cells, wrap
-from tui_agent.tui.widgets.sheet import ChoiceSheet
+from tui_agent.tui.widgets.sheet import NO_ROW, ChoiceSheet
 from tui_agent.units import format_bytes, format_number
 
 Answer: TypeAlias = Literal["trust", "without", "forget", "quit"]
@@ -27,17 +27,17 @@ MAX_SHOWN_CHARACTERS: Final = 200_000
 _MARK_WIDTH: Final = 9
 _ANSWER_WIDTH: Final = 27
 _LEAST_EFFECT_WIDTH: Final = 28
-"""Minimum width for an effect next to its file's name, in cells. With less room, the effect is below the name."""
+"""Minimum width for an effect next to its file's name, in cells. With less room, the effect is drawn below the name."""
 _STATES: Final[Mapping[str, str]] = {
     "open": "not used yet",
     "without": "not used, as you decided",
     "trusted": "in use, as you decided",
 }
-"""Maps a state of trust to its description. The least trusted state comes first."""
+"""Maps a state of trust to its description, the least trusted state first."""
 
 
 class Entry(NamedTuple):
-    """A file on the trust sheet with cleaned texts; `file` is None if the file was deleted."""
+    """A file on the trust sheet; hidden characters in the texts are visible. `file` is None if the file was deleted."""
 
     name: str
     about: str
@@ -47,7 +47,10 @@ class Entry(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """An answer on the trust sheet and its action. If `offered` is False, `about` is the reason."""
+    """An answer on the trust sheet and its action.
+
+    `about`: a description; if `offered` is False, the reason.
+    """
 
     action: str
     answer: Answer
@@ -59,33 +62,25 @@ class Choice(NamedTuple):
 class TrustSheet(ChoiceSheet[Answer | None]):
     """Sheet that asks whether to trust the configuration files in a folder.
 
-    The result is the answer, or None if nothing was decided. `asking` is True if the app has not opened the folder yet.
+    The result is the answer, or None if nothing was decided.
+    `asking`: True if the app has not opened the folder yet.
     """
 
     has_grace_period = True
-    sheet_width: ClassVar[int] = 104
+    sheet_width = 104
     tight_below = 30
-    scope: ClassVar[Scope] = "trust"
-    key_methods = {
-        "trust_choose": "move",
-        "trust_use": "use",
-        "trust_look": "look_inside",
-        "trust_these": ("give", "trust"),
-        "trust_without": ("give", "without"),
-        "trust_forget": ("give", "forget"),
-        "trust_quit": ("give", "quit"),
-        "trust_later": "close",
-    }
+    scope = "trust"
+    give_action = "trust_use"
+    answer_actions = frozenset({"trust_these", "trust_without", "trust_forget", "trust_quit"})
 
     def __init__(
         self,
-        looks: Callable[[], Looks],
         projects: Sequence[Project],
         marks: Mapping[str, Mapping[str, FileChange]],
         *,
         asking: bool,
     ) -> None:
-        super().__init__(looks)
+        super().__init__()
         projects = [
             project for project in projects if project.files.files or marks.get(str(project.files.folder))
         ]
@@ -148,7 +143,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
                 rows += self.text_rows(width, folder, bold=True)
             self._first_rows.append(len(rows))
             rows += self._entry_rows(width, number, entry)
-        self.cursor_row = self._first_rows[self.chosen] if self.chosen < len(self.entries) else None
+        self.cursor_row = self._first_rows[self.chosen] if 0 <= self.chosen < len(self.entries) else None
         return rows
 
     def _entry_rows(self, room: int, number: int, entry: Entry) -> list[Strip]:
@@ -173,6 +168,11 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         rows = self.spacer(width)
         for number, choice in enumerate(self.choices, len(self.entries)):
             rows += self._choice_rows(width, number, choice)
+        if self.choices and self.app.size.height >= 16:
+            give = self.key_map.key_of("trust_use")
+            rows += self.text_rows(
+                width, f"A letter selects an answer; {give} or the same letter confirms it.", "t3"
+            )
         return [*rows, *self.keys_rows(width)]
 
     def key_hints(self) -> Sequence[KeyHint]:
@@ -216,22 +216,25 @@ class TrustSheet(ChoiceSheet[Answer | None]):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Give the selected answer. If a file is selected, show the file."""
-        if self.chosen < len(self.entries):
+        """Give the selected answer, or show the selected file. If no row is selected, send the message in the prompt."""
+        if self.chosen == NO_ROW:
+            self.send_message()
+        elif self.chosen < len(self.entries):
             self.look_inside()
         elif self.choices and self.choices[self.chosen - len(self.entries)].offered:
             self.dismiss(self.choices[self.chosen - len(self.entries)].answer)
 
-    def give(self, answer: Answer) -> bool:
-        """Give an answer; return False if the sheet does not offer the answer."""
-        choice = next((choice for choice in self.choices if choice.answer == answer), None)
-        if choice is not None and choice.offered:
-            self.dismiss(choice.answer)
-        return choice is not None
+    def press(self, answer: Answer) -> bool:
+        """Select `answer`. If the user has already selected it, close the sheet with this answer. Return False if the
+        sheet does not offer `answer`."""
+        answers = [choice.answer for choice in self.choices]
+        if answer in answers:
+            self.pick(len(self.entries) + answers.index(answer))
+        return answer in answers
 
     def look_inside(self) -> None:
         """Show the content of the selected file, or of the first file if an answer is selected."""
-        entry = next(iter(self.entries[self.chosen :] or self.entries), None)
+        entry = next(iter(self.entries[max(0, self.chosen) :] or self.entries), None)
         file = entry.file if entry is not None else None
         if entry is None or file is None:
             return
@@ -243,13 +246,11 @@ class TrustSheet(ChoiceSheet[Answer | None]):
             facts.text(text)
 
         size = format_bytes(len(file.content)) if not file.fault else ""
-        self.app.push_screen(Viewer(self.looks_of, entry.name, draw, right=size))
+        self.app.push_screen(Viewer(entry.name, draw, right=size))
 
 
 def _content_of(file: ProjectFile) -> str:
-    """Return the content of a file, or the reason why it cannot be shown. Invisible characters are shown as code
-    points.
-    """
+    """Return the content of a file, with invisible characters as code points, or the reason why it cannot be shown."""
     if file.fault:
         return "This file cannot be read, so it cannot be trusted."
     try:

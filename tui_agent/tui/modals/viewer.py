@@ -9,8 +9,9 @@ from textual.strip import Strip
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.notice import Notice
-from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.rows import Part
 from tui_agent.tui.widgets.sheet import Sheet
 
 DrawBody: TypeAlias = Callable[[Facts], object]
@@ -20,26 +21,18 @@ DrawBody: TypeAlias = Callable[[Facts], object]
 class Viewer(Sheet[None]):
     """Sheet with text to read.
 
-    `draw` adds the rows of the sheet. If there are no rows, `empty` is shown. `plain` is the text that the user can
-    copy.
+    - `draw`: function that adds the rows of the sheet
+    - `empty`: the text shown if there are no rows
+    - `plain`: the text that the user can copy
     """
 
     scope: ClassVar[Scope] = "viewer"
-    key_methods = {
-        "view_scroll": "scroll_rows",
-        "view_line": ("scroll_rows", 1),
-        "view_page": "scroll_screenful",
-        "view_ends": "scroll_to_end",
-        "view_copy": "copy",
-        "view_close": "close",
-        "help": "close",
-    }
+    key_methods = {"help": "close"}
 
-    sheet_width: ClassVar[int] = 104
+    sheet_width = 104
 
     def __init__(
         self,
-        looks: Callable[[], Looks],
         title: str,
         draw: DrawBody,
         *,
@@ -47,7 +40,7 @@ class Viewer(Sheet[None]):
         right: str = "",
         empty: str = "",
     ) -> None:
-        super().__init__(looks)
+        super().__init__()
         self.title_text = title
         self._draw = draw
         self.plain, self._empty = plain, empty
@@ -56,12 +49,11 @@ class Viewer(Sheet[None]):
         self.verdict: tuple[str, Role] = "", "t2"
         """A word after `right` in the title row, and the word's colour."""
         self.extra: Sequence[str] = ()
-        """Names of further actions that the row of keys shows."""
+        """Names of additional actions to show in the row of keys."""
 
-    def head(self, width: int) -> list[Strip]:
+    def title_right(self) -> Sequence[Part]:
         verdict, role = self.verdict
-        right = [self.part(self.right, "t2"), self.part(verdict, role, bold=True)]
-        return self.title_rows(width, self.title_text, right)
+        return [self.part(self.right, "t2"), self.part(verdict, role, bold=True)]
 
     def body(self, width: int) -> list[Strip]:
         facts = Facts(self.looks, width, ground="s3", indent=0, margin=0)
@@ -73,13 +65,6 @@ class Viewer(Sheet[None]):
     def key_hints(self) -> Sequence[KeyHint]:
         names = (*self.extra, "view_scroll", *(["view_copy"] if self.plain else []), "view_close")
         return [self.key_map.hint(name) for name in names]
-
-    def scroll_to_end(self, direction: int) -> None:
-        """Scroll to the beginning of the text if `direction` is -1, to the end if it is 1."""
-        if direction < 0:
-            self._body.scroll_home(animate=False, immediate=True)
-        else:
-            self._body.scroll_end(animate=False, immediate=True)
 
     def copy(self) -> bool:
         """Copy the text of the sheet; return False if there is no text to copy."""
@@ -100,7 +85,7 @@ def show(
     context: AppContext, title: str, draw: DrawBody, *, plain: str = "", right: str = "", empty: str = ""
 ) -> Viewer:
     """Open a sheet with text to read; the arguments have the same meaning as for `Viewer`."""
-    viewer = Viewer(lambda: context.app.looks, title, draw, plain=plain, right=right, empty=empty)
+    viewer = Viewer(title, draw, plain=plain, right=right, empty=empty)
     context.app.push_screen(viewer)
     return viewer
 

@@ -1,6 +1,6 @@
 """The header: folder, git branch, title, model, policy, cost and context of the session.
 
-Invariant: policy, cost and context are shown at every width. The header does not depend on the chat area.
+Invariant: policy, cost and context are shown at every width.
 """
 
 from pathlib import Path
@@ -18,13 +18,13 @@ from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, with_intent
 from tui_agent.units import format_cost, format_percent
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the views are loaded after the first paint
     from tui_agent.folds.context.meter import ContextMeterView
     from tui_agent.folds.session.view import SessionStateView
 
 
 MIN_TITLE_WIDTH: Final = 12
-"""Minimum room for the title, in cells. The folder must leave this room; on a wide screen, twice as much."""
+"""Number of cells reserved for the title next to the folder's name; twice as many on a wide screen."""
 MIN_PART_WIDTH: Final = 6
 """Minimum width of a shortened title or branch, in cells. With less room, the text is left out."""
 
@@ -36,7 +36,8 @@ class Header(LinePane):
     state: "SessionStateView | None" = None
     meter: "ContextMeterView | None" = None
     model_hint: str = ""
-    policy_hint: str = "ask"
+    policy_hint: str = ""
+    """The policy that is shown until the session is open; empty if it is not known yet."""
     title_hint: str = "new session"
     """The title that is shown until the session is open."""
     branch: str = ""
@@ -44,15 +45,20 @@ class Header(LinePane):
     status: StatusView = StatusView()
 
     def set_status(self, status: StatusView) -> None:
-        """Set the session's status. The header shows it only on a screen with very few rows."""
+        """Set the session's status. The header shows the status on a screen with very few rows."""
         if status != self.status:
-            self.status = status
-            if self.shape.tiny:
+            before, self.status = self.status, status
+            if self.shape.tiny or "opening" in (before.word, status.word):
                 self.show()
 
     def set_views(self, state: "SessionStateView", meter: "ContextMeterView") -> None:
         """Show the title, model, policy and cost in `state`, and the context's size in `meter`."""
         self.state, self.meter = state, meter
+        self.show()
+
+    def set_policy_hint(self, policy: str) -> None:
+        """Set the policy that is shown until the session is open."""
+        self.policy_hint = policy
         self.show()
 
     def set_branch(self, branch: str) -> None:
@@ -75,7 +81,8 @@ class Header(LinePane):
         return [pen.line(width, self.left_parts(room - 2), right)]
 
     def left_parts(self, room: int) -> list[Part]:
-        """Return the bar, the agent, the folder and the title in at most `room` cells."""
+        """Return the left part of the header in at most `room` cells: a vertical bar, the agent, the folder, the git
+        branch and the title."""
         shape, pen = self.shape, self.pen._replace(margin=2 if self.shape.width >= 30 else 0)
         left = [pen.part(" " * pen.margin), pen.part(f"{self.looks.symbols.bar} ", "accent")]
         agent = self.state.settings.agent if self.state and self.state.settings else "default"
@@ -91,8 +98,8 @@ class Header(LinePane):
     def _location(self, room: int, title_room: int) -> list[Part]:
         """Return the folder, the git branch and `fork`, as far as they fit into `room` cells beside the title.
 
-        A fork has the same title as its parent. So the fork's folder and branch can replace the title on a small
-        screen.
+        A fork has the same title as its parent, so the fork's folder and branch are shown even without room for the
+        title.
         """
         pen, state = self.pen, self.state
         if state is None or not state.workspace:
@@ -131,21 +138,22 @@ class Header(LinePane):
             subtasks = format_count(len(state.delegates), "subtask")
             groups.append([pen.part(subtasks, "accent", intent="trace")])
         policy = state.settings.policy if state and state.settings else self.policy_hint
-        groups.append([pen.part(policy, policy_role(policy), intent="policy"), *self._sandbox(width)])
-        cost = "" if state is None else format_cost(state.cost_usd)
+        if policy:
+            groups.append([pen.part(policy, policy_role(policy), intent="policy"), *self._sandbox(width)])
+        cost = "" if state is None else format_cost(state.cost_usd, state.cost_precision, short=True)
         if cost and has_room:
             groups.append([pen.part(cost, intent="cost")])
         if self.meter is not None and self.meter.window:
             groups.append(self._meter(self.meter, width))
-        first, *others = groups
-        return [*first, *(part for group in others for part in (gap, *group))]
+        return [part for group in groups for part in (gap, *group)][1:]
 
     def _model(self, width: int) -> list[Part]:
         pen = self.pen
         if self.state is None or self.state.settings is None:
             return [pen.part(self.model_hint or "opening", "t2", intent="model")]
         model = self.state.settings.model
-        name = fit(clean_line(model.model or "no model"), max(8, width // 4), "…")
+        missing = "opening" if self.status.word == "opening" else "no model"
+        name = fit(clean_line(model.model or missing), max(8, width // 4), "…")
         parts = [pen.part(name, "t2", intent="model")]
         if model.effort and model.effort != "none" and width >= 100:
             parts.append(pen.part(f" {model.effort}", "t3", intent="model reasoning"))
@@ -154,8 +162,7 @@ class Header(LinePane):
     def _sandbox(self, width: int) -> list[Part]:
         """Return `sandbox`, `no sandbox` or the name of another environment.
 
-        A missing sandbox is emphasised if the policy relies on a sandbox. Nothing is shown on a narrow screen, or if
-        the agent is an external program.
+        Return nothing on a narrow screen, or if the agent is an external program.
         """
         state = self.state
         if state is None or width < 70 or (state.settings is not None and state.settings.program):

@@ -1,6 +1,6 @@
-"""The context meter as cells: a bar with ticks, a colour and words that show how full the model's context is.
+"""Drawing of the context meter: a bar with ticks, and a colour and words for how full the model's context is.
 
-Invariant: all functions are pure. The same fraction has the same colour and the same words everywhere.
+Invariant: the same fraction has the same colour and the same words everywhere.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Palette, Role
 from tui_agent.tui.widgets.rows import Part
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the views are loaded after the first paint
     from tui_agent.folds.context.meter import ContextMeterView
 
 WARN, SOFT, CRITICAL = 0.32, 0.40, 0.80
@@ -36,10 +36,10 @@ def meter_style(palette: Palette, view: "ContextMeterView", ground: Role, *, bol
 
 
 def ticks(view: "ContextMeterView", cells: int) -> dict[int, str]:
-    """Return the limits on a bar of this many cells as `{cell: percentage}`.
+    """Return the marks on the meter's bar as `{cell: percentage}`, one for each limit of the context. `cells` is the
+    width of the bar.
 
-    The limits are the warning, the soft limit and, if enabled, compaction. A bar of less than 10 cells has no tick
-    for the warning.
+    A bar of less than 10 cells has no mark for the warning.
     """
     limits = (WARN, SOFT, view.compaction_fraction) if cells >= 10 else (SOFT, view.compaction_fraction)
     return {min(cells - 1, round(limit * cells)): str(round(limit * 100)) for limit in limits if limit}
@@ -57,7 +57,7 @@ def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int
 
 
 def tick_labels(view: "ContextMeterView", cells: int) -> str:
-    """Return the row of percentages below the ticks of the bar. If two labels overlap, keep only the later label."""
+    """Return the row of percentages below the ticks of the bar. If two labels overlap, keep only the later one."""
     line = [" "] * cells
     for cell, label in sorted(ticks(view, cells).items()):
         start = max(0, min(cells - len(label), cell - (label == "32")))

@@ -69,8 +69,7 @@ def first_choices(
 ) -> list[Choice]:
     """Return the rows of the start page for choosing a model while no model is set.
 
-    The rows are configured models, models found on this machine, and options that need no key. `keys` are the names of
-    the environment variables that are set.
+    `keys`: names of the environment variables that are set.
     """
     return [
         *(_profile(name, profile, keys) for name, profile in models.items()),

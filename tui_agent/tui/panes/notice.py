@@ -1,7 +1,6 @@
 """A notice above the prompt: the reason for a refusal, or the result of an action.
 
-Invariant: the notice covers other widgets without moving them. A long notice is wrapped. A notice that is cut off names
-the key that shows the full text.
+Invariant: the notice covers other widgets without moving them.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -36,9 +35,7 @@ class Notice(LinePane):
         return bool(self.display) and self.cut
 
     def fit(self, width: int, limit: int) -> int:
-        """Return the number of rows that the notice needs at this width in cells, at most `limit`. Set `cut` if rows
-        are missing.
-        """
+        """Return the number of rows that the notice needs at this width in cells, but at most `limit`."""
         limit, rows = min(limit, MAX_ROWS), len(self._wrap(width))
         self.cut = rows > limit
         return min(rows, limit)

@@ -1,7 +1,7 @@
 """The panes of plugins: the list of all panes, and the content of open panes.
 
-Invariant: the app never waits for a plugin. One child process per session draws the panes. The process is started when
-a pane is first opened.
+Invariant: the app never waits for a plugin. One child process per session draws the panes; it is started when a pane is
+first opened.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -20,7 +20,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # few sessions have panes of plugins
     from tui_agent.plugin_host.panes.pane_messages import PaneAnswer, PaneRequest
     from tui_agent.plugin_host.places import PanePlace
 
@@ -41,7 +41,7 @@ class PaneSource(Protocol):
 
 
 def start_client() -> PaneSource:
-    """Return the client of a child process. The first request starts the process."""
+    """Return a client that starts its child process with the first request."""
     # Loaded here, because only an open pane needs it.
     return cast(PaneSource, import_module("tui_agent.plugin_host.panes.pane_client").PaneClient())
 
@@ -54,29 +54,32 @@ def find_panes(options: SessionOptions, folder: str, environ: Mapping[str, str])
 
 @dataclass(slots=True)
 class PaneState:
-    """A pane of a plugin: the newest blocks, or the reason why there are none."""
+    """A pane of a plugin: its newest blocks, or the reason why it has no blocks."""
 
     loaded: PluginLoaded
-    """The event that offered the pane. A new event means that the plugin's files have changed."""
+    """The newest event that reports that the pane's plugin was loaded. There is a new event when the plugin is loaded
+    again, because its files changed."""
     blocks: tuple[DisplayBlock, ...] | None = None
     """The newest content of the pane; None until the first answer."""
     asked_seq: int = -2
-    """Sequence number of the event that the pane was last requested for; -2 before the first request."""
+    """Number of the event for which the pane's content was requested last; -2 before the first request."""
     progress: int = -1
-    """Sequence number of the event that the pane's fold has reached while it reads a long log; otherwise -1."""
+    """Number of the newest event that the pane has read while it reads a long log; -1 at other times."""
     fault: str = ""
     is_stopped: bool = False
     drawn: tuple[object, list[Strip]] | None = None
-    """The rows of `blocks`, with the width and looks that they were drawn for."""
+    """The drawn rows of `blocks`, after a value that identifies the width and looks with which they were drawn. None if
+    the newest `blocks` are not drawn yet."""
 
 
 class PaneFeed:
-    """Keeps the open panes of one session up to date with the shown event.
+    """Keeps the open panes of one session up to date with the newest event or, in a replay, with the shown event.
 
-    The shown event is the newest event, or an event of a replay. `log` returns the folder of the session's log. `find`
-    returns the places of the panes; it runs in a thread. `start` runs a coroutine in the background. `make_source`
-    starts the child process. With `is_live`, a plugin gets a new child process whenever the plugin is loaded again. In
-    a replay, `is_live` is False.
+    - `log`: returns the folder of the session's log
+    - `find`: returns the places of the panes; runs in a thread
+    - `start`: runs a coroutine in the background
+    - `make_source`: starts the child process
+    - `is_live`: False in a replay; True to start a new child process when a plugin was loaded again
     """
 
     def __init__(
@@ -131,7 +134,7 @@ class PaneFeed:
             self._open(name)
 
     def open_page(self, name: str) -> None:
-        """Keep the pane up to date, because a page shows it. An empty `name` means that no page is open."""
+        """Keep the pane `name` up to date, because a page shows this pane; if `name` is empty, no page is open."""
         self.page = name
         self._open(name)
 
@@ -150,7 +153,8 @@ class PaneFeed:
             changed()
 
     def _next(self) -> tuple[str, PaneState] | None:
-        """Return the open pane that has waited longest for the shown event."""
+        """Return the open pane to request next; None if no open pane needs an update. If several panes need one, the
+        pane that was requested for the oldest event comes first."""
         waiting = [
             (name, state)
             for name, state in self.panes.items()

@@ -1,7 +1,6 @@
 """The panes of plugins as rows: sections of the sidebar, folded until they are opened.
 
-Invariant: all functions are pure, except that they cache rows in the pane's state. Blocks are drawn by `DrawBlocks`,
-which makes control characters harmless.
+Invariant: all functions are pure, except that they cache rows in the pane's state.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,18 +9,19 @@ from typing import Final, TypeAlias
 
 from textual.strip import Strip
 
+from tui_agent.folds.text.labels import describe_failures
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.plugin_feed import PaneFeed, PaneState
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.theme import Looks, Role
-from tui_agent.tui.widgets.rows import Pen, wrap
+from tui_agent.tui.widgets.rows import Pen, cells, wrap
 
 TESTS_PANE: Final = "tests"
 """Name of the bundled pane that shows the last test runs."""
 OPEN_ROWS: Final = 6
-"""Minimum number of rows for the content of open sections. The other side panes leave these rows free."""
+"""Number of rows that the other side panes leave free for the content of open sections."""
 DrawBlocks: TypeAlias = Callable[[Sequence[DisplayBlock], Looks, int, Role], list[Strip]]
 """A function that draws blocks as rows of the given width on a background."""
 
@@ -55,7 +55,8 @@ def pane_rows(state: PaneState, draw: DrawBlocks, looks: Looks, width: int, grou
 class PluginSections:
     """The sections of the sidebar for the panes of `feed`.
 
-    `metrics` returns the measured values at the shown event, and `describe_opening` the command or key that opens a pane.
+    - `metrics`: returns the session's measured values, such as test results, at the shown event
+    - `describe_opening`: returns the command or key that opens a pane
     """
 
     feed: PaneFeed
@@ -88,7 +89,12 @@ class PluginSections:
                 pen.part(pane_title(name), "t1" if is_open else "t2", bold=True, intent=f"pane {name}"),
             ]
             note: tuple[str, Role] = ("", "t3") if is_open else self._folded_note(name)
-            right = pen.part("stopped", "error") if state.is_stopped else pen.part(*note)
+            room = max(0, width - cells(left) - 6)
+            right = (
+                pen.part("stopped", "error")
+                if state.is_stopped
+                else pen.part(fit(clean_line(note[0]), room, looks.symbols.ellipsis), note[1])
+            )
             rows.append(pen.line(width, left, [right]))
             if is_open and spare > 0:
                 content = pane_rows(state, self.draw, looks, width, "s1")
@@ -103,12 +109,12 @@ class PluginSections:
         return rows[:room]
 
     def _folded_note(self, name: str) -> tuple[str, Role]:
-        """Return a short text for a folded pane: the newest test results. Without test results, return the command or
-        key that opens the pane.
-        """
+        """Return a short text for a folded pane: the newest test results, or the command or key that opens the pane."""
         metrics = self.metrics() if name == TESTS_PANE else None
         if metrics is not None and metrics.tests_failed:
-            return f"{metrics.tests_failed} failed", "error"
+            return describe_failures(metrics.tests_failed, metrics.test_errors), "error"
+        if metrics is not None and metrics.test_fault:
+            return f"failed: {metrics.test_fault}", "error"
         if metrics is not None and metrics.tests_passed is not None:
             return f"{metrics.tests_passed} passed", "t3"
         return self.describe_opening(name), "t3"

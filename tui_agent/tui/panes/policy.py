@@ -1,8 +1,16 @@
-"""Colours and short descriptions of the policies. Invariant: a policy's name is always shown with its colour."""
+"""Colours and short descriptions of the policies, and the row below the message editor that shows the policy.
 
+Invariant: a policy's name is always shown with its colour. The row is drawn again only if a text in it changed.
+"""
+
+from collections.abc import Sequence
 from typing import Final
 
+from textual.strip import Strip
+
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.lists import LinePane
+from tui_agent.tui.widgets.rows import Part, Pen, cells
 
 ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "warning", "bypass": "error"}
 DESCRIPTIONS: dict[str, str] = {
@@ -11,7 +19,7 @@ DESCRIPTIONS: dict[str, str] = {
     "accept-edits": "edits, runs in the sandbox",
     "bypass": "asks if unsure or if a rule says so",
 }
-"""Maps a policy to its description. The strictest policy comes first."""
+"""Maps a policy to its description, the strictest policy first."""
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
 PROGRAM_RULES: dict[str, str] = {
     "plan": "may only read",
@@ -24,9 +32,10 @@ PROGRAM_RULES: dict[str, str] = {
 Such an agent asks for no approval and runs outside the sandbox.
 """
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
-"""The columns of the table of policies: kinds of actions in the workspace.
+"""The columns of the table of policies: kinds of actions. All except `outside` are about the workspace.
 
-`run` is a command that does more than read; `outside` is access to any other folder.
+- `run`: a command that does more than read
+- `outside`: access to any folder outside the workspace
 """
 GRID: dict[str, tuple[str, ...]] = {
     "plan": ("yes", "no", "no", "no", "no", "no"),
@@ -34,10 +43,10 @@ GRID: dict[str, tuple[str, ...]] = {
     "accept-edits": ("yes", "yes", "asks*", "sandbox", "asks", "asks"),
     "bypass": ("yes", "yes", "yes", "yes", "yes", "yes"),
 }
-"""Maps a policy to its answers, one for each of `COLUMNS`.
+"""For each policy, tells whether each kind of action in `COLUMNS` is allowed: `yes`, `no` or `asks`.
 
-The answer `sandbox` means `yes` if commands run in a sandbox, and `asks` if they do not. `asks*` means `asks` with the
-exception in `RESTORABLE`.
+`sandbox` means `yes` if commands run in a sandbox, otherwise `asks`. `asks*` means `asks` with the exception in
+`RESTORABLE`.
 """
 RESTORABLE: Final = "* a command may delete files that it names and /undo can restore"
 
@@ -49,9 +58,68 @@ def policy_role(name: str) -> Role:
 def policy_words(name: str, *, unconfined: bool = False, program: str = "") -> str:
     """Return a short description of the policy `name`.
 
-    `unconfined` means that commands run without a sandbox. `program` is the agent's name if the agent is an external
-    program.
+    - `unconfined`: True if commands run without a sandbox
+    - `program`: the agent's name, if the agent is an external program
     """
     if program:
         return f"{program} {PROGRAM_RULES.get(name, '')}"
     return UNCONFINED.get(name, DESCRIPTIONS.get(name, "")) if unconfined else DESCRIPTIONS.get(name, "")
+
+
+class PolicyRow(LinePane):
+    """The row below the editor: the policy, and a note about the cost or the effect of sending."""
+
+    surface = "s2"
+    policy: str = ""
+    """The policy; empty until it is known."""
+    note: str = ""
+    mode: str = ""
+    words: str = ""
+    attached: Sequence[str] = ()
+    images: Sequence[str] = ()
+    accepts_images = True
+    """False if the model is not known to accept images, so that they are not sent."""
+
+    def set_attached(self, names: Sequence[str], images: Sequence[str]) -> None:
+        """Show what the message attaches, in place of the policy's description.
+
+        `names`: the names of files, symbols and resources.
+        `images`: the names of image files.
+        """
+        if (names, images) != (self.attached, self.images):
+            self.attached, self.images = names, images
+            self.show()
+
+    def set_accepts_images(self, accepts_images: bool) -> None:
+        """Set if the model accepts images."""
+        if accepts_images != self.accepts_images:
+            self.accepts_images = accepts_images
+            self.show()
+
+    def set_texts(self, policy: str, note: str, mode: str = "", words: str = "") -> None:
+        """Show the policy, a note, the mode of vim keys, and the description of the policy."""
+        if (policy, note, mode, words) != (self.policy, self.note, self.mode, self.words):
+            self.policy, self.note, self.mode, self.words = policy, note, mode, words
+            self.show()
+
+    def draw(self, width: int, height: int) -> list[Strip]:
+        pen = self.pen._replace(margin=1)
+        policy = pen.part(self.policy, policy_role(self.policy), bold=True, intent="policy")
+        words = pen.part(f"  {self.words or policy_words(self.policy)}", "t3")
+        mode = pen.part(f"   {self.mode}" if self.mode else "", "t2")
+        right = [pen.part(self.note, "t3")]
+        if self.attached or self.images:
+            right = [] if self.images and not self.accepts_images else right
+            return [pen.line(width, [policy, mode, *self._attached_parts(pen)], right)]
+        fits = cells([policy, words, mode, *right]) + 2 <= width
+        return [pen.line(width, [policy, words, mode] if fits else [policy, mode], right)]
+
+    def _attached_parts(self, pen: Pen) -> list[Part]:
+        sent = [*self.attached, *(self.images if self.accepts_images else ())]
+        parts = [pen.part("  attaches ", "t2"), pen.part(", ".join(sent))] if sent else []
+        if self.images and not self.accepts_images:
+            parts += [
+                pen.part(f"  not sent: {', '.join(self.images)}", "warning"),
+                pen.part(" (model may not accept images)", "t2"),
+            ]
+        return parts

@@ -11,7 +11,7 @@ from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part
 from tui_agent.units import format_line_changes
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the views are loaded after the first paint
     from tui_agent.folds.session.changed_files import FilesChangedView
     from tui_agent.folds.session.todo import TodoView
 
@@ -23,7 +23,9 @@ class PaneStrip(LinePane):
     todo: "TodoView | None" = None
     files: "FilesChangedView | None" = None
     line_counts: tuple[int, int] | None = None
-    """Added and removed lines between the files' first and newest contents; None until they are counted."""
+    """Numbers of lines added and removed between the files' first and newest contents; None until the lines are
+    counted.
+    """
 
     def set_views(
         self, todo: "TodoView", files: "FilesChangedView", line_counts: tuple[int, int] | None
@@ -42,9 +44,9 @@ class PaneStrip(LinePane):
         else:
             left.append(pen.part(" none", "t3"))
         files = self.files
-        if files and files.files:
+        if files and files.count:
             left.append(pen.part("   " if is_wide else "  "))
-            left.append(pen.part(format_count(len(files.files), "file"), "t2", intent="diff"))
+            left.append(pen.part(format_count(files.count, "file"), "t2", intent="diff"))
             counts = self.line_counts or (0, 0)
             changes = format_line_changes(*counts, self.looks.symbols.minus)
             left += [pen.part(f" {words}", role) for words, role in changes]

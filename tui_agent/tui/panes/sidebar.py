@@ -1,7 +1,6 @@
 """The side panes as one widget: todo at the top, then trace and the panes of plugins, context at the bottom.
 
-Invariant: one widget draws all rows of the side panes, so an event of a session never causes a new layout. In the
-context pane, the rounded numbers of the sections add up to the number in the title row.
+Invariant: one widget draws all side panes, so an event of a session never causes a new layout.
 """
 
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, Pen, blank_strip, intent_of
 from tui_agent.units import KILO, format_percent, format_thousands, format_tokens, to_hundreds
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the views are loaded after the first paint
     from tui_agent.folds.context.meter import ContextMeterView
     from tui_agent.folds.session.todo import TodoView
     from tui_agent.folds.trace.spans import TraceView
@@ -93,7 +92,7 @@ class Sidebar(LinePane):
 def context_rows(view: "ContextMeterView", looks: Looks, width: int, most: int) -> list[Strip]:
     """Return the rows of the context pane: a bar with its limits, the sections, and the meter's level in words.
 
-    There are at most `most` rows. If this is too few, the smallest sections are left out first.
+    If more than `most` rows are needed, the smallest sections are left out.
     """
     pen = Pen(looks, "s1")
     indent = pen.part("  ")

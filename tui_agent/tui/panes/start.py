@@ -1,9 +1,9 @@
-"""The start page, shown before the first message. It shows how to begin and, if there is no model, how to set one up.
+"""The start page, shown before the first message: how to begin and, without a model, how to set one up.
 
-Invariant: every row says what it does and shows its key. Nothing is sent anywhere while this page is shown.
+Invariant: nothing is sent anywhere while this page is shown.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
 from typing import Final, NamedTuple
 
@@ -14,19 +14,17 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.keymap import KeyActions
 from tui_agent.tui.widgets.lists import Intent, LinePane
 from tui_agent.tui.widgets.rows import Pen, blank_strip, cells, with_intent
 
 NAME_CELLS: Final = 17
 MIN_WIDE_ROOM: Final = 62
-"""Minimum width of the page, in cells, for names with `NAME_CELLS` cells.
+"""Minimum width of the page, in cells, for a column of names that is `NAME_CELLS` wide.
 
-On a narrower page, the names get only as many cells as the longest name needs.
+On a narrower page, the column is only as wide as the longest name.
 """
 MAX_WIDTH: Final = 92
 MAX_NOTICES: Final = 3
@@ -35,7 +33,10 @@ FOLDER_INDENT: Final = " " * 6
 
 
 class Choice(NamedTuple):
-    """A row of the start page. `intent` is the action that the row runs; a row without an intent cannot be chosen."""
+    """A row of the start page.
+
+    `intent`: the action that the row runs; a row without an intent cannot be chosen.
+    """
 
     name: str
     about: str
@@ -56,6 +57,8 @@ UNOPENED: Final = (
     Choice("Sessions", "continue an earlier session", "/sessions", "sessions"),
 )
 """Rows that are shown when no session could be opened."""
+WATCH: Final = Choice("Watch", "watch the session here, read only", "", "watch_session")
+"""Row that is shown below `UNOPENED` if another process has the session open."""
 
 
 class StartContent(NamedTuple):
@@ -72,25 +75,24 @@ class StartContent(NamedTuple):
     """Git branch and state of the work folder, such as `git main, clean`."""
     unused_files: int = 0
     """Number of the folder's configuration files that are ignored because they are not trusted."""
-    policy: str = "ask"
+    policy: str = ""
+    """The policy; empty if it is not known yet."""
     program: str = ""
     """The name of the agent if the agent is an external program; otherwise empty."""
 
 
 class Start(KeyActions, LinePane, can_focus=True):
-    """The start page. The page's keys have the scope `start` in the registry of actions. All other keys go to the
-    prompt.
-    """
+    """The start page. Keys that have no action on the page go to the prompt."""
 
-    key_methods = {"start_row": "move", "start_pick": "pick", "start_use": "use", "start_leave": "leave"}
+    scope = "start"
 
-    def __init__(self, looks: Callable[[], Looks], *, id: str | None = None) -> None:
-        super().__init__(looks, id=id)
+    def __init__(self) -> None:
+        super().__init__(id="start")
         self.content = StartContent()
         self.numbers: dict[str, int] = {}
         """Maps a row's intent to the row's digit key.
 
-        A row added later gets the next digit, so digits keep their meaning.
+        A row added later gets the next free digit, so that the other digits do not change.
         """
         self.chosen = 0
         self.typed_into: Widget | None = None
@@ -151,7 +153,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         else:
             first = pen.part("Ready. ", "success", bold=True)
             room_beside = max(1, room - cells([first]))
-            pieces = wrap("Write below what should change, or ask a question.", room_beside)
+            pieces = wrap("Describe a change, or ask a question.", room_beside)
             rows = pen.hanging_rows(room, [first], pieces, pen.style())
         rows.append(gap)
         choices = self._choice_rows(pen, room)
@@ -229,6 +231,8 @@ class Start(KeyActions, LinePane, can_focus=True):
             trust = pen._replace(intent="trust")
             right = [trust.part("/trust", "accent", bold=True), trust.part(" see them")]
             rows.append(pen.line(room, [pen.part(unused, "t2")], right))
+        if not content.policy:
+            return rows
         policy = [
             pen.part(f"{FOLDER_INDENT}policy ", "t2"),
             pen.part(content.policy, policy_role(content.policy), bold=True, intent="policy"),
@@ -270,9 +274,6 @@ class Start(KeyActions, LinePane, can_focus=True):
             self.screen.set_focus(self.typed_into)
             self.typed_into.post_message(events.Paste(event.text))
 
-    def key_scopes(self) -> Sequence[Scope]:
-        return ("start",)
-
     def move(self, direction: int) -> bool:
         """Select the row below (`direction` 1) or above (-1), wrapping around; return False if there is no row."""
         if self.usable:
@@ -281,9 +282,9 @@ class Start(KeyActions, LinePane, can_focus=True):
         return bool(self.usable)
 
     def pick(self, number: int) -> bool:
-        """Run the action of the row with the digit `number` + 1; return False if there is no such row.
+        """Run the action of the row with the digit `number + 1`; return False if no row has this digit.
 
-        Before the rows have digits, do nothing and return True.
+        If no row has a digit yet, do nothing and return True.
         """
         numbers = [self.numbers.get(choice.intent) for choice in self.usable]
         has_row = number + 1 in numbers
@@ -313,12 +314,12 @@ class Start(KeyActions, LinePane, can_focus=True):
             self.pick(int(number) - 1)
 
 
-def first_page(looks: Callable[[], Looks], typed_into: Widget, folder: str = "") -> Start:
-    """Create the start page. If `folder` is given, show the page at once, because no model is set.
+def first_page(typed_into: Widget, folder: str = "") -> Start:
+    """Create the start page. If `folder` is given, the page is shown at once, for a start without a model.
 
     The rows have no digits yet, because models found later are inserted above them.
     """
-    start = Start(looks, id="start")
+    start = Start()
     start.styles.height = "1fr"
     start.typed_into = typed_into
     start.display = bool(folder)

@@ -1,6 +1,7 @@
-"""The status line: the state in a word, the running work and its duration, and the current stage of the pipeline.
+"""The status line: the state in a word, the running work and its duration, and the stages of a turn (message, model,
+policy, tools, trace) with the current one marked.
 
-Invariant: columns 2 to 4 show whether the app is idle, running, waiting or failed. Only the symbol blinks.
+Invariant: columns 2 to 4 show whether the app is idle, running, waiting or failed.
 """
 
 from typing import Literal, NamedTuple, TypeAlias
@@ -20,7 +21,9 @@ Mood: TypeAlias = Literal["opening", "ready", "running", "waiting", "failed", "s
 class StatusView(NamedTuple):
     """The content of the status line.
 
-    `word` is the state or a verb, and `what` is the object of the verb. `stage` is the current stage, or empty.
+    - `word`: the state, e.g. `ready`, or a verb, e.g. `running`
+    - `what`: the text after `word`, e.g. the object of the verb or a hint
+    - `stage`: the current stage of the turn, e.g. `policy`; empty if there is none
     """
 
     mood: Mood = "opening"
@@ -37,7 +40,7 @@ class StatusView(NamedTuple):
 def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tuple[str, Role]:
     """Return the symbol for the mood of a status (e.g. idle, running, waiting or failed), and the symbol's colour role.
 
-    A symbol blinks because it is drawn with `lit` True and False alternately.
+    `lit`: pass True and False alternately to make the symbol blink.
     """
     if view.mood == "running" and not lit:
         return symbols.running_dim, "accent"
@@ -49,7 +52,7 @@ class Status(LinePane):
 
     view: StatusView = StatusView()
     own_text: str = ""
-    """The output of the user's `[status] command`, shown in place of the pipeline."""
+    """The output of the user's `[status] command`, shown in place of the stages of the turn."""
     lit: bool = True
     now: float = 0.0
 
@@ -61,7 +64,8 @@ class Status(LinePane):
         self.show()
 
     def set_own_text(self, text: str) -> None:
-        """Show the output of the user's `[status] command` at the end of the line, or the pipeline if `text` is empty."""
+        """Show the output of the user's `[status] command` at the end of the line. If `text` is empty, show the stages
+        of the turn there."""
         self.own_text = text
         self.show()
 
@@ -100,7 +104,7 @@ class Status(LinePane):
         return [*parts, pen.part(clock + note, "t3")]
 
     def _pipeline(self, room: int) -> list[Part]:
-        """Return the pipeline's stages in the longest form that fits. The current stage is emphasised."""
+        """Return the stages of the turn, with the current one marked, in the longest form that fits."""
         symbols, lit, pen = self.looks.symbols, self.view.stage, self.pen
         lit_stage = pen.part(f"[{lit}]", "accent", bold=True)
         every: list[Part] = []

@@ -1,20 +1,21 @@
 """The text of the status line for a session's state.
 
-Invariant: all functions are pure. A session that waits for the user is shown as waiting, even if it also runs.
+Invariant: a session that waits for the user is shown as waiting, even if it also runs.
 """
 
-from typing import TYPE_CHECKING
-
-from tui_agent.folds.session.view import COMPACTING_REASON, HOOKS_REASON, PROMPT_HOOKS_REASON, SERVERS_REASON
-from tui_agent.protocol.settings import PAUSE_PENDING
+from tui_agent.folds.session.view import (
+    COMPACTING_REASON,
+    HOOKS_REASON,
+    PROMPT_HOOKS_REASON,
+    SERVERS_REASON,
+    SessionStateView,
+)
+from tui_agent.folds.trace.spans import Span, TraceView
+from tui_agent.protocol.settings import PAUSE_PENDING, BudgetUse, SessionSettings
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.status import Mood, StatusView
 from tui_agent.tui.panes.trace import MAX_NAME_LENGTH, fault_words, short_target
 from tui_agent.tui.text import clean_line, reveal_line
-
-if TYPE_CHECKING:
-    from tui_agent.folds.session.view import SessionStateView
-    from tui_agent.folds.trace.spans import Span, TraceView
 
 SUMMARISES, OLD = "summarising", "old turns"
 _ENDS: dict[str, tuple[Mood, str]] = {
@@ -34,12 +35,13 @@ _ENDS: dict[str, tuple[Mood, str]] = {
 
 
 def status_of(
-    state: "SessionStateView", trace: "TraceView", *, note: str = "", policy_key: str = "", send_key: str = ""
+    state: SessionStateView, trace: TraceView, *, note: str = "", policy_key: str = "", send_key: str = ""
 ) -> StatusView:
-    """Return the status to show for this session; `note` is the text at the end of the status line.
+    """Return the status to show for this session.
 
-    `policy_key` is the key that switches the policy, and `send_key` the key that sends. Without these keys, the status
-    after a plan or a failed request does not say how to continue.
+    - `note`: the text at the end of the status line
+    - `policy_key`: the key that switches the policy; the status mentions the key under the policy `plan`
+    - `send_key`: the key that sends; the status mentions the key after a failed request
     """
     stage = state.phase if state.phase != "idle" else ""
     if state.permissions:
@@ -51,7 +53,7 @@ def status_of(
     if state.questions:
         return StatusView("waiting", "waiting for you", "the agent asks", stage=stage)
     if state.shell is not None and not state.turn_running:
-        subject = reveal_line(state.shell.command[:MAX_NAME_LENGTH])
+        subject = reveal_line(state.shell.label[:MAX_NAME_LENGTH])
         return StatusView("running", "you run", subject, state.shell_started_at, note=note)
     if state.is_compacting and state.state_reason != COMPACTING_REASON:
         return StatusView("running", state.state_reason, "messages", note=note)
@@ -85,7 +87,7 @@ def status_of(
     return StatusView("running", word, what, state.turn_started_at, stage, note)
 
 
-def _at_rest(state: "SessionStateView", trace: "TraceView", policy_key: str, send_key: str) -> StatusView:
+def _at_rest(state: SessionStateView, trace: TraceView, policy_key: str, send_key: str) -> StatusView:
     if state.settings is None:
         return StatusView()
     if not state.settings.model.model:
@@ -94,18 +96,28 @@ def _at_rest(state: "SessionStateView", trace: "TraceView", policy_key: str, sen
         return StatusView(
             "ready", "ready", format_count(len(state.queue), "message") + " held" if state.queue else ""
         )
-    mood, word = _ENDS.get(state.last_turn_end or "finished", ("ready", "ready"))
+    end = state.last_turn_end or "finished"
+    if end == "cost_limit" and _is_below_cost_limit(state.settings, state.used):
+        end = "finished"  # The limit was raised after the turn.
+    mood, word = _ENDS.get(end, ("ready", "ready"))
     if state.last_turn_end == "model_error":
         failed = next((span for span in reversed(trace.spans[-50:]) if span.kind == "model"), None)
         word = fault_words(clean_line(failed.outcome)) if failed is not None and failed.outcome else word
     subject = f"press {send_key} to try again" if send_key and state.last_turn_end == "model_error" else ""
     if policy_key and state.settings.policy == "plan" and state.last_turn_end == "finished":
-        subject = f'(to make changes: press {policy_key}, type "go on")'
+        has_plan = state.last_turn_policy == "plan"
+        go_on = f'to make changes: press {policy_key}, type "go on"'
+        subject = f"({go_on})" if has_plan else f"(plan only reads: {policy_key} leaves it)"
     stage = "model" if state.last_turn_end == "model_error" else ""
     return StatusView(mood, word, subject, stage=stage)
 
 
-def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
+def _is_below_cost_limit(settings: SessionSettings, used: BudgetUse) -> bool:
+    limit = settings.budgets.max_cost_usd
+    return limit is None or used.cost_usd < limit
+
+
+def _activity(state: SessionStateView, trace: TraceView) -> tuple[str, str]:
     if state.state_reason == COMPACTING_REASON:
         return SUMMARISES, OLD
     if state.state_reason == SERVERS_REASON:
@@ -122,8 +134,8 @@ def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
     return "running", clean_line(state.phase)
 
 
-def newest_running(trace: "TraceView") -> "Span | None":
-    """Return the running call or subtask that started last. None if nothing is running."""
+def newest_running(trace: TraceView) -> Span | None:
+    """Return the running call or subtask that started last; None if nothing is running."""
     for span in reversed(trace.spans[-200:]):
         if span.state == "running" and span.kind in ("model", "tool", "subtask"):
             return span

@@ -1,6 +1,6 @@
 """The todo list as rows.
 
-Invariant: all functions are pure. The states of items differ in mark and weight, not only in colour.
+Invariant: the states of items differ in mark and weight, not only in colour.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.rows import Pen, wrap
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the views are loaded after the first paint
     from tui_agent.folds.session.todo import TodoView
     from tui_agent.protocol.events.todo import TodoItem
 
@@ -27,7 +27,7 @@ def progress(view: "TodoView") -> str:
 def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int) -> list[Strip]:
     """Return the title row and the items of the todo list in at most `limit` rows.
 
-    If the rows do not suffice, done items are left out first, and the last row counts the hidden items.
+    If the rows do not suffice, done items are left out first.
     """
     pen = Pen(looks, "s1")
     indent = pen.part("  ")

@@ -1,10 +1,8 @@
 """The trace pane as rows: the newest turn with the work in it, and one row for each older turn.
 
-The trace screen uses the same selection and naming of spans. A span is a unit of work with a duration: a turn, an
-iteration, a call of a model or tool, or a subtask.
+A span is a unit of work with a duration: a turn, an iteration, a call of a model or tool, or a subtask.
 
-Invariant: all functions are pure. The newest rows are always visible, and only rows that fit are drawn. Failed and
-denied spans are hidden only if the user folded the span above them.
+Invariant: the newest rows are always visible, and only rows that fit are drawn.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +16,7 @@ from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.rows import Part, Pen, cells, state_mark
 from tui_agent.units import format_cost, format_duration, format_elapsed, format_tokens
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the views are loaded after the first paint
     from tui_agent.folds.trace.spans import Span, TraceView
 
 FAULTS = {
@@ -36,7 +34,7 @@ FAULTS = {
 }
 """Maps the kind of a model error to its name in messages to the user."""
 MAX_NAME_LENGTH = 1000
-"""Maximum length of a span's name, in characters. No row of the screen has room for more."""
+"""Maximum length of a span's name, in characters."""
 NOTABLE_STATES = ("failed", "denied", "interrupted", "running", "waiting")
 MAX_DEPTH = 12
 
@@ -49,15 +47,15 @@ def state_symbol(span: "Span", symbols: Symbols) -> tuple[str, Role]:
 
 
 def is_group(span: "Span") -> bool:
-    """Return True for turns and iterations. They have a fold mark instead of a state symbol."""
+    """Return True for turns and iterations, which have a fold mark instead of a state symbol."""
     return span.kind in ("turn", "iteration")
 
 
 def label(span: "Span", *, folded: bool, full: bool = False) -> str:
     """Return the name of a span for its row in the trace.
 
-    The name of a folded iteration ends with a summary of the iteration. With `full`, the name of a call is not
-    shortened.
+    The name of a folded iteration ends with a summary.
+    `full`: True to show the whole name of a call.
     """
     name = clean_line(span.name)
     match span.kind:
@@ -92,7 +90,7 @@ def fault_words(text: str) -> str:
 
 
 def short_target(target: str) -> str:
-    """Return the last part of a path; return any other target of a call unchanged."""
+    """Return the last part of a call's target if the target is a path; otherwise return the target unchanged."""
     path, _, rest = target.partition("  ")
     if "/" not in path or " " in path:
         return target
@@ -116,10 +114,10 @@ def is_notable(span: "Span", view: "TraceView") -> bool:
 
 
 def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[int]) -> list[int]:
-    """Return the indices of the visible spans, from top to bottom. These are `roots` and spans below them.
+    """Return the indices of the visible spans, from top to bottom: `roots` and the spans below them.
 
-    `folds` maps spans to True (folded by the user or the pane) or False (unfolded). Other spans are unfolded, except
-    successful subtasks. Spans inside a folded span are not read, because this would be slow in a long session.
+    `folds` maps the index of a span to True if the span was folded, and to False if it was unfolded. A span that is not
+    in `folds` is unfolded, unless it is a successful subtask.
     """
     shown: list[int] = []
     stack = list(reversed(roots))
@@ -145,12 +143,13 @@ def is_folded(span: "Span", view: "TraceView", folds: Mapping[int, bool]) -> boo
 
 
 def tokens(span: "Span", count: int | None) -> str:
-    """Format the token count of a span, e.g. `~1.2k`; `~` marks an estimate, and None becomes an empty string."""
+    """Format the number of tokens of a span, e.g. `~1.2k`; `~` marks an estimate. Return an empty string if `count` is
+    None."""
     return "" if count is None else f"{'~' if span.estimated else ''}{format_tokens(count)}"
 
 
 def duration(span: "Span", now: float) -> str:
-    """Format the span's duration. For a running span, use the time since the start."""
+    """Format the span's duration; for a running span, the time since the start."""
     if span.duration_ms is not None:
         return format_duration(span.duration_ms / 1000)
     if span.state in ("running", "waiting"):
@@ -168,7 +167,7 @@ def trace_rows(
 ) -> list[Strip]:
     """Return the title row and the spans of the trace in at most `most` rows.
 
-    If the rows do not suffice, finished iterations are folded, then the oldest rows are left out.
+    If there are too many rows, finished iterations are folded, then the oldest rows are left out.
     """
     pen = Pen(looks, "s1")
     failed = f"{view.failed} failed" if view.failed else ""
@@ -189,8 +188,8 @@ def trace_rows(
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
     """Map the spans of the pane to True (folded) or False (unfolded).
 
-    Older turns are folded unless the user unfolded them. If the newest turn needs more than `room` rows, the finished
-    iterations of that turn are folded, from the top.
+    Older turns are folded unless the user unfolded them. If the newest turn needs more than `room` rows, its finished
+    iterations are folded, from the top.
     """
     recent = view.roots[-max(2, room) :]
     drawn = {**dict.fromkeys(recent[:-1], True), **folds}
@@ -233,7 +232,7 @@ def _span_row(
     left.append(pen.part(name, role, bold=span.kind == "turn", intent=f"span {span.index}"))
     is_root = span.kind == "turn" or not span.depth
     if is_root and width < COLUMNS_FROM and span.cost_usd is not None:
-        left.append(pen.part("   " + format_cost(span.cost_usd), "t3"))
+        left.append(pen.part("   " + format_cost(span.cost_usd, span.cost_precision, short=True), "t3"))
     return pen.line(width, left, right)
 
 
@@ -242,5 +241,7 @@ def _measures(span: "Span", pen: Pen, width: int, now: float, *, costs: bool) ->
     if width < COLUMNS_FROM:
         return [time]
     sent = "" if span.kind == "turn" else tokens(span, span.tokens_in)
-    cost = [pen.part(format_cost(span.cost_usd).rjust(8), "t3")] if costs else []
-    return [pen.part(sent.rjust(6), "t3"), time, *cost]
+    if not costs:
+        return [pen.part(sent.rjust(6), "t3"), time]
+    cost = format_cost(span.cost_usd, span.cost_precision, short=True)
+    return [pen.part(sent.rjust(6), "t3"), time, pen.part(f" {cost}".rjust(8), "t3")]

@@ -1,16 +1,16 @@
-"""Pastes in a message: long texts and pictures become chips, and paths become mentions.
+"""Pastes in a message: long texts and pictures become chips (labels such as `[pasted 312 lines]`), paths become
+mentions.
 
-A chip is a label such as `[pasted 312 lines]`.
-
-Invariant: expanding a chip restores every pasted character. A chip that was deleted from the text is ignored. A paste
-becomes mentions only if it consists entirely of paths in the workspace.
+Invariant: expanding a chip restores every pasted character. A paste becomes mentions only if it consists entirely of
+paths in the workspace.
 """
 
 import json
 import re
 import shlex
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from tui_agent.tui.prompt.completion import quote_path
@@ -20,10 +20,11 @@ FOLD_LINES: Final = 20
 FOLD_BYTES: Final = 2048
 CHIP: Final = re.compile(r"\[(?:pasted [\d,]+ (?:lines?|characters)|image [^\[\]\n]+?)(?: #\d+)?\]")
 MAX_OWN_WORDS: Final = 500
-"""Maximum length of the user's own words that name a message with a long paste, in characters."""
+"""Maximum length of the result of `Chips.own_words`, in characters."""
 MAX_PATHS_LENGTH: Final = 4_096
 MAX_PATHS: Final = 20
 """Maximum number of paths in a pasted text that become mentions; if there are more, none becomes a mention."""
+_PATH_STARTS: Final = "/", "'/", '"/', "file:///"
 MEDIA: Final = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -31,6 +32,12 @@ MEDIA: Final = {
     ".gif": "image/gif",
     ".webp": "image/webp",
 }
+
+
+Span: TypeAlias = tuple[int, int]
+"""The (start, end) offsets of a part of a text."""
+MAX_REMEMBERED: Final = 2_000
+"""Maximum number of texts whose pasted parts are remembered."""
 
 
 class Picture(NamedTuple):
@@ -84,8 +91,13 @@ class Chips:
         self.pictures[label] = Picture(str(image), media_type)
         return label
 
+    def restore_pictures(self, text: str, pictures: Iterable[Picture]) -> None:
+        """Add the pictures of a message that was sent earlier. The text has their labels, in the same order."""
+        labels = [label for label in CHIP.findall(text) if label.startswith("[image ")]
+        self.pictures.update(zip(labels, pictures, strict=False))
+
     def paste_at(self, line: str, column: int) -> tuple[int, int] | None:
-        """Return the (start, end) position of the chip of a pasted text at `column`; None if no such chip is there."""
+        """Return the (start, end) position of the chip at `column` if it stands for a pasted text; otherwise None."""
         return next(
             (
                 (start, end)
@@ -99,8 +111,14 @@ class Chips:
         """Return the text with the chips of pasted texts expanded; the chips of pictures stay labels."""
         return CHIP.sub(lambda chip: self.texts.get(chip.group(), chip.group()), text)
 
+    def expanded_size(self, text: str) -> int:
+        """Return the length of the text with the chips of pasted texts expanded, without expanding them."""
+        labels = (label for label in CHIP.findall(text) if label in self.texts)
+        return len(text) + sum(len(self.texts[label]) - len(label) for label in labels)
+
     def own_words(self, text: str) -> str:
-        """Return the text in one line without its pasted texts; empty if it has no pasted text."""
+        """Return, in one line, the words around the pasted texts in `text`. Return an empty string if `text` contains
+        no pasted text."""
         own = CHIP.sub(lambda chip: " " if chip.group() in self.texts else chip.group(), text)
         return " ".join(own.split())[:MAX_OWN_WORDS] if own != text else ""
 
@@ -114,18 +132,21 @@ class Chips:
         known = self.texts.keys() | self.pictures.keys()
         return [chip.span() for chip in CHIP.finditer(line) if chip.group() in known]
 
-    def to_json(self, text: str) -> str:
-        """Return the text and its chips as JSON for the draft file."""
-        return json.dumps({"text": text, "chips": self.texts, "pictures": self.pictures})
+    def to_json(self, text: str, pasted: Sequence[Span] = ()) -> str:
+        """Return the text, its chips and the spans of its pasted parts as JSON for the draft file."""
+        return json.dumps({"text": text, "chips": self.texts, "pictures": self.pictures, "pasted": pasted})
 
-    def from_json(self, raw: str) -> str:
-        """Restore the chips of a draft that `to_json` wrote, and return its text; return any other text unchanged."""
+    def from_json(self, raw: str) -> tuple[str, list[Span]]:
+        """Restore the chips of a draft that `to_json` wrote; return the draft's text and the spans of the pasted parts.
+
+        If `raw` was not written by `to_json`, return `raw` without spans.
+        """
         try:
             draft = json.loads(raw)
         except ValueError:
-            return raw
+            return raw, []
         if not isinstance(draft, dict) or not isinstance(draft.get("text"), str):
-            return raw
+            return raw, []
         chips, pictures = draft.get("chips"), draft.get("pictures")
         if isinstance(chips, dict):
             self.texts.update({str(label): str(text) for label, text in chips.items()})
@@ -133,7 +154,9 @@ class Chips:
             for label, pair in pictures.items():
                 if isinstance(pair, list) and len(pair) == 2:
                     self.pictures[str(label)] = Picture(str(pair[0]), str(pair[1]))
-        return str(draft["text"])
+        spans = draft.get("pasted")
+        pairs = [pair for pair in spans if isinstance(pair, list)] if isinstance(spans, list) else []
+        return str(draft["text"]), [(int(start), int(end)) for start, end in pairs]
 
     def _unused_label(self, words: str) -> str:
         label, number = f"[{words}]", 1
@@ -143,13 +166,44 @@ class Chips:
         return label
 
 
-def paths_as_mentions(text: str, root: Path) -> str | None:
-    """Return pasted paths of files in the workspace as mentions, e.g. `@src/app.py `; None for any other text.
+class PastedSpans:
+    """The pasted parts of a text that is being edited. The pasted parts of earlier texts are remembered."""
 
-    A space after each mention closes the menu.
-    """
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self._remembered: dict[int, tuple[Span, ...]] = {}
+        """Maps the hash of a text to its pasted parts."""
+
+    def replace(self, start: int, end: int, length: int, *, pasted: bool) -> None:
+        """Adjust the spans to an edit that replaced the text from `start` to `end` by a text of `length` characters."""
+        moved, spans = start + length - end, list[Span]()
+        for first, last in self.spans:
+            spans += [(first, min(last, start))] if first < start else []
+            spans += [(max(first, end) + moved, last + moved)] if last > end else []
+        self.spans = sorted([*spans, (start, start + length)] if pasted and length else spans)
+
+    def remember(self, text: str, spans: Sequence[Span] | None = None) -> None:
+        """Remember which parts of `text` were pasted, in case `text` is put into the prompt again.
+
+        `spans`: the pasted parts; None for the pasted parts of the text that is being edited now.
+        """
+        spans = self.spans if spans is None else spans
+        if spans or hash(text) in self._remembered:
+            self._remembered.pop(hash(text), None)
+            self._remembered[hash(text)] = tuple(spans)
+        if len(self._remembered) > MAX_REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+
+    def recall(self, text: str) -> list[Span] | None:
+        """Return the remembered spans of a text; None if the text is not known."""
+        spans = self._remembered.get(hash(text))
+        return None if spans is None else list(spans)
+
+
+def paths_as_mentions(text: str, root: Path) -> str | None:
+    """Return pasted paths of files in the workspace as mentions, e.g. `@src/app.py `; None for any other text."""
     plain = text.strip()
-    if len(plain) > MAX_PATHS_LENGTH or "\n" in plain or not plain.startswith(("/", "'/", '"/', "file:///")):
+    if len(plain) > MAX_PATHS_LENGTH or "\n" in plain or not plain.startswith(_PATH_STARTS):
         return None
     mention = _mention(plain, root)
     if mention is not None:
@@ -162,6 +216,12 @@ def paths_as_mentions(text: str, root: Path) -> str | None:
     if len(mentions) > MAX_PATHS or None in mentions:
         return None
     return "".join(f"{mention} " for mention in mentions)
+
+
+def is_path(text: str) -> bool:
+    """Return True if a pasted text looks like the path of a dropped file."""
+    plain = text.strip()
+    return len(plain) <= MAX_PATHS_LENGTH and plain.startswith(_PATH_STARTS) and not set(plain) & set("\n@")
 
 
 def _parse_path(text: str) -> Path:

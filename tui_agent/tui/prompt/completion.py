@@ -1,37 +1,40 @@
 """Completions of the word at the cursor: slash commands, their arguments, files, folders, symbols.
 
-Invariant: all functions are pure. Candidates are sorted best first, and each holds exactly the text that it inserts.
+Invariant: candidates are sorted best first, and each holds exactly the text that it inserts.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
+
+from textual.timer import Timer
+from textual.widget import Widget
 
 from tui_agent.tui.actions import TYPED, Action
 from tui_agent.tui.panes.policy import DESCRIPTIONS
-from tui_agent.tui.prompt.files import PathIndex, Symbol, name_of
+from tui_agent.tui.prompt.files import PAUSE_S, PathIndex, Symbol, name_of
+from tui_agent.tui.text import clean_line
 
 MAX_FILES_BEFORE_SYMBOLS = 5
-"""Maximum number of files listed before the symbols.
-
-The names of these files contain the query. If there are no such files, one file with a weaker match is listed.
-"""
+"""Maximum number of files listed before the symbols."""
 MAX_FOUND: Final = 50
 """Maximum number of files, folders and symbols in the menu."""
 _SCATTERED_SCORE = 100
-"""Lowest score of a text that has the letters of the query in order, but not next to each other."""
+"""Best possible score of a text that has the letters of the query in order, but not next to each other. Lower scores
+are better."""
 _ENDS_EARLY = re.compile(r"[\s@`<>|']|[.,;:!?)\]}]$")
-"""Pattern of a character that would end a mention of a resource early. A mention with a match needs quotes."""
+"""Pattern of a character that would end a mention of a resource early, so that the mention must be quoted."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 AT_SIGN = "@"
-"""The name that stands for mentions of resources in `Session.complete`."""
+"""The name under which `Session.complete` completes mentions of resources."""
 MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
 
 
 class Token(NamedTuple):
     """A word at the cursor that can be completed.
 
-    `query` is the text from `start` to the cursor; `command` is set if the word is an argument.
+    - `query`: the text from `start` to the cursor
+    - `command`: the slash command, if the word is its argument
     """
 
     kind: TokenKind
@@ -43,7 +46,8 @@ class Token(NamedTuple):
 class Candidate(NamedTuple):
     """A row of the completion menu.
 
-    `hits` are the matched positions in `label`; `insert` is the text that replaces the word at the cursor.
+    - `insert`: the text that replaces the word at the cursor
+    - `hits`: the matched positions in `label`
     """
 
     label: str
@@ -75,7 +79,7 @@ def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
 def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
     """Match `query` as a case-insensitive subsequence of `text`.
 
-    Return a score (lower is better) and the matched positions; None if `text` does not match.
+    Return a score (lower is better) and the matched positions.
     """
     wanted, folded = query.casefold(), text.casefold()
     if len(folded) != len(text):
@@ -112,8 +116,7 @@ def command_candidates(
 ) -> list[Candidate]:
     """Return the slash commands and aliases that begin with the query, commands first.
 
-    If there are none, return the slash commands that contain the letters of the query in order. A bare slash lists no
-    aliases. `policy` is the current policy.
+    If there are none, return the slash commands that contain the letters of the query in order.
     """
     scored: list[tuple[int, str, Action]] = []
     for action in actions:
@@ -151,7 +154,7 @@ def argument_candidates(
 ) -> list[Candidate]:
     """Return the matching values for the argument of a slash command.
 
-    `choices` maps each slash command to its `(value, help)` pairs; `policy` is the current policy.
+    `choices`: for each slash command, the `(value, help)` pairs.
     """
     scored: list[tuple[int, Candidate]] = []
     action, _ = TYPED.get(token.command, (None, ""))
@@ -168,15 +171,15 @@ def argument_candidates(
 
 
 def file_candidates(
-    query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = (), limit: int = MAX_FOUND
+    query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = ()
 ) -> list[Candidate]:
-    """Return at most `limit` files, folders and symbols that match the query, best match first.
+    """Return at most `MAX_FOUND` files, folders and symbols that match the query, best match first.
 
-    A match in the name is better than a match in the path. If two matches are equal, the shorter path comes first.
+    A match in the name is better than a match in the path.
     """
     index = paths if isinstance(paths, PathIndex) else PathIndex(paths)
     if not query:
-        return [_path_candidate(path) for path in index.shallow[:limit]]
+        return [_path_candidate(path) for path in index.shallow[:MAX_FOUND]]
     scored: list[tuple[int, int, str, tuple[int, ...]]] = []
     for path in index.find(query):
         name = name_of(path)
@@ -187,17 +190,16 @@ def file_candidates(
         elif (in_path := match(query, path)) is not None:
             scored.append((in_path[0] + 60, len(path), path, in_path[1]))
     scored.sort()
-    files = [_path_candidate(path, hits) for _, _, path, hits in scored[:limit]]
+    files = [_path_candidate(path, hits) for _, _, path, hits in scored[:MAX_FOUND]]
     best = max(1, sum(score < _SCATTERED_SCORE for score, *_ in scored[:MAX_FILES_BEFORE_SYMBOLS]))
     defined = [_symbol_candidate(query, symbol) for symbol in symbols]
-    return [*files[:best], *defined, *files[best:]][:limit]
+    return [*files[:best], *defined, *files[best:]][:MAX_FOUND]
 
 
 def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list[Candidate]:
     """Return the resources of MCP servers (`SERVER:URI`) that match the query.
 
-    A URI can contain a variable, e.g. `{path}`. In this case, only the part before the variable is completed. If the
-    query is longer than this part, the URI does not match.
+    If a URI contains a variable, e.g. `{path}`, only the part before the variable is completed.
     """
     candidates: list[Candidate] = []
     for text, _ in mentions:
@@ -209,7 +211,9 @@ def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list
 
 
 def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:
-    """Return the completion for a path. No space follows a folder, so that its content can be completed next."""
+    """Return the completion for a path. No space follows a folder, so that the user can complete a path in the folder
+    next.
+    """
     return Candidate(
         path, f"@{quote_path(path)}" + ("" if path.endswith("/") and " " not in path else " "), hits=hits
     )
@@ -223,3 +227,40 @@ def _symbol_candidate(query: str, symbol: Symbol) -> Candidate:
 def quote_path(path: str) -> str:
     """Return a path as it is written in a mention: in quotes if it contains spaces."""
     return f'"{path}"' if any(char.isspace() for char in path) else path
+
+
+async def _complete_nothing(command: str, arguments: str) -> Sequence[str]:
+    return ()
+
+
+class ArgumentCompletion:
+    """The latest completions for each of `commands` (slash commands or `@`), as `(text, help)` pairs."""
+
+    def __init__(self) -> None:
+        self.commands: Collection[str] = ()
+        self.ask_session: Callable[[str, str], Awaitable[Sequence[str]]] = _complete_nothing
+        """Function that returns completions, given a command's name and the text after the name."""
+        self.completions: dict[str, list[tuple[str, str]]] = {}
+        self._asked = ("", "")
+        self._timer: Timer | None = None
+
+    def needs_request(self, token: Token) -> bool:
+        """Return True if the session must be asked for completions of this argument."""
+        return token.command in self.commands and (token.command, token.query) != self._asked
+
+    def request_later(self, widget: Widget, token: Token, show: Callable[[], None]) -> None:
+        """Ask the session for completions once typing pauses, then call `show`."""
+        if self._timer is not None:
+            self._timer.stop()
+
+        def start() -> None:
+            work = self._request(token, show)
+            widget.app.run_worker(work, exclusive=True, group="arguments", exit_on_error=False)
+
+        self._timer = widget.set_timer(PAUSE_S, start)
+
+    async def _request(self, token: Token, show: Callable[[], None]) -> None:
+        texts = await self.ask_session(token.command.removeprefix("/"), token.query)
+        self._asked = (token.command, token.query)
+        self.completions[token.command] = [(clean_line(text), "") for text in texts]
+        show()

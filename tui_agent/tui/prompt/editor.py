@@ -1,13 +1,14 @@
 """The message editor: a text area that grows, with chips (labels of pasted texts and pictures), history, and optional
 vim keys.
 
-Invariant: `submit` and `act` are called directly in the key handler. If several keys are read together, each key sees
-the text as changed by the keys before it. The editor knows nothing of sessions. All text put into it is cleaned.
+Invariant: if several keys are read together, each key sees the text as changed by the keys before it. The editor knows
+nothing of sessions.
 """
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual import events
@@ -15,28 +16,121 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Offset
 from textual.message import Message
 from textual.widgets import TextArea
-from textual.widgets.text_area import Edit, EditResult
+from textual.widgets.text_area import Edit, EditResult, Location
 
 from tui_agent.protocol.unicode_text import MAX_MESSAGE_CHARS, describe_long_message
-from tui_agent.tui.actions import Scope
-from tui_agent.tui.prompt.attachments import MEDIA, Chips, paths_as_mentions
+from tui_agent.tui.actions import command_word, is_shell_line
+from tui_agent.tui.prompt.attachments import MEDIA, Chips, PastedSpans, is_path, paths_as_mentions
 from tui_agent.tui.prompt.completion import quote_path
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
 from tui_agent.tui.text import clean_typed_text
-from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.keymap import KeyActions, KeyMap
+from tui_agent.tui.widgets.lists import HasLooks, Intent
+
+if TYPE_CHECKING:  # The first screen does not load the parser of mentions.
+    from tui_agent.folds.text.mention_parser import MentionCandidate
 
 _DEFAULT_KEYS = KeyMap()
 
 
-class MessageArea(TextArea, inherit_css=False):
-    """The text area of a message. It has chips, can restore erased text, and can show earlier messages.
+class PasteArea(TextArea, inherit_css=False):
+    """A text area that has chips, and knows which parts of its text were pasted."""
+
+    # Skip TextArea's long style sheet: app.tcss overrides all of it.
+    COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
+    root: Path
+
+    def __init__(self) -> None:
+        self.chips = Chips()
+        self.attached_chars = 0
+        """The number of characters that the mentioned files and folders add to the message."""
+        self.pasted = PastedSpans()
+        self._is_pasting = False
+        """True during an edit that inserts pasted text."""
+        super().__init__(
+            id="editor", show_line_numbers=False, tab_behavior="focus", highlight_cursor_line=False
+        )
+
+    def edit(self, edit: Edit) -> EditResult:
+        edit.text = clean_typed_text(edit.text)
+        start, end = (len(self.document.get_text_range((0, 0), place)) for place in (edit.top, edit.bottom))
+        result = super().edit(edit)
+        self.pasted.replace(start, end, len(edit.text), pasted=self._is_pasting)
+        text = self.text
+        known = self.pasted.recall(text) if len(edit.text) > 1 and not self._is_pasting else None
+        if known is not None:
+            self.pasted.spans = known  # Text that was pasted, erased and put back is still pasted.
+        self.pasted.remember(text)
+        return result
+
+    def undo(self) -> None:
+        super().undo()
+        self.pasted.spans = self.pasted.recall(self.text) or []
+
+    def redo(self) -> None:
+        super().redo()
+        self.pasted.spans = self.pasted.recall(self.text) or []
+
+    def load_text(self, text: str) -> None:
+        super().load_text(clean_typed_text(text))
+        self.pasted.spans = self.pasted.recall(self.text) or []
+
+    @property
+    def message(self) -> str:
+        """The full message, with the chips of pasted texts expanded."""
+        return self.chips.expand(self.text)
+
+    @property
+    def message_size(self) -> int:
+        """The number of characters of the full message and its mentions; 0 for a command, which sends no message."""
+        text = self.text
+        is_command = is_shell_line(text) or command_word(text)
+        return 0 if is_command else self.chips.expanded_size(text) + self.attached_chars
+
+    @property
+    def typed_mentions(self) -> "list[MentionCandidate]":
+        """The parts of the message that may be mentions, as far as the user typed or chose them. Mentions in pasted
+        text are left out."""
+        text = self.text
+        if "@" not in text and str(self.root) not in text:
+            return []
+        find = import_module("tui_agent.tui.prompt.typed_mentions").find_typed_mentions
+        mentions: list[MentionCandidate] = find(
+            text, self.root, [*self.pasted.spans, *self.chips.spans(text)]
+        )
+        return mentions
+
+    def remember_pastes(self) -> None:
+        """Remember the pasted parts of the full message, in case it comes back into the editor."""
+        full, shift = PastedSpans(), 0
+        full.spans = list(self.pasted.spans)
+        for start, end in self.chips.spans(self.text):
+            pasted = self.chips.texts.get(self.text[start:end])
+            if pasted is not None:
+                full.replace(start + shift, end + shift, len(pasted), pasted=True)
+                shift += len(pasted) - (end - start)
+        self.pasted.remember(self.message, full.spans)
+
+    def draft_of(self, text: str) -> str:
+        """Return a text, its chips and its pasted parts as JSON for the draft file."""
+        return self.chips.to_json(text, self.pasted.recall(text) or ())
+
+    def insert_part(self, text: str, start: Location, end: Location, *, pasted: bool) -> EditResult:
+        """Replace a part of the text. If `pasted` is True, mentions in the new part are ignored."""
+        self._is_pasting = pasted
+        try:
+            return self.replace(text, start, end, maintain_selection_offset=False)
+        finally:
+            self._is_pasting = False
+
+
+class MessageArea(HasLooks, PasteArea, inherit_css=False):
+    """The text area of a message, with chips, undo of erased text, and earlier messages.
 
     The text is always clean (see `tui.text`).
     """
 
-    # Skip TextArea's long style sheet: app.tcss overrides all of it.
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -47,15 +141,11 @@ class MessageArea(TextArea, inherit_css=False):
     class Edited(Message):
         """Message that is posted when the text or the cursor changed."""
 
-    def __init__(self, looks: Callable[[], Looks], root: Path) -> None:
-        super().__init__(
-            id="editor", show_line_numbers=False, tab_behavior="focus", highlight_cursor_line=False
-        )
+    def __init__(self, root: Path) -> None:
+        super().__init__()
         self.cursor_blink = False
         self.match_cursor_bracket = False
-        self._looks = looks
         self.root = root
-        self.chips = Chips()
         self.history_of_messages = History()
         self.vim: Vim | None = None
         self.menu_open = False
@@ -63,38 +153,40 @@ class MessageArea(TextArea, inherit_css=False):
         """Called to update the completion menu for the text."""
         self.submit: Callable[[str], None] = lambda how: None
         """Called in the key handler with the action of the key: `send` or `queue`."""
-        self.act: Callable[[str], None] = lambda name: None
-        """Called in the key handler with the name of an action other than `send` and `queue`."""
+        self.choose_in_menu: Callable[[int], None] = lambda direction: None
+        """Called to select the row below (1) or above (-1) in the completion menu."""
+        self.take_candidate: Callable[[bool], None] = lambda run: None
+        """Called to use the selected row of the completion menu; True also runs it."""
+        self.close_menu: Callable[[], object] = lambda: None
+        self.search_history: Callable[[], None] = lambda: None
         self.refuse: Callable[[str], None] = lambda reason: None
         """Called with the reason why a text was not inserted."""
+        self.on_picture: Callable[[], None] = lambda: None
+        """Called after a picture was attached to the message."""
         self.take_queued: Callable[[], bool] = lambda: False
         """Called to take the newest queued message back into the editor; returns False if no message is queued."""
         self.running = False
         """True while a turn runs; a message sent meanwhile steers the turn."""
+        self.recalled = ""
+        """The earlier message that Up or Down put into the editor; empty after the user types."""
         self._erased = ""
         self._returned = ""
 
-    def edit(self, edit: Edit) -> EditResult:
-        edit.text = clean_typed_text(edit.text)
-        return super().edit(edit)
-
-    def load_text(self, text: str) -> None:
-        super().load_text(clean_typed_text(text))
-
-    @property
-    def message(self) -> str:
-        """The full message, with the chips of pasted texts expanded."""
-        return self.chips.expand(self.text)
+    def put_draft(self, raw: str, *, returned: bool = False) -> None:
+        """Put a saved draft into the editor, with its chips and its pasted parts; `returned` as for `put_text`."""
+        text, spans = self.chips.from_json(raw)
+        self.put_text(text, returned=returned)
+        self.pasted.spans = spans
 
     def use_vim(self, *, on: bool) -> None:
         """Turn vim keys on or off."""
         self.vim = Vim() if on else None
 
     def put_text(self, text: str, *, returned: bool = False) -> None:
-        """Replace the text and move the cursor to its end. The user can undo the replacement.
+        """Replace the text and move the cursor to its end.
 
-        `returned` is True for the message of an undone turn. If the user types a slash next, the slash replaces this
-        text, so that the user can type a command.
+        `returned`: True for the message of an undone turn. If the user types a slash next, the slash replaces such a
+        message, so that the user can type a command.
         """
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
@@ -118,6 +210,11 @@ class MessageArea(TextArea, inherit_css=False):
         self.insert(f"{gap}@{quote_path(path)} ")
 
     @property
+    def has_chips(self) -> bool:
+        """True if the text has a long paste or a picture."""
+        return any(self.chips.spans(line) for line in self.text.split("\n"))
+
+    @property
     def untouched(self) -> bool:
         """True if the text is the message of an undone turn and has not been edited."""
         return bool(self._returned) and self.text == self._returned
@@ -130,32 +227,36 @@ class MessageArea(TextArea, inherit_css=False):
     def paste(self, text: str) -> None:
         """Insert pasted text.
 
-        A long text, or the path of a picture, is folded into a short label. Workspace paths become mentions. Control
-        characters are removed from other text. A text that is too long for a message is refused.
+        A long text, or the path of a picture, becomes a short label. Paths in the workspace become mentions. A text
+        that is too long for a message is refused.
         """
         if len(text) > MAX_MESSAGE_CHARS:
             self.refuse(f"The pasted text is too long. {describe_long_message(len(text))}")
             return
-        label = self.chips.fold_picture(text, self.root) or paths_as_mentions(text, self.root)
+        picture = self.chips.fold_picture(text, self.root)
+        label = picture or paths_as_mentions(text, self.root)
         inserted = label if label is not None else self.chips.fold(clean_typed_text(text))
-        result = self.replace(inserted, *sorted(self.selection))
-        self.move_cursor(result.end_location)
+        start, end = sorted(self.selection)
+        is_plain = label is None and not is_path(text)
+        self.move_cursor(self.insert_part(inserted, start, end, pasted=is_plain).end_location)
+        if picture is not None:
+            self.on_picture()
 
     def get_line(self, line_index: int) -> Text:
         line = super().get_line(line_index)
         spans = self.chips.spans(line.plain)
         if spans:
-            style = self._looks().palette.style("accent")
+            style = self.looks.palette.style("accent")
             for start, end in spans:
                 line.stylize(style, start, end)
         return line
 
     def get_cursor_line_start_location(self, smart_home: bool = False) -> tuple[int, int]:
-        """Return the start of the line. Textual's method returns the start of the wrapped row."""
+        """Return the start of the line; Textual's own method returns the start of the wrapped row."""
         return self.cursor_location[0], 0
 
     def get_cursor_line_end_location(self) -> tuple[int, int]:
-        """Return the end of the line. Textual's method returns the end of the wrapped row."""
+        """Return the end of the line; Textual's own method returns the end of the wrapped row."""
         row = self.cursor_location[0]
         return row, len(self.document.get_line(row))
 
@@ -166,7 +267,7 @@ class MessageArea(TextArea, inherit_css=False):
         self.erase_to_end()
 
     def erase_to_end(self) -> None:
-        """Erase from the cursor to the end of the line. At the end of the line, erase the line break."""
+        """Erase to the end of the line; at the end of the line, erase the line break."""
         row, column = self.cursor_location
         end = self.get_cursor_line_end_location()
         at_end = column == end[1] and row + 1 < self.document.line_count
@@ -176,7 +277,7 @@ class MessageArea(TextArea, inherit_css=False):
         self._erase(self.get_cursor_word_left_location())
 
     def _erase(self, to: tuple[int, int]) -> None:
-        """Erase the selection. Without a selection, erase the text up to `to`. `action_put_back` restores the text."""
+        """Erase the selection or, if nothing is selected, the text up to `to`. `action_put_back` restores the text."""
         start, end = sorted(self.selection if not self.selection.is_empty else (self.cursor_location, to))
         if start != end:
             self._erased = self.get_text_range(start, end)
@@ -219,35 +320,15 @@ class MessageArea(TextArea, inherit_css=False):
 
     def _walk(self, text: str, cursor: tuple[int, int] | None) -> None:
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
+        self.recalled = self.text
         self.move_cursor(self.document.end if cursor is None else cursor)
 
 
 class Editor(KeyActions, MessageArea, inherit_css=False):
-    """The editor of the prompt. The editor's keys have the scopes `prompt` and `menu` in the registry of actions."""
+    """The editor of the prompt."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
-    key_methods = {
-        "choose": "choose_in_menu",
-        "complete": ("act", "complete"),
-        "accept": ("act", "accept"),
-        "close_menu": ("act", "close_menu"),
-        "send": ("enter", False),
-        "steer": ("enter", True),
-        "queue": "queue",
-        "to_chat": "leave_for_chat",
-        "newline": "start_line",
-        "search_history": ("act", "search_history"),
-        "history": ("run_choice", ("action_cursor_up", "action_cursor_down")),
-        "undo_typing": ("run_choice", ("action_undo", "action_redo")),
-        "put_back": "action_put_back",
-        "paste_image": ("act", "paste_image"),
-        "line_end": "go_to_end",
-        "line_start": ("run_choice", ("action_cursor_line_start", "action_cursor_line_end")),
-        "erase": (
-            "run_choice",
-            ("action_delete_to_start_of_line", "erase_to_end", "action_delete_word_left"),
-        ),
-    }
+    scope = "prompt"
 
     async def _on_key(self, event: events.Key) -> None:
         if self._take_key(event):
@@ -264,14 +345,8 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
             return
         if event.character == "/" and self.untouched:
             self.put_text("")
-        self._returned = ""
+        self._returned = self.recalled = ""
         await super()._on_key(event)
-
-    def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the prompt. `_take_key` handles the menu's keys, because these keys take precedence over
-        vim's keys.
-        """
-        return ("prompt",)
 
     def _take_key(self, event: events.Key) -> bool:
         """Run the menu's, vim's or the prompt's action for a key; return False if the key has no action."""
@@ -290,9 +365,11 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return self.run_key(key) or self._drop_default_key(key)
 
     def _drop_default_key(self, key: str) -> bool:
-        """Ignore a default key that the user has unbound, so that the text area does not handle the key.
+        """Handle a default key that the user has unbound, so that the text area does not run its own action for the
+        key.
 
-        Only the default keys of the action `history` still move the cursor.
+        The keys do nothing, except Up and Down, which only move the cursor. Return False for any key that is not a
+        default key.
         """
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":
@@ -303,7 +380,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """Scroll to the cursor, unless it is past the end of the text.
 
-        Textual calls this method during an undo, when the text is already shorter but the cursor has not moved yet.
+        During an undo, Textual calls this method while the cursor is past the end.
         """
         if self.cursor_location[0] >= self.document.line_count:
             return Offset(0, 0)
@@ -311,32 +388,34 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
 
     @property
     def paste_at_cursor(self) -> tuple[int, int] | None:
-        """The (start, end) columns of the chip of a pasted text at the cursor; None if no such chip is there."""
+        """The (start, end) columns of the chip at the cursor if it stands for a pasted text; otherwise None."""
         row, column = self.cursor_location
         return self.chips.paste_at(self.document.get_line(row), column)
 
     def unfold_paste(self) -> bool:
-        """Replace the chip at the cursor by its pasted text; return False if no such chip is there."""
+        """Replace the chip at the cursor by its pasted text; return False if the cursor is on no chip of a pasted text."""
         span = self.paste_at_cursor
         if span is None:
             return False
         row, (start, end) = self.cursor_location[0], span
         text = self.chips.texts[self.document.get_line(row)[start:end]]
-        self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
+        self.insert_part(text, (row, start), (row, end), pasted=True)
         self.move_cursor((row, start))
         return True
 
     def insert_picture(self, path: Path) -> None:
         """Attach a PNG file to the message, with a chip at the cursor."""
         self.insert(f"{self.chips.add_picture(path, MEDIA['.png'])} ")
+        self.on_picture()
 
-    def choose_in_menu(self, direction: int) -> None:
-        """Select the row below (`direction` 1) or above (-1) in the completion menu."""
-        self.act("choose_up" if direction < 0 else "choose_down")
+    def ask_app(self, name: str) -> None:
+        """Let the app run the action `name`."""
+        self.post_message(Intent(name))
 
     def run_choice(self, methods: Sequence[str], choice: int) -> None:
-        """Run one of `methods`. If there are two methods, `choice` is -1 or 1. Otherwise, it is the index of the
-        method.
+        """Run the method of `methods` that belongs to `choice`.
+
+        For two methods, `choice` is -1 or 1; for more, `choice` is the method's index.
         """
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
@@ -350,7 +429,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def leave_for_chat(self) -> bool:
         """Move the focus from an empty prompt to the transcript; return False if there is text."""
         if not self.text.strip():
-            self.act("to_chat")
+            self.ask_app("to_chat")
         return not self.text.strip()
 
     def go_to_end(self) -> None:
@@ -358,7 +437,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         if self.text:
             self.action_cursor_line_end()
         else:
-            self.act("to_end")
+            self.ask_app("to_end")
 
     def start_line(self) -> None:
         """Insert a line break."""
@@ -372,8 +451,8 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def enter(self, running: bool) -> bool:
         """Send the message; after a backslash at the end of the line, insert a line break instead.
 
-        `running` is True for the key that sends during a turn, False for the key that sends at other times. Return
-        False if the key does not fit the session's state.
+        `running`: True if the pressed key sends during a turn, False if it sends between turns. Return False if the key
+        does not send in the current state.
         """
         if running != self.running:
             return False

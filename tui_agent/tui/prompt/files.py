@@ -1,10 +1,9 @@
 """The workspace's files and symbols (names of functions, classes and so on) for `@` completion.
 
 The files are listed in a thread, cached for a few seconds, and searched on every key. Symbols are searched when typing
-pauses. The module for this search is not imported before the first search.
+pauses.
 
-Invariant: files that git ignores are not offered. At most `MAX_PATHS` paths are kept. A search scans one string that
-joins all paths, and stops once it has enough matches. So it is fast even with fifty thousand files.
+Invariant: files that git ignores are not offered.
 """
 
 import os
@@ -26,7 +25,7 @@ MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
 """If a search has fewer matches than this, it adds paths that only contain the letters of the query in order."""
 ENOUGH_MATCHES: Final = 200
-"""Each search (by names, by paths and so on) stops after this number of matches."""
+"""Each kind of search (by names, by paths and so on) stops after this number of matches."""
 MAX_QUERY_LENGTH: Final = 64
 """Maximum length of a query, in characters; the rest of the query is ignored."""
 FRESH_S = 5.0
@@ -34,7 +33,7 @@ _SKIPPED = REPOSITORY_FOLDERS | GENERATED_FOLDERS | {"target"}
 
 
 def list_files(root: Path) -> list[str]:
-    """Return the paths below `root`. Git lists them. Without git, the folder is walked.
+    """Return the paths below `root`, as git lists them; without git, walk the folder.
 
     Blocks, so call it in a thread.
     """
@@ -67,7 +66,7 @@ class _Lines:
     def find_containing(self, wanted: str) -> Iterator[int]:
         """Yield the index of each string that contains `wanted`.
 
-        If `wanted` begins with a line feed, find only strings that begin with the rest of `wanted`.
+        If `wanted` starts with a line feed, yield only the strings that begin with the rest of `wanted`.
         """
         position = self.text.find(wanted)
         while position >= 0:
@@ -92,7 +91,7 @@ class _Lines:
 
 
 class PathIndex:
-    """Searchable paths of files and folders, shorter paths first. The path of a folder ends with a slash."""
+    """Searchable paths of files and folders, shorter paths first. Paths of folders end with a slash."""
 
     def __init__(self, files: Iterable[str]) -> None:
         self.files = list(files)
@@ -175,10 +174,7 @@ class Symbol(NamedTuple):
 
 
 FindSymbols: TypeAlias = Callable[[Path, str], Awaitable[Sequence[Symbol]]]
-"""A function that takes a folder and a query.
-
-It returns the symbols in the folder that contain the query in their name, the likeliest first.
-"""
+"""A function that takes a folder and a query, and returns the folder's symbols whose name contains the query."""
 
 
 class Symbols:
@@ -193,16 +189,14 @@ class Symbols:
     def find(self, query: str) -> Sequence[Symbol]:
         """Return the symbols of the last search that contain the query.
 
-        Return no symbols if the query does not begin with the query of that search.
+        If the query does not extend the query of that search, return nothing.
         """
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()
         return [symbol for symbol in self._symbols if query.lower() in symbol.name.lower()]
 
     def needs_search(self, query: str) -> bool:
-        """Cancel any scheduled search. Return True if `query` needs a new search. The caller starts the search once the
-        user pauses.
-        """
+        """Cancel any scheduled search, and return True if `query` needs a new search."""
         if self.timer is not None:
             self.timer.stop()
         is_known = query == self._query and time.monotonic() - self._searched_at < SYMBOLS_FRESH_S

@@ -22,7 +22,7 @@ class History:
         self._written = ""
 
     def load(self) -> list[str]:
-        """Return the messages in the history file without duplicates, oldest first; empty if the file cannot be read.
+        """Return the messages in the history file without duplicates, oldest first.
 
         Blocks, so call it in a thread.
         """
@@ -47,14 +47,14 @@ class History:
         self.entries = [*texts, *self.entries][-MAX_MESSAGES:]
 
     def add(self, text: str) -> None:
-        """Add a message as the newest message, and remove an equal older message. Ignore an empty message."""
+        """Add a message as the newest one, and remove an equal older message."""
         self._index = None
         text = text[:MAX_MESSAGE_LENGTH]
         if text.strip():
             self.entries = [*(entry for entry in self.entries if entry != text), text][-MAX_MESSAGES:]
 
     def store(self, texts: Iterable[str]) -> None:
-        """Append messages to the history file. Blocks."""
+        """Append messages to the history file. Blocks, so call it in a thread."""
         if self.path is None:
             return
         lines = [json.dumps(text[:MAX_MESSAGE_LENGTH], ensure_ascii=False) + "\n" for text in texts]
@@ -68,7 +68,10 @@ class History:
             return
 
     def older_message(self, written: str) -> str | None:
-        """Return the next older message; None if there is none. `written` is the text in the editor."""
+        """Return the next older message; None if the oldest message is shown.
+
+        `written`: the text in the editor.
+        """
         if self._index is None:
             self._written = written
             index = len(self.entries)
@@ -80,9 +83,7 @@ class History:
         return self.entries[self._index]
 
     def newer_message(self) -> str | None:
-        """Return the next newer message, or the unsent text after the last message. None if the user is not
-        browsing.
-        """
+        """Return the next newer message, or the unsent text after the newest message; None if the user is not browsing."""
         if self._index is None:
             return None
         if self._index + 1 < len(self.entries):

@@ -1,6 +1,6 @@
 """The completion menu: up to 8 rows directly above the prompt, aligned with the prompt's text.
 
-Invariant: the menu shows candidates and tracks the selected candidate. The prompt decides the effect of a selection.
+Invariant: the menu only shows candidates and tracks the selected one. The prompt decides the effect of a selection.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Menu(LinePane):
         self._top = 0
 
     def offer(self, candidates: Sequence[Candidate], *, choose: bool = True) -> None:
-        """Show these candidates and select the first one. If `choose` is False, select no candidate."""
+        """Show these candidates, and select the first one if `choose` is True."""
         if candidates != self.candidates:
             self.candidates = candidates
             self.chosen, self._top = 0 if choose else -1, 0
@@ -51,7 +51,7 @@ class Menu(LinePane):
             self.show()
 
     def reselect(self, candidate: Candidate | None) -> None:
-        """Select this candidate again if the menu contains it, so that rows added later do not change the selection."""
+        """Select this candidate again if the menu still contains it, so that added rows do not change the selection."""
         inserts = [row.insert for row in self.candidates]
         if candidate is not None and candidate.insert in inserts:
             self.move(inserts.index(candidate.insert) - self.chosen)

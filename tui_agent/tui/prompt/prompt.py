@@ -1,4 +1,4 @@
-"""The prompt: bar, editor, policy row, and the completion menu above them.
+"""The prompt: queued messages, editor and policy row, with the completion menu above.
 
 Invariant: the prompt's height changes only with its text. The menu covers other widgets without moving them.
 """
@@ -8,21 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action, command_word, is_shell_line
-from tui_agent.tui.panes.policy import policy_role, policy_words
-from tui_agent.tui.prompt.argument_completion import ArgumentCompletion
-from tui_agent.tui.prompt.attachments import Picture
+from tui_agent.tui.panes.policy import PolicyRow
+from tui_agent.tui.prompt.attachments import Picture, Span
 from tui_agent.tui.prompt.completion import (
     AT_SIGN,
     MAX_FOUND,
+    ArgumentCompletion,
     Candidate,
     Token,
     argument_candidates,
@@ -36,48 +36,31 @@ from tui_agent.tui.prompt.files import PAUSE_S, FileIndex, FindSymbols, Symbol, 
 from tui_agent.tui.prompt.menu import Menu
 from tui_agent.tui.prompt.queue import QueueRows
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.theme import Looks
-from tui_agent.tui.widgets.lists import Intent, LinePane
-from tui_agent.tui.widgets.rows import cells
+
+if TYPE_CHECKING:
+    from tui_agent.protocol.base import RequestId
+
+if TYPE_CHECKING:  # The first screen does not load the parser of mentions.
+    from tui_agent.folds.text.mention_parser import MentionCandidate
 
 PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
-
-
-class PolicyRow(LinePane):
-    """The row below the editor: the policy, and a note about the cost or the effect of sending."""
-
-    surface = "s2"
-    policy: str = "ask"
-    note: str = ""
-    mode: str = ""
-    words: str = ""
-
-    def set_texts(self, policy: str, note: str, mode: str = "", words: str = "") -> None:
-        """Show the policy, a note, the mode of vim keys, and the description of the policy."""
-        if (policy, note, mode, words) != (self.policy, self.note, self.mode, self.words):
-            self.policy, self.note, self.mode, self.words = policy, note, mode, words
-            self.show()
-
-    def draw(self, width: int, height: int) -> list[Strip]:
-        pen = self.pen._replace(margin=1)
-        policy = pen.part(self.policy, policy_role(self.policy), bold=True, intent="policy")
-        words = pen.part(f"  {self.words or policy_words(self.policy)}", "t3")
-        mode = pen.part(f"   {self.mode}" if self.mode else "", "t2")
-        right = [pen.part(self.note, "t3")]
-        fits = cells([policy, words, mode, *right]) + 2 <= width
-        return [pen.line(width, [policy, words, mode] if fits else [policy, mode], right)]
 
 
 class Prompt(Vertical):
     """The prompt: the message editor and the row with the policy.
 
-    Posts `Submitted` with the message, after removing the message from the editor.
+    When the user sends a message, the prompt posts `Submitted` and becomes empty.
     """
 
     class Submitted(Message):
-        """A message to send. `how` is `send` or `queue`; `written` is the text as typed, with long pastes as chips.
+        """A message to send.
 
-        `own_words` are the words around the long pastes; empty if there are no pastes.
+        - `how`: `send` or `queue`
+        - `written`: the text as typed, with long pastes as chips
+        - `own_words`: the words around the long pastes; empty if there are no pastes
+        - `queued_after`: the messages before this one in the queue from which it was taken; None if it was not queued
+          before
+        - `typed_mentions`: the mentions outside of pasted text; None if it is not known what was pasted
         """
 
         def __init__(
@@ -87,6 +70,8 @@ class Prompt(Vertical):
             pictures: Sequence[Picture] = (),
             written: str | None = None,
             own_words: str = "",
+            queued_after: "tuple[RequestId, ...] | None" = None,
+            typed_mentions: tuple[str, ...] | None = None,
         ) -> None:
             super().__init__()
             self.text = text
@@ -94,6 +79,8 @@ class Prompt(Vertical):
             self.pictures = tuple(pictures)
             self.written = text if written is None else written
             self.own_words = own_words
+            self.queued_after = queued_after
+            self.typed_mentions = typed_mentions
 
     class MenuChanged(Message):
         """Message that is posted when the completion menu opened, closed, or must be moved."""
@@ -101,17 +88,17 @@ class Prompt(Vertical):
     class Drafted(Message):
         """Message that is posted when the text in the editor changed."""
 
-    def __init__(self, looks: Callable[[], Looks], root: Path, policy: str = "ask") -> None:
-        super().__init__(id="prompt", classes=f"-{policy}")
-        self.looks_of = looks
-        self.editor = Editor(looks, root)
-        self.policy_row = PolicyRow(looks, id="policy-row")
-        self.queue_rows = QueueRows(looks, id="queue-rows")
+    def __init__(self, root: Path, policy: str = "") -> None:
+        super().__init__(id="prompt", classes=_policy_class(policy))
+        self.editor = Editor(root)
+        self.policy_row = PolicyRow(id="policy-row")
+        self.queue_rows = QueueRows(id="queue-rows")
         self.queue_rows.display = False
-        self.menu = Menu(looks, id="menu")
+        self.menu = Menu(id="menu")
         self.editor.sync = self._complete
         self.editor.submit = self.submit
-        self.editor.act = self._act
+        self.editor.choose_in_menu, self.editor.take_candidate = self._choose_in_menu, self._take
+        self.editor.close_menu, self.editor.search_history = self.close_menu, self._search_history
         self.editor.take_queued = self.queue_rows.take
         self.files = FileIndex(root)
         self.find_symbols: FindSymbols = _search_git
@@ -119,10 +106,13 @@ class Prompt(Vertical):
         self.actions: Sequence[Action] = ()
         """The actions whose slash commands the menu lists."""
         self.offered: Sequence[Action] = ()
-        """The slash commands that run in the engine. The menu lists them after the app's own."""
+        """The slash commands that run in the engine. The menu lists them after the app's commands."""
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
         self.arguments = ArgumentCompletion()
         self.running = False
+        self.drafts_of_sent: dict[str, str] = {}
+        """Maps the text of a sent message to its draft, as written by `Chips.to_json`. Only for messages with pastes or
+        pictures."""
         self._words = ""
         self._waits_for = ""
         self.answers_question = False
@@ -132,9 +122,11 @@ class Prompt(Vertical):
         self.most_rows = 10
         self.with_policy = True
         self._token: Token | None = None
+        self._mentions: list[MentionCandidate] = []
         self._closed_at: str | None = None
         self._searching: str | None = None
-        self._note = self._find_place = ""
+        self._note: Callable[[int], str] = lambda _: ""
+        self._find_place = ""
         self._policy = policy
 
     def compose(self) -> ComposeResult:
@@ -143,15 +135,16 @@ class Prompt(Vertical):
         yield self.policy_row
 
     def set_state(
-        self, policy: str, note: str, *, running: bool, waits_for: str = "", words: str = ""
+        self, policy: str, note: Callable[[int], str], *, running: bool, waits_for: str = "", words: str = ""
     ) -> None:
         """Set the texts of the row below the editor.
 
-        `waits_for` names work that must end before a message is sent, e.g. a summary. It does not name a turn. `words`
-        replaces the usual description of the policy.
+        - `note`: function that takes the number of characters of the message, and returns the note for the row
+        - `waits_for`: work, other than a turn, that must end before a message is sent, e.g. a summary
+        - `words`: replaces the usual description of the policy
         """
         if policy != self._policy:
-            self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
+            self.remove_class(_policy_class(self._policy)).add_class(_policy_class(policy))
         self._policy, self._note = policy, note
         self.running = self.editor.running = running
         self._waits_for, self._words = waits_for, words
@@ -163,9 +156,10 @@ class Prompt(Vertical):
         self._update_note()
 
     def set_queue(self, texts: Sequence[str], *, after: str, can_send: bool) -> None:
-        """Show the queued messages. They are sent after the work that `after` names.
+        """Show the queued messages.
 
-        With `can_send` True, the user can send the first message earlier.
+        - `after`: the work after which the messages are sent
+        - `can_send`: True if the user can send the first message earlier
         """
         before = self.queue_rows.rows_wanted
         self.queue_rows.set_texts(texts, after=after, can_send=can_send)
@@ -215,11 +209,13 @@ class Prompt(Vertical):
             note = f"{self.editor.key_map.key_of('open_block')} shows the pasted text"
         elif self.running and is_shell_line(self.editor.text):
             note = "not while a turn runs"
+        elif self.queue_rows.gets_back(running=self.running) and not command_word(self.editor.text):
+            note = "goes back to its place in the queue"
         elif self.running and self.editor.text.strip() and not command_word(self.editor.text):
             effect = "answers the question" if self.answers_question else "steers this turn"
             note = f"waits for {self._waits_for}" if self._waits_for else effect
         else:
-            note = self._note
+            note = self._note(self.editor.message_size)
         self.policy_row.set_texts(self._policy, note, mode, self._words)
 
     @on(Editor.SelectionChanged)
@@ -233,9 +229,16 @@ class Prompt(Vertical):
         if self._closed_at is not None and self.editor.text != self._closed_at:
             self._closed_at = None
         self._blank_at = _drop_second_blank(self.editor, self._blank_at)
+        if not self.editor.text.strip():
+            self.queue_rows.queued_after = None
         self._grow()
         self._complete()
         self._update_note()
+        mentions = self.editor.typed_mentions
+        if mentions != self._mentions:
+            self._mentions = mentions
+            work = _show_attached(self, mentions, "" if self._token is None else self._token.query)
+            self.app.run_worker(work, exclusive=True, group="attached", exit_on_error=False)
         self.queue_rows.set_prompt_empty(not self.editor.text.strip())
         self.post_message(self.Drafted())
 
@@ -251,7 +254,10 @@ class Prompt(Vertical):
             return
         row_at, column = self.editor.cursor_location
         line = self.editor.document.get_line(row_at)
-        token = None if self._closed_at is not None else token_at(line, column, first_line=row_at == 0)
+        # A menu for an earlier command would take the next Up or Down.
+        is_recalled = bool(self.editor.recalled) and self.editor.text == self.editor.recalled
+        is_closed = self._closed_at is not None or is_recalled
+        token = None if is_closed else token_at(line, column, first_line=row_at == 0)
         self._token = token
         if token is None:
             self._offer([])
@@ -296,8 +302,8 @@ class Prompt(Vertical):
         self.app.call_from_thread(self._complete)
 
     def _offer(self, candidates: list[Candidate], *, choose: bool = True) -> None:
-        """Show the menu with these candidates. With `choose` False, no candidate is selected until an arrow key is
-        pressed.
+        """Show the menu with these candidates. If `choose` is False, no candidate is selected until the user presses an
+        arrow key.
         """
         before = (self.menu.display, self.menu.rows, self.menu.candidate) if self.menu.is_attached else ()
         self.menu.offer(candidates, choose=choose)
@@ -310,10 +316,10 @@ class Prompt(Vertical):
     def close_menu(self) -> bool:
         """Close the menu; return False if no menu was open.
 
-        Closing a search in the history restores the text from before the search.
+        If a search in the history was open, restore the text from before the search.
         """
         if self._searching is not None:
-            self._end_search(self._searching)
+            self._put_without_menu(self._searching)
             return True
         if not self.menu.display:
             return False
@@ -321,11 +327,8 @@ class Prompt(Vertical):
         self._offer([])
         return True
 
-    def _end_search(self, text: str) -> None:
-        self._searching = None
-        self._put_without_menu(text)
-
     def _put_without_menu(self, text: str) -> None:
+        self._searching = None
         self.editor.put_text(text)
         self._closed_at = self.editor.text
         self._offer([])
@@ -334,37 +337,27 @@ class Prompt(Vertical):
     def _take_candidate(self, event: Menu.Picked) -> None:
         event.stop()
         candidate = self.menu.candidate
-        self._take(run=candidate is not None and not candidate.needs_whole_word)
+        self._take(candidate is not None and not candidate.needs_whole_word)
         self.editor.focus()
 
-    def _act(self, name: str) -> None:
-        """Run an action of the editor that concerns the menu or the chat."""
-        match name:
-            case "to_chat" | "to_end" | "paste_image":
-                self.post_message(Intent(name))
-            case "choose_up" | "choose_down":
-                self.menu.move(-1 if name == "choose_up" else 1)
-                self._update_note()
-                self.post_message(self.MenuChanged())
-            case "complete":
-                self._take(run=False)
-            case "accept":
-                self._take(run=True)
-            case "close_menu":
-                self.close_menu()
-            case "search_history":
-                self._searching = self.editor.text
-                self.editor.put_text("")
-                self._complete()
+    def _choose_in_menu(self, direction: int) -> None:
+        self.menu.move(direction)
+        self._update_note()
+        self.post_message(self.MenuChanged())
 
-    def _take(self, *, run: bool) -> None:
+    def _search_history(self) -> None:
+        self._searching = self.editor.text
+        self.editor.put_text("")
+        self._complete()
+
+    def _take(self, run: bool) -> None:
         candidate, token = self.menu.candidate, self._token
         if candidate is None:
             if run and token is not None and token.kind == "argument":
                 self.submit("send")
             return
         if self._searching is not None:
-            self._end_search(candidate.insert)
+            self._put_without_menu(candidate.insert)
             return
         if token is None or (run and candidate.needs_whole_word):
             return
@@ -389,17 +382,34 @@ class Prompt(Vertical):
         editor = self.editor
         text = editor.text
         pictures, own_words = editor.chips.pictures_in(text), editor.chips.own_words(text)
-        self.post_message(self.Submitted(editor.message, how, pictures, text, own_words))
+        queued_after = self.queue_rows.release()
+        mentions = tuple(candidate.given for candidate in editor.typed_mentions)
+        editor.remember_pastes()
+        self.post_message(
+            self.Submitted(editor.message, how, pictures, text, own_words, queued_after, mentions)
+        )
         if text:
             editor.load_text("")  # Keep the chips, because the message may be put back.
 
     def give_back(self, unsent: Sequence[Submitted]) -> None:
-        """Put unsent messages back into the editor, in front of the text that is there now.
+        """Put unsent messages back into the editor, in front of the text in the editor.
 
-        No menu opens for the text, because a menu would cover the notice about the unsent messages.
+        No menu opens, because it would cover the notice about the unsent messages.
         """
         texts = [*(message.written for message in unsent), self.editor.text]
-        self._put_without_menu("\n".join(text for text in texts if text.strip()))
+        rows = self.queue_rows
+        rows.queued_after = next((message.queued_after for message in unsent), rows.queued_after)
+        pasted, message = list[Span](), ""
+        for text in filter(str.strip, texts):
+            start = len(message) + bool(message)
+            pasted += [(start + first, start + last) for first, last in self.editor.pasted.recall(text) or ()]
+            message += f"\n{text}" if message else text
+        self._put_without_menu(message)
+        self.editor.pasted.spans = pasted
+
+
+def _policy_class(policy: str) -> str:
+    return f"-{policy or 'unknown'}"
 
 
 async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
@@ -409,9 +419,38 @@ async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
     return symbols
 
 
+async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]", typing: str) -> None:
+    """Show the names of the files, symbols and resources that the mentions attach.
+
+    `typing`: the name at the cursor, which may be incomplete.
+    """
+    root, names, images = prompt.files.root, list[str](), list[str]()
+    module = import_module("tui_agent.tui.prompt.typed_mentions") if mentions else None
+    files, chars = (
+        await asyncio.to_thread(module.find_files, mentions, root) if module is not None else ({}, 0)
+    )
+    image_paths = (
+        await asyncio.to_thread(module.find_images, files.values(), root) if module is not None else ()
+    )
+    resources = {text for text, _ in prompt.arguments.completions.get(AT_SIGN, ())}
+    for mention in mentions:
+        if mention.given in files or mention.given in resources:
+            name = files.get(mention.given, mention.given)
+            (images if name in image_paths else names).append(clean_line(name))
+        elif mention.symbol and mention.given != typing:
+            symbols = await prompt.find_symbols(root, mention.symbol)
+            names += (
+                [clean_line(mention.given)] if any(each.name == mention.symbol for each in symbols) else []
+            )
+    prompt.policy_row.set_attached(names, images)
+    prompt.editor.attached_chars = chars
+    prompt._update_note()
+
+
 def _drop_second_blank(editor: Editor, place: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Delete a space that was typed at `place`, because the completion before it already ends with a space. Return
-    `place` while the cursor is there, otherwise None.
+    """Delete a space typed at `place`, because the completion before `place` already ends with a space.
+
+    Return `place` while the cursor is there, otherwise None.
     """
     if place is None or place == editor.cursor_location:
         return place

@@ -1,16 +1,19 @@
 """The queued messages above the prompt: when each is sent, and how to send, edit or remove it.
 
-Invariant: every queued message has a row or is counted. A row shows its message as one cleaned line.
+Invariant: every queued message has a row or is counted.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.strip import Strip
 
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.lists import Intent, LinePane
 from tui_agent.tui.widgets.rows import Part, cells, cut_parts
+
+if TYPE_CHECKING:
+    from tui_agent.protocol.base import RequestId
 
 MAX_ROWS: Final = 3
 
@@ -24,7 +27,10 @@ class QueueRows(LinePane):
     can_send: bool = True
     """True if the user can send the first message before the work named by `after` has ended."""
     is_prompt_empty: bool = True
-    """True if the prompt contains no text. Otherwise the keys that the rows show do not act on the queue."""
+    """True if the prompt contains no text; the keys for the queue work only then."""
+    queued_after: "tuple[RequestId, ...] | None" = None
+    """If the message in the editor was taken from the queue, the messages that come before it in the queue; otherwise
+    None."""
     _is_taken: bool = False
 
     @property
@@ -47,6 +53,16 @@ class QueueRows(LinePane):
             self.is_prompt_empty = is_empty
             self.show()
 
+    def release(self) -> "tuple[RequestId, ...] | None":
+        """Forget that the message in the editor was taken from the queue, and return the old value of `queued_after`."""
+        queued_after, self.queued_after, self._is_taken = self.queued_after, None, False
+        return queued_after
+
+    def gets_back(self, *, running: bool) -> bool:
+        """Return True if Enter returns the message from the editor to its place in the queue."""
+        others_wait = bool(self.queued_after and self.texts)
+        return self.queued_after is not None and (running or others_wait)
+
     def take(self) -> bool:
         """Take the newest queued message back into the prompt; ignore repeated calls until the queue changes.
 
@@ -54,7 +70,7 @@ class QueueRows(LinePane):
         """
         if self.texts and not self._is_taken:
             self._is_taken = True
-            self.post_message(Intent("queue", "take"))
+            self.post_message(Intent("unqueue"))
         return bool(self.texts)
 
     def draw(self, width: int, height: int) -> list[Strip]:
@@ -65,12 +81,12 @@ class QueueRows(LinePane):
         right = next(
             (note for note in self._notes(index) if cells(note) <= max(width * 3 // 5, width - 40)), []
         )
-        text = pen.part(self.texts[index], "t2", intent=f"queue take {index + 1}")
+        text = pen.part(self.texts[index], "t2", intent=f"unqueue {index + 1}")
         cut_text = cut_parts([text], max(1, width - cells(right) - 5), symbols.ellipsis)
         return pen.line(width, [pen.part(f"{symbols.queued} ", "t3"), *cut_text], right)
 
     def _notes(self, index: int) -> Iterator[list[Part]]:
-        """Yield the possible notes for the right side of a row, the longest first; the first that fits is used."""
+        """Yield the possible notes for the right side of a row, the longest first."""
         first, last = index == 0, index == self.rows_wanted - 1
         pen = self.pen
         when = [pen.part(f"after {self.after}" if self.after else "waits", "t2")] if first else []
@@ -80,9 +96,9 @@ class QueueRows(LinePane):
             keys: list[list[Part]] = []
             if first and self.is_prompt_empty and self.can_send:
                 action = "steer" if self.after else "send"
-                keys.append(self._key(key_map_of(self.app).key_of(action), send, "queue send"))
+                keys.append(self._key(key_map_of(self.app).key_of(action), send, "send_queued"))
             if last and self.is_prompt_empty:
-                keys.append(self._key(key_map_of(self.app).key_of("history"), edit, "queue take"))
+                keys.append(self._key(key_map_of(self.app).key_of("history"), edit, "unqueue"))
             yield self._join_groups([when, more, *keys])
             yield self._join_groups([more, *keys])
         yield more

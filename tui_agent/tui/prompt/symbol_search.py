@@ -1,7 +1,6 @@
-"""Search for names defined in the workspace, for `@` completion: in the repository map's index, or else with git.
+"""Search for names defined in the workspace, for `@` completion: in the index of the repository map, then with git.
 
-Invariant: a search returns at most `MAX_SYMBOLS` names, the likeliest first, sources before tests. This module is
-loaded when a session opens or symbols are searched, not for the first screen.
+Invariant: a search returns at most `MAX_SYMBOLS` names, the likeliest first, sources before tests.
 """
 
 import asyncio
@@ -54,7 +53,9 @@ async def search_git(root: Path, query: str) -> Sequence[Symbol]:
 
 
 def search_index(ask: Ask, data_dir: Path | None) -> FindSymbols:
-    """Return a function that searches the index of the repository map; without a match there, it searches with git."""
+    """Return a function that searches the index of the repository map. If the index has no match, the function uses
+    git.
+    """
 
     async def find(root: Path, query: str) -> Sequence[Symbol]:
         words = ["map", "--json", "--symbol", query, "--cwd", str(root)]

@@ -26,7 +26,7 @@ EMPTY: Final = "Nothing yet: all messages are in the context."
 
 
 def read_compacted(records: Sequence[Record]) -> CompactedView:
-    """Return the messages of the current branch: shortened or summarised messages, and messages in the context."""
+    """Return the shortened and summarised messages of the current branch, and the messages in the context."""
     messages, tokens, calls, turns = ModelMessages(), CountedTokens(), CallNames(), TurnNumbers()
     for record in current_branch(records):
         if isinstance(record, Envelope):
@@ -42,7 +42,7 @@ def compacted_rows(view: CompactedView) -> list[Item]:
 def present_rows(view: CompactedView) -> list[Item]:
     """Return a list item for each message in the context.
 
-    The values of the items are numbers. They continue the numbers that `compacted_rows` uses.
+    The values of the items are numbers that continue the numbering of `compacted_rows`.
     """
     items = enumerate(view.present_items, start=len(view.items))
     return [replace(_row(number, item), group=IN_CONTEXT) for number, item in items]

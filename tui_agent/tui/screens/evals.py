@@ -7,26 +7,24 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from textual.strip import Strip
 
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.page import Page
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.text import clean, fit, reveal_line
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import Column, cells, column_names, list_pen, right_columns, state_mark
+from tui_agent.tui.widgets.rows import Column, Pen, cells, right_columns, state_mark
 from tui_agent.units import format_duration
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # few sessions look at evaluations
     from tui_agent.evals.runs.board import Board, BoardCell
 
-FOLLOW_S = 1.0
 COLUMNS = Column("state".ljust(16), 17), Column("time", 9)
 NO_RUNS: Final = (
     "There are no evaluation runs in eval-runs/. To start a run: tui-agent eval run bench-20 -m MODEL"
@@ -34,26 +32,18 @@ NO_RUNS: Final = (
 
 
 class BoardScreen(Page["BoardCell"]):
-    """The cells of a run. The screen's keys have the scope `evals` in the registry of actions."""
+    """The board: a row for each cell of the run."""
 
-    scope: ClassVar[Scope] = "evals"
+    scope = "evals"
     use_action = "cell_open"
-    key_methods = {
-        "cell_row": "move",
-        "cell_open": "enter",
-        "evals_leave": "close_detail_or_leave",
-    }
+    follow_s = 1.0
+    first_column, columns = "cell", COLUMNS
 
     def __init__(self, context: AppContext, board: "Board") -> None:
         super().__init__(context)
         self._board = board
         self._is_reading = False
         self.listing.key = lambda shown: shown.cell.name
-        self.head.columns = lambda width: column_names("cell", COLUMNS, width, self.looks_of())
-
-    def on_mount(self) -> None:
-        self.follow()
-        self.set_interval(FOLLOW_S, self.follow)
 
     def follow(self) -> None:
         """Read the run's folder again."""
@@ -80,20 +70,16 @@ class BoardScreen(Page["BoardCell"]):
         title = f"Evaluation of {self._board.plan.suite_name}"
         self.head.show_title(title, ", ".join([*words, format_count(len(cells), "cell")]) if cells else "")
 
-    def draw_row(self, item: "BoardCell", width: int, chosen: bool) -> Strip:
-        looks = self.looks_of()
-        line = list_pen(looks, chosen)
+    def draw_row(self, item: "BoardCell", width: int, line: Pen) -> Strip:
+        looks = line.looks
         mark, role = _mark(item, looks)
         seconds = format_duration(item.result.seconds) if item.result is not None else ""
         right = right_columns(COLUMNS, [item.state.ljust(16), seconds], width, line.style(role))
         room = max(6, width - cells(right) - 6)
         name = fit(reveal_line(item.cell.name), room, looks.symbols.ellipsis)
-        return line.line(width, [*line.first(mark, role), (name, line.style(bold=chosen))], right)
+        return line.line(width, [*line.first(mark, role), (name, line.style(bold=line.chosen))], right)
 
-    def draw_detail(self, facts: Facts) -> None:
-        shown = self.chosen
-        if shown is None:
-            return
+    def draw_detail(self, facts: Facts, shown: "BoardCell") -> None:
         result, cell = shown.result, shown.cell
         facts.gap()
         facts.text(reveal_line(cell.case), bold=True)
@@ -114,11 +100,8 @@ class BoardScreen(Page["BoardCell"]):
 
     # -- actions ---------------------------------------------------------------------------------------------------
 
-    def use(self) -> None:
-        """Open the session of the selected cell. If the session is still running, show its new events too."""
-        shown = self.chosen
-        if shown is None:
-            return
+    def use(self, shown: "BoardCell") -> None:
+        """Open the session of the selected cell. If the session is still running, also show its new events."""
         folder = self._board.run.session_folder(shown.session)
         if not shown.session or not folder.exists():
             self.say(f"{shown.cell.name} has no session yet.", "warning")
@@ -129,7 +112,7 @@ class BoardScreen(Page["BoardCell"]):
 def open_board(context: AppContext, argument: str) -> None:
     """Show the board of the run in the folder `argument`.
 
-    If `argument` is empty, show the newest run of the workspace.
+    The default is the newest run of the workspace.
     """
     # Imported here, because the app loads the evaluation's types only when it shows a run.
     board = import_module("tui_agent.evals.runs.board")

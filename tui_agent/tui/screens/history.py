@@ -1,11 +1,10 @@
 """The app that shows the history of a simulation (`tui-agent view`): who said and did what, and who saw it.
 
-Invariant: the app starts no engine and writes nothing. Esc closes the app.
+Invariant: the app starts no engine and writes nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import ClassVar
 
 from textual.strip import Strip
 
@@ -15,7 +14,6 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import DisplayBlock, MarkdownBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
 from tui_agent.tui.screens.page import LinesScreen
 from tui_agent.tui.screens.single_screen import SingleScreenApp
 from tui_agent.tui.terminal.terminal import Terminal
@@ -31,16 +29,12 @@ _ROLES: dict[SimulationRole, Role] = {"user": "accent", "agent": "success", "env
 
 
 class HistoryScreen(LinesScreen):
-    """The messages of a simulation: all messages, or only the messages that the chosen viewer sees.
+    """The messages of a simulation: all messages, or only the messages that the chosen viewer sees."""
 
-    The screen's keys have the scopes `history` and `viewer`.
-    """
-
-    key_methods = {"history_viewer": "choose_viewer", "history_message": "move_message"}
-    scope: ClassVar[Scope] = "history"
+    scope = "history"
 
     def __init__(self, app: "HistoryApp", title: str, messages: Sequence[SimulationMessage]) -> None:
-        super().__init__(lambda: app.looks, "History")
+        super().__init__("History")
         self._app, self._title, self._messages = app, title, messages
         self._viewer: Viewer | None = None
         self._starts: list[int] = []
@@ -57,7 +51,7 @@ class HistoryScreen(LinesScreen):
 
     def show(self) -> None:
         """Draw the messages that the chosen viewer sees."""
-        width = self.lines.size.width
+        width = self.scrolled.size.width
         if not width:
             return
         viewer = self._viewer
@@ -68,12 +62,12 @@ class HistoryScreen(LinesScreen):
         self._starts = []
         for message in shown:
             self._starts.append(len(rows))
-            rows += message_rows(message, viewer, self.looks_of(), width - 1)
+            rows += message_rows(message, viewer, self.looks, width - 1)
         if not rows:
-            facts = Facts(self.looks_of(), width - 1, ground="s0", indent=2)
+            facts = Facts(self.looks, width - 1, ground="s0", indent=2)
             facts.text("No messages.", "t3")
             rows = facts.rows
-        self.lines.set_rows(rows, self.head.style())
+        self.scrolled.set_rows(rows, self.head.style())
 
     def leave(self) -> None:
         """Close the app."""
@@ -82,24 +76,24 @@ class HistoryScreen(LinesScreen):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def choose_viewer(self, direction: int = 1) -> None:
-        """Choose the next viewer, or the previous one if `direction` is -1. Show the messages that this viewer sees."""
+        """Show the messages that the next viewer sees, or the previous viewer if `direction` is -1."""
         self._viewer = VIEWERS[(VIEWERS.index(self._viewer) + direction) % len(VIEWERS)]
         self.show()
         self.scroll_to_end(-1)
 
     def move_message(self, direction: int) -> None:
         """Scroll to the previous or next message."""
-        top = self.lines.scroll_offset.y
+        top = self.scrolled.scroll_offset.y
         if direction > 0:
             target = next((start for start in self._starts if start > top), None)
         else:
             target = next((start for start in reversed(self._starts) if start < top), None)
         if target is not None:
-            self.lines.scroll_to(y=target, animate=False, force=True)
+            self.scrolled.scroll_to(y=target, animate=False, force=True)
 
 
 def message_rows(message: SimulationMessage, viewer: Viewer | None, looks: Looks, width: int) -> list[Strip]:
-    """Return the rows of one message. The author's thoughts and calls are hidden from the other participants."""
+    """Return the rows of one message. A participant does not see the author's thoughts and calls."""
     facts = Facts(looks, width, ground="s0", indent=2)
     others = [name for name in message.visible_to if name not in (message.role, *OVERSEERS)]
     facts.line(
@@ -126,7 +120,10 @@ def _block(role: SimulationRole, text: str) -> DisplayBlock:
 
 
 class HistoryApp(SingleScreenApp, inherit_bindings=False):
-    """App that shows one history. `title` is the history's file."""
+    """App that shows one history.
+
+    `title`: the history's file.
+    """
 
     CSS_PATH = "../styles/app.tcss"
 

@@ -1,18 +1,16 @@
 """The screen with the background jobs of the open session: commands, times and output, and actions that end jobs.
 
-Invariant: the list comes from the session's view of jobs. New output is shown as it arrives, and the last line is
-always visible.
+Invariant: new output is shown as it arrives, and the last line is always visible.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from textual.strip import Strip
 
 from tui_agent.folds.session.jobs import JobView
 from tui_agent.protocol.commands import StopJob
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.viewer import show
@@ -20,10 +18,9 @@ from tui_agent.tui.screens.page import Page
 from tui_agent.tui.text import clean, clean_line, fit, reveal_line
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import Column, cells, column_names, list_pen, right_columns, state_mark
+from tui_agent.tui.widgets.rows import Column, Pen, cells, right_columns, state_mark
 from tui_agent.units import format_bytes, format_elapsed
 
-FOLLOW_S = 0.25
 COLUMNS = Column("state".ljust(18), 19, 56), Column("output", 9, 40), Column("time", 13)
 LINE_FROM = 64
 """Minimum width of the list, in cells, for showing the last line of a job."""
@@ -33,28 +30,17 @@ EMPTY: Final = "No background jobs yet. The agent starts one for a command that 
 
 
 class JobsScreen(Page[JobView]):
-    """The screen with the list of background jobs, newest first. The screen's keys have the scope `jobs` in the
-    registry of actions.
-    """
+    """The screen with the list of background jobs, newest first."""
 
-    scope: ClassVar[Scope] = "jobs"
+    scope = "jobs"
     use_action = "job_output"
-    key_methods = {
-        "job_row": "move",
-        "job_output": "enter",
-        "job_end": ("on_chosen", "_end"),
-        "jobs_end": "end_all",
-        "jobs_leave": "close_detail_or_leave",
-    }
+    follow_s = 0.25
+    first_column, columns = "job", COLUMNS
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
         self.listing.empty_text = EMPTY
         self.listing.key = lambda job: job.job_id
-
-    def on_mount(self) -> None:
-        self.follow()
-        self.set_interval(FOLLOW_S, self.follow)
 
     def follow(self) -> None:
         """Update the screen if the jobs have changed."""
@@ -85,18 +71,26 @@ class JobsScreen(Page[JobView]):
     def show_head(self) -> None:
         jobs = self.listing.items
         running = sum(job.is_running for job in jobs)
-        self.head.columns = lambda width: column_names(
-            "job" if jobs else "", COLUMNS if jobs else (), width, self.looks_of()
-        )
         self.head.show_title("Background jobs", f"{running} of {len(jobs)} running" if jobs else "")
 
-    def draw_row(self, item: JobView, width: int, chosen: bool) -> Strip:
-        return _row(item, width, self.looks_of(), self._now, chosen=chosen)
+    def column_names(self, width: int) -> Strip:
+        return super().column_names(width) if self.listing.items else self.pen.line(width, [])
 
-    def draw_detail(self, facts: Facts) -> None:
-        job = self.chosen
-        if job is None:
-            return
+    def draw_row(self, item: JobView, width: int, line: Pen) -> Strip:
+        job, ellipsis = item, line.looks.symbols.ellipsis
+        size = format_bytes(job.size) if job.size else ""
+        time = format_elapsed(elapsed_s(job, self._now))
+        right = right_columns(COLUMNS, [job.outcome.ljust(18), size, time], width, line.style("t2"))
+        left = [*line.first(*_mark(job, line.looks)), (f"{job.job_id:<7}", line.style("t2"))]
+        room = max(6, width - cells(left) - cells(right) - 3)
+        command, last = reveal_line(job.command), clean_line(job.last_line)
+        left.append((fit(command, room, ellipsis), line.style(bold=line.chosen)))
+        rest = room - len(command) - 3
+        if last and width >= LINE_FROM and rest >= 12:
+            left.append((f"   {fit(last, rest, ellipsis)}", line.style("t3")))
+        return line.line(width, left, right)
+
+    def draw_detail(self, facts: Facts, job: JobView) -> None:
         _, role = _mark(job, facts.looks)
         if self.detail.size.height < FACTS_FROM:
             facts.text(f"{job.job_id} {job.outcome}", role, bold=True)
@@ -126,13 +120,8 @@ class JobsScreen(Page[JobView]):
 
     # -- actions ---------------------------------------------------------------------------------------------------
 
-    def enter(self) -> None:
-        if self.chosen is not None:
-            super().enter()
-
-    def use(self) -> None:
-        if self.chosen is not None:
-            self.context.worker(self._show_output(self.chosen), "job")
+    def use(self, job: JobView) -> None:
+        self.context.worker(self._show_output(job), "job")
 
     async def _show_output(self, job: JobView) -> None:
         output = job.output
@@ -147,7 +136,7 @@ class JobsScreen(Page[JobView]):
             plain=text,
         )
 
-    def _end(self, job: JobView) -> None:
+    def end_job(self, job: JobView) -> None:
         if job.is_running:
             self.context.submit(StopJob(job_id=job.job_id))
             self.say(f"Stopping {job.job_id} and all its processes.")
@@ -161,19 +150,17 @@ class JobsScreen(Page[JobView]):
             return
         names = [reveal_line(f"{job.job_id}  {job.command}") for job in running]
         title = f"Stop {format_count(len(running), 'background job')}?"
-        question = Confirm(
-            self.looks_of, title, names, yes=("confirm_yes", "stop them"), no="keep them running"
-        )
+        question = Confirm(title, names, yes=("confirm_yes", "stop them"), no="keep them running")
         self.app.push_screen(question, lambda yes: self.context.submit(StopJob()) if yes else None)
 
 
 def elapsed_s(job: JobView, now: float) -> float:
-    """Return the running time of a job in seconds. For a job that has ended, this is the total running time."""
+    """Return the running time of a job in seconds; for an ended job, the total running time."""
     return max(0.0, (job.ended_at or now) - job.started_at)
 
 
 def final_lines(text: str) -> Sequence[str]:
-    """Return the lines of an output. If a line was overwritten after a carriage return, return its final text."""
+    """Return the lines of an output. If a line was overwritten after a carriage return, return the line's final text."""
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     return [clean(line.rstrip("\r").rpartition("\r")[2]) for line in lines]
 
@@ -187,18 +174,3 @@ def _mark(job: JobView, looks: Looks) -> tuple[str, Role]:
     elif job.state in ("lost", "failed") or job.exit_code:
         state = "failed"
     return state_mark(state, looks.symbols)
-
-
-def _row(job: JobView, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
-    line, ellipsis = list_pen(looks, chosen), looks.symbols.ellipsis
-    size = format_bytes(job.size) if job.size else ""
-    time = format_elapsed(elapsed_s(job, now))
-    right = right_columns(COLUMNS, [job.outcome.ljust(18), size, time], width, line.style("t2"))
-    left = [*line.first(*_mark(job, looks)), (f"{job.job_id:<7}", line.style("t2"))]
-    room = max(6, width - cells(left) - cells(right) - 3)
-    command, last = reveal_line(job.command), clean_line(job.last_line)
-    left.append((fit(command, room, ellipsis), line.style(bold=chosen)))
-    rest = room - len(command) - 3
-    if last and width >= LINE_FROM and rest >= 12:
-        left.append((f"   {fit(last, rest, ellipsis)}", line.style("t3")))
-    return line.line(width, left, right)

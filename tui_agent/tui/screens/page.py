@@ -1,14 +1,13 @@
 """A full screen with a list and the details of the selected item: title, columns, rows, details pane on the right.
 
 Invariant: header and footer stay in place. If there is no room for list and details, Enter shows the details in place
-of the list and Esc shows the list again. Notices disappear by themselves.
+of the list, and Esc shows the list again.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, Generic
+from typing import Any, ClassVar, Generic
 
-from rich.style import Style
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -16,17 +15,25 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.worker import WorkType
 
-from tui_agent.tui.actions import Action, Scope
+from tui_agent.tui.actions import Action
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer, show_full_notice
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.notice import MAX_ROWS, Level, Notice
-from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyScreen
-from tui_agent.tui.widgets.lists import ChoiceList, Intent, ItemT, LinePane, Lines, post_intent
-from tui_agent.tui.widgets.rows import Part, part, row, with_intent
+from tui_agent.tui.widgets.lists import (
+    ChoiceList,
+    HasLooks,
+    Intent,
+    ItemT,
+    LinePane,
+    Lines,
+    ScrollsLines,
+    post_intent,
+)
+from tui_agent.tui.widgets.rows import Column, Part, Pen, column_names, part, row, with_intent
 from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 MIN_WIDTH_FOR_DETAIL = 100
@@ -37,17 +44,16 @@ HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "jobs")
 """Actions that a click in the header runs on the main screen."""
 
 
-class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
-    """A screen that covers the main screen. It handles keys, runs workers, and shows notices above the footer."""
+class FullScreen(HasLooks, KeyScreen, WorkerErrorReporter, Screen[None]):
+    """A screen that covers the main screen."""
 
-    looks_of: Callable[[], Looks]
     notice: Notice
     _notice_number = 0
 
     def say(self, text: str, level: Level = "info") -> None:
         """Show a notice for some seconds.
 
-        A notice that is cut off stays until the user opens its full text with a key.
+        If the notice is cut off, it stays until the user opens its full text.
         """
         self._notice_number += 1
         number, notice = self._notice_number, self.notice
@@ -88,7 +94,7 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
                 facts.gap()
                 facts.line(legend)
 
-        self.app.push_screen(Viewer(self.looks_of, title, draw))
+        self.app.push_screen(Viewer(title, draw))
 
 
 class PageHead(LinePane):
@@ -116,10 +122,10 @@ class PageHead(LinePane):
 
 
 class Detail(Lines):
-    """The details pane on the right side of a list page. The rows are drawn for the width of the pane."""
+    """The details pane on the right side of a list page."""
 
-    def __init__(self, looks: Callable[[], Looks], draw: Callable[[], None]) -> None:
-        super().__init__(looks, id="page-detail")
+    def __init__(self, draw: Callable[[], None]) -> None:
+        super().__init__(id="page-detail")
         self._draw = draw
 
     def on_resize(self) -> None:
@@ -129,15 +135,21 @@ class Detail(Lines):
         post_intent(self, event)
 
 
+def fill_header(header: Header, context: AppContext) -> None:
+    """Show the open session's branch, status, model and cost in the header of a screen."""
+    header.set_branch(context.app.header.branch)
+    header.set_status(context.app.header.status)
+    header.set_views(context.state, context.views.meter.view())
+
+
 class PageFrame(FullScreen, Generic[ItemT]):
     """A list page (title, list and details), but without its keys."""
 
     AUTO_FOCUS = "ChoiceList"
-    scope: ClassVar[Scope]
     use_action: ClassVar[str]
-    """The action that uses the selected item.
+    """Name of the page's main action, which calls `use` with the selected item.
 
-    If there is no room for the list and the details, the key of this action shows the details first.
+    If only the list is visible, the key of this action first shows the details.
     """
     detail_word: ClassVar[str] = "show"
     """The footer's word for `use_action` while its key shows the details."""
@@ -155,18 +167,22 @@ class PageFrame(FullScreen, Generic[ItemT]):
     PageFrame #page-notice { display: none; }
     """
 
+    follow_s: ClassVar[float] = 0.0
+    first_column: ClassVar[str] = ""
+    columns: ClassVar[Sequence[Column]] = ()
+
     def __init__(self, context: AppContext) -> None:
         super().__init__()
         self.context = context
-        self.looks_of = lambda: context.app.looks
-        self.header, self.footer = Header(self.looks_of), Footer(self.looks_of)
+        self.header, self.footer = Header(), Footer()
         self.left = Vertical(id="page-left")
-        self.head = PageHead(self.looks_of)
-        self.listing: ChoiceList[ItemT] = ChoiceList(self.looks_of, self.draw_row)
-        self.detail = Detail(self.looks_of, self.show_detail)
-        self.notice = Notice(self.looks_of, id="page-notice")
+        self.head = PageHead()
+        self.head.columns = self.column_names
+        self.listing: ChoiceList[ItemT] = ChoiceList(self.draw_row)
+        self.detail = Detail(self.show_detail)
+        self.notice = Notice(id="page-notice")
         self._detail_opened = False
-        """True if the details replace the list. This happens if there is no room for both."""
+        """True if the details replace the list, because there is no room for both."""
         self._state: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -180,6 +196,9 @@ class PageFrame(FullScreen, Generic[ItemT]):
         yield self.footer
 
     def on_mount(self) -> None:
+        if self.follow_s:
+            self.follow()
+            self.set_interval(self.follow_s, self.follow)
         self.notice.key = self.key_map.key_of("whole_note")
         self.show_session()
         self.footer.set_class(self.context.app.shape.airy, "-airy")
@@ -191,9 +210,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     def show_session(self) -> None:
         """Show the open session's branch, status, model and cost in the header."""
-        self.header.set_branch(self.context.app.header.branch)
-        self.header.set_status(self.context.app.header.status)
-        self.header.set_views(self.context.state, self.context.views.meter.view())
+        fill_header(self.header, self.context)
 
     def show_keys(self) -> None:
         """Update the footer with the keys that are available on the page.
@@ -202,7 +219,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         """
         hints = self.key_map.hints(self.scope)
         if not self.listing.items:
-            on_items = {name for name, method in self._key_methods.items() if method[0] == "on_chosen"}
+            on_items = {action.name for action in self.key_map.actions if action.method[:1] == ("on_chosen",)}
             hints = [hint for hint in hints if hint.action not in {self.use_action, *on_items}]
         if self.narrow and not self._detail_opened:
             hints = [
@@ -244,31 +261,43 @@ class PageFrame(FullScreen, Generic[ItemT]):
         return self.listing.chosen
 
     def is_changed(self, *state: object) -> bool:
-        """Return True if the values differ from the values of the previous call, so that the page must be redrawn."""
+        """Return True if the values differ from those of the previous call, so that the page must be redrawn."""
         old, self._state = self._state, state
         return state != old
 
     # -- for subclasses to define ----------------------------------------------------------------------------------
 
-    def draw_row(self, item: ItemT, width: int, chosen: bool) -> Strip:
-        """Draw the row of an item. A page with a list that draws its own rows need not define this method."""
+    def draw_row(self, item: ItemT, width: int, line: Pen) -> Strip:
+        """Draw the row of an item with the pen `line`. Not needed for a list that draws its own rows."""
         return Strip.blank(width)
 
+    def follow(self) -> None:
+        """Show what has changed; the page calls this every `follow_s` seconds."""
+
+    def column_names(self, width: int) -> Strip:
+        """Draw the names of the list's columns."""
+        return column_names(self.first_column, self.columns, width, self.looks)
+
+    @property
+    def subject(self) -> Any:
+        """The object that the details and the actions of the page are about: by default the selected item, or None if
+        the list is empty."""
+        return self.chosen
+
     @abstractmethod
-    def draw_detail(self, facts: Facts) -> None:
-        """Add rows with the details of the selected item."""
+    def draw_detail(self, facts: Facts, subject: Any) -> None:
+        """Add rows with the details of `subject`."""
+
+    def fill_detail(self, facts: Facts) -> None:
+        """Add the rows of the details pane."""
+        if self.subject is not None:
+            self.draw_detail(facts, self.subject)
 
     @abstractmethod
     def show_head(self) -> None:
         """Set the title, the counts and the column names at the top of the page."""
 
     # -- for subclasses to use -------------------------------------------------------------------------------------
-
-    def style(
-        self, text: Role = "t1", *, bold: bool = False, ground: Role = "s0", underline: bool = False
-    ) -> Style:
-        """Return a style for text in the list, on the list's background."""
-        return self.looks_of().palette.style(text, ground, bold=bold, underline=underline)
 
     def filter_parts(self, title: str, names: Iterable[tuple[str, int]], chosen: int) -> list[Part]:
         """Return a title and the names of filters, each with its count.
@@ -292,15 +321,15 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.show_keys()
         width = self.detail.size.width
         if self.detail.display and width and self.is_attached:
-            facts = Facts(self.looks_of(), width - 1)
-            self.draw_detail(facts)
+            facts = Facts(self.looks, width - 1)
+            self.fill_detail(facts)
             self.detail.set_rows(facts.rows, facts.style(), keep=False)
 
 
 class Page(PageFrame[ItemT]):
-    """A list page with its keys.
+    """A list page with its keys; subclasses draw the rows and the details.
 
-    Subclasses draw the rows and the details; `scope` is the scope of the subclass's own keys.
+    `scope`: the scope of the subclass's own keys.
     """
 
     opens_above: ClassVar[frozenset[str]] = frozenset()
@@ -308,12 +337,6 @@ class Page(PageFrame[ItemT]):
 
     A click on any other action closes the page first.
     """
-    key_methods = {
-        "page_scroll": "move_page",
-        "page_ends": "move_to_end",
-        "whole_note": "show_whole_note",
-        "help": "open_help",
-    }
 
     @on(ChoiceList.Chosen)
     def _on_chosen(self, event: ChoiceList.Chosen) -> None:
@@ -325,10 +348,6 @@ class Page(PageFrame[ItemT]):
         event.stop()
         self.enter()
 
-    def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the page's own keys, and the two scopes shared by all list pages."""
-        return self.scope, "page", "rows"
-
     def close_detail_or_leave(self) -> None:
         """Close the details that replace the list; if the list is shown, close the page."""
         if self.detail_alone:
@@ -337,7 +356,7 @@ class Page(PageFrame[ItemT]):
             self.leave()
 
     def show_whole_note(self) -> bool:
-        """Show the full text of a notice that is cut off; return False if there is no such notice."""
+        """If a notice is cut off, show its full text; otherwise return False."""
         shown = show_full_notice(self.context, self.notice)
         if shown:
             self.hide_notice()
@@ -356,7 +375,7 @@ class Page(PageFrame[ItemT]):
             self.listing.move(direction)
 
     def move_page(self, direction: int) -> None:
-        """Move by a page in the list. If only the details are shown, move in the details."""
+        """Move by a page in the list. If only the details are visible, move in the details."""
         if self.detail_alone:
             self.move(direction * self.detail.size.height)
         else:
@@ -368,22 +387,20 @@ class Page(PageFrame[ItemT]):
         return True
 
     def enter(self) -> None:
-        """Use the selected item; if there is no room for list and details, show the item's details first."""
+        """Carry out the page's main action on the selected item. If there is no room for its details beside the list,
+        show the details first."""
         if self.narrow and not self._detail_opened and self.listing.items:
             self.open_detail(True)
         else:
-            self.use()
+            self.on_chosen("use")
 
-    def use(self) -> None:
-        """Use the selected item, e.g. open the selected session. Pages override this method; here it does nothing."""
-
-    @property
-    def subject(self) -> object | None:
-        """The object that the actions of the page act on: the selected item, unless a subclass overrides this."""
-        return self.chosen
+    def use(self, subject: Any) -> None:
+        """Carry out the page's main action on the selected item, e.g. open the selected session. Pages override this
+        method."""
 
     def on_chosen(self, method: str) -> bool:
-        """Call the method of this name with `subject`; return False if there is no subject."""
+        """Call the method with the name `method` on this page, with `subject` as the argument; return False if there is
+        no subject."""
         subject = self.subject
         if subject is not None:
             getattr(self, method)(subject)
@@ -410,10 +427,10 @@ class Page(PageFrame[ItemT]):
         """Run the intent (name of an action, and its argument) of a part that the user clicked."""
 
 
-class LinesScreen(FullScreen):
+class LinesScreen(ScrollsLines, FullScreen):
     """A screen of rows that scroll but cannot be selected: head, rows, footer.
 
-    `scope` is the scope of the keys that a subclass adds.
+    `scope`: the scope of the keys that a subclass adds.
     """
 
     DEFAULT_CSS = """
@@ -422,31 +439,17 @@ class LinesScreen(FullScreen):
     LinesScreen Lines { height: 1fr; margin: 0 0 0 2; overflow-x: hidden; scrollbar-size: 1 1; background: $s0; }
     LinesScreen #page-notice { display: none; }
     """
-    key_methods = {
-        "view_scroll": "scroll_rows",
-        "view_line": ("scroll_rows", 1),
-        "view_page": "scroll_screenful",
-        "view_ends": "scroll_to_end",
-        "view_copy": "copy",
-        "view_close": "leave",
-        "sheet_page": "scroll_page",
-        "help": "open_help",
-    }
-    scope: ClassVar[Scope]
+    key_methods = {"view_close": "leave"}
 
-    def __init__(self, looks: Callable[[], Looks], name: str) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.looks_of = looks
         self.title_of_keys = name
         """The title of the sheet with the screen's keys."""
-        self.head, self.footer = PageHead(looks), Footer(looks)
-        self.lines, self.notice = Lines(looks), Notice(looks, id="page-notice")
+        self.head, self.footer = PageHead(), Footer()
+        self.scrolled, self.notice = Lines(), Notice(id="page-notice")
 
     def compose(self) -> ComposeResult:
-        yield from (self.head, self.lines, self.notice, self.footer)
-
-    def key_scopes(self) -> Sequence[Scope]:
-        return self.scope, "viewer", "sheet"
+        yield from (self.head, self.scrolled, self.notice, self.footer)
 
     def on_mount(self) -> None:
         self.footer.set_keys([*self.key_map.hints(self.scope), *self.key_map.hints("viewer")])
@@ -458,17 +461,4 @@ class LinesScreen(FullScreen):
 
     def copy(self) -> None:
         """Copy the text of all rows."""
-        self.copy_text("\n".join(strip.text.rstrip() for strip in self.lines.strips))
-
-    def scroll_rows(self, count: int) -> None:
-        self.lines.scroll_relative(y=count, animate=False, force=True)
-
-    def scroll_screenful(self) -> None:
-        self.scroll_rows(self.lines.size.height)
-
-    def scroll_page(self, direction: int) -> None:
-        self.scroll_rows(direction * self.lines.size.height)
-
-    def scroll_to_end(self, direction: int) -> None:
-        """Scroll to the first row if `direction` is -1, to the last if it is 1."""
-        self.lines.scroll_to(y=0 if direction < 0 else len(self.lines.strips), animate=False, force=True)
+        self.copy_text("\n".join(strip.text.rstrip() for strip in self.scrolled.strips))

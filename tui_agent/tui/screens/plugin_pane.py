@@ -3,40 +3,27 @@
 Invariant: the page shows the newest rows that the plugin has sent, and never waits for the plugin.
 """
 
-from collections.abc import Callable
-from typing import ClassVar
-
 from textual.app import ComposeResult
 
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.plugin_feed import PaneFeed
 from tui_agent.tui.panes.plugin_sections import pane_rows, pane_title
-from tui_agent.tui.screens.page import LinesScreen
-from tui_agent.tui.theme.theme import Looks
+from tui_agent.tui.screens.page import LinesScreen, fill_header
 from tui_agent.tui.transcript.block_rows import draw_blocks
 
 
 class PluginPaneScreen(LinesScreen):
-    """The page of the pane `name` of `feed`. `show_session` fills the header; if it is None, the page has no header.
+    """The page that shows the plugin's pane `name`, with the content that `feed` receives. Without `context`, the page
+    has no header."""
 
-    The page's keys have the scopes `pane` and `viewer` in the registry of actions.
-    """
+    scope = "pane"
 
-    key_methods = {"pane_side": "toggle_side"}
-    scope: ClassVar[Scope] = "pane"
-
-    def __init__(
-        self,
-        looks: Callable[[], Looks],
-        feed: PaneFeed,
-        name: str,
-        show_session: "Callable[[PluginPaneScreen], object] | None" = None,
-    ) -> None:
-        super().__init__(looks, pane_title(name))
+    def __init__(self, feed: PaneFeed, name: str, context: AppContext | None = None) -> None:
+        super().__init__(pane_title(name))
         self._feed, self.pane_name = feed, name
-        self._show_session = show_session
-        self.header = Header(looks)
+        self._session = context
+        self.header = Header()
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -52,7 +39,7 @@ class PluginPaneScreen(LinesScreen):
         self._feed.open_page("")
 
     def on_resize(self) -> None:
-        self.header.display = self._show_session is not None and self.app.size.height >= 10
+        self.header.display = self._session is not None and self.app.size.height >= 10
         self.show()
 
     def show(self) -> None:
@@ -60,12 +47,12 @@ class PluginPaneScreen(LinesScreen):
         state = self._feed.panes.get(self.pane_name)
         plugin = state.loaded.plugin if state is not None else "was removed"
         self.head.show_title(pane_title(self.pane_name), f"plugin {plugin}")
-        if self._show_session is not None:
-            self._show_session(self)
-        width = self.lines.size.width
+        if self._session is not None:
+            fill_header(self.header, self._session)
+        width = self.scrolled.size.width
         if state is not None and width:
-            rows = pane_rows(state, draw_blocks, self.looks_of(), width - 1, "s0")
-            self.lines.set_rows(rows, self.head.style())
+            rows = pane_rows(state, draw_blocks, self.looks, width - 1, "s0")
+            self.scrolled.set_rows(rows, self.head.style())
 
     # -- actions ---------------------------------------------------------------------------------------------------
 
@@ -73,4 +60,6 @@ class PluginPaneScreen(LinesScreen):
         """Open or close the pane in the side panes."""
         self._feed.toggle(self.pane_name)
         opened = self.pane_name in self._feed.unfolded
-        self.say("Opened in the side panes." if opened else "Closed in the side panes.")
+        self.say(
+            "The side panes now show it in full." if opened else "The side panes now show only its title."
+        )

@@ -1,6 +1,6 @@
 """A list page with a field above the list: the search of the session list, and the question of the repository map."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events
@@ -10,7 +10,6 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.page import MIN_HEIGHT_FOR_HEADS, Page, PageHead
 from tui_agent.tui.text import fit
-from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.lists import ItemT
 from tui_agent.tui.widgets.rows import Part, Pen, cells, row
@@ -21,8 +20,8 @@ HEAD_ROWS = 6
 class SearchHead(PageHead):
     """The top of a search page: the title with counts, the field, and the column names."""
 
-    def __init__(self, looks: Callable[[], Looks]) -> None:
-        super().__init__(looks)
+    def __init__(self) -> None:
+        super().__init__()
         self.field = Field()
         self.typing = True
         """True if typed keys go into the field."""
@@ -31,7 +30,7 @@ class SearchHead(PageHead):
         self.status = ""
         """A text that is shown in place of the hint or, next to typed text, at the right edge of the field."""
         self.label = ""
-        """Name of the typed value, such as `new name`, if the field is not only used for the search."""
+        """Name of the typed value, such as `new name`; empty if the field contains a search."""
 
     def draw(self, width: int, height: int) -> list[Strip]:
         title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())
@@ -60,16 +59,18 @@ class SearchHead(PageHead):
 
 
 class SearchPage(Page[ItemT]):
-    """A list page with a field above the list. Letters work as keys, or are typed into the field.
+    """A list page with a field above the list. Letters are keys of the page or, while the user types, go into the
+    field.
 
-    `find_scope` is the scope of the keys that work while the user types.
+    `find_scope`: the scope of the keys that work while the user types.
     """
 
     find_scope: ClassVar[Scope]
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
-        self.head = self.top = SearchHead(self.looks_of)
+        self.head = self.top = SearchHead()
+        self.head.columns = self.column_names
 
     def fit(self) -> None:
         super().fit()
@@ -80,10 +81,7 @@ class SearchPage(Page[ItemT]):
         return (self.find_scope, "rows") if self.top.typing else super().key_scopes()
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or the last row.
-
-        While the user types, return False, because the key moves the cursor.
-        """
+        """Select the first or the last row; return False while the user types, because the key then moves the cursor."""
         return not self.top.typing and super().move_to_end(direction)
 
     def start_typing(self) -> None:

@@ -1,6 +1,6 @@
 """The frame of an app that shows a single screen, such as a replay, and no live session.
 
-Invariant: the app starts no engine. The keys that quit the main app close this app too.
+Invariant: the app starts no engine.
 """
 
 import gc
@@ -14,13 +14,14 @@ from tui_agent.config.settings import layers
 from tui_agent.errors import TuiAgentError
 from tui_agent.tui.layout import shape
 from tui_agent.tui.main_screen import Frame
+from tui_agent.tui.panes.notice import Level
 from tui_agent.tui.screens.page import FullScreen
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 from tui_agent.tui.widgets.keymap import KeyMap
 
 
 class SingleScreenApp(Frame, inherit_bindings=False):
-    """App that shows `content` only; a subclass sets it."""
+    """App that shows a single screen; subclasses set `content` to this screen."""
 
     content: FullScreen
 
@@ -31,7 +32,7 @@ class SingleScreenApp(Frame, inherit_bindings=False):
         yield from ()
 
     def reshape(self, width: int = 0, height: int = 0) -> None:
-        """Compute the layout for this terminal size; the screen applies it."""
+        """Compute the layout for this terminal size; the screen uses the layout."""
         self.shape = shape(width or self.size.width, height or self.size.height)
 
     def on_mount(self) -> None:
@@ -46,6 +47,10 @@ class SingleScreenApp(Frame, inherit_bindings=False):
         self.key_map = KeyMap(settings.actions)
         if settings.messages:
             self.content.say(f"[keys] in config.toml: {' '.join(settings.messages)}", "warning")
+
+    def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
+        """Show a notice on the app's screen, because there is no prompt. The screen decides when to hide it."""
+        self.content.say(text, level)
 
     def on_key(self, event: events.Key) -> None:
         """Close the app on the keys that quit the main app."""

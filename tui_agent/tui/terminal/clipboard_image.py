@@ -1,6 +1,6 @@
 """Reads an image from the clipboard with a program of this machine.
 
-Invariant: a program inside the work folder is never started. The functions block, so call them in a thread.
+Invariant: a program inside the work folder is never started.
 """
 
 import os
@@ -79,9 +79,8 @@ def _usable_programs(environ: Mapping[str, str]) -> list[tuple[str, ...]]:
 
 
 def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
-    """Return the output of a program if the output is a PNG image, otherwise None. Osascript's hexadecimal output is
-    decoded. If the output is too large, only the start is read. Raises `TuiAgentError` if the program does not end in
-    time.
+    """Return the output of a program if the output is a PNG image, otherwise None. If the output is too large, read
+    only its start. Raises `TuiAgentError` if the program does not end in time.
     """
     try:
         program = subprocess.Popen(

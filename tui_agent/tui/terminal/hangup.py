@@ -1,6 +1,6 @@
 """Detection of a terminal that is gone, even without a SIGHUP (an orphaned process, `nohup`, a closed pipe).
 
-Without this module, the thread that reads the terminal would read an endless series of empty strings.
+Without this module, the app would read an endless series of empty strings.
 
 Invariant: the check uses no processor time while the terminal exists.
 """

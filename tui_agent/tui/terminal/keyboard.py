@@ -1,8 +1,7 @@
 """Parsing of the terminal's input where Textual's own parser is wrong about keys and pastes.
 
 Invariant: everything between the two marks of a bracketed paste is text, never a key. Esc typed before other keys stays
-Esc, even if one read returns all of them. The terminal's report of its background is never a key, even if it arrives
-late.
+Esc, even if one read returns all of them.
 """
 
 import re
@@ -26,7 +25,7 @@ ALT_ENTER: Final = "alt+enter"
 ESC: Final = "\x1b"
 POLL_S: Final = 0.1
 REPLY_S: Final = 0.5
-"""Maximum time between the beginning and the end of a report, in seconds."""
+"""Maximum time between the beginning and the end of a background colour report from the terminal, in seconds."""
 _REPORT: Final = "\x1b]11;"
 _COLOUR: Final = "[rgba:#/0-9A-Fa-f]{0,60}"
 _FULL_REPORT: Final = re.compile(f"\x1b\\]11;({_COLOUR})(?:\x07|\x1b\\\\)")
@@ -41,9 +40,8 @@ class _Keys(StrEnum):
 def correct_sequences() -> None:
     """Make Textual parse `ESC CR` and `ESC LF` as the key `alt+enter`, and `ESC TAB` as Esc and Tab.
 
-    Textual ignores the Esc in `ESC CR` and `ESC LF`. It takes `ESC TAB` as Shift+Tab, although terminals send `ESC [ Z`
-    for Shift+Tab. So Esc and Tab typed quickly would change the policy. Both bytes of Alt+Enter must come from one
-    read, as with other sequences: Esc and a later Enter stay two keys.
+    Textual ignores the Esc in `ESC CR` and `ESC LF`, and takes `ESC TAB` as Shift+Tab. So Esc and Tab typed quickly
+    would change the policy. Both bytes of Alt+Enter must come from one read: Esc and a later Enter stay two keys.
     """
     for sequence in ("\x1b\r", "\x1b\n"):
         ANSI_SEQUENCES_KEYS[sequence] = (_Keys.ALT_ENTER,)  # type: ignore[index]
@@ -61,7 +59,7 @@ class BackgroundReported(Message):
 class TypingBurst(Message):
     """Message that announces the keys of a text that arrived in one read.
 
-    Such a text was pasted without marks, not typed by a person, so its keys must not answer a question.
+    Such a text was pasted, not typed, so its keys must not answer a question.
     """
 
 
@@ -78,10 +76,7 @@ def is_dark_colour(colour: str) -> bool | None:
 
 
 class Keyboard(XTermParser):
-    """Textual's parser, but with pastes and Esc handled differently.
-
-    The base class receives the marks of a paste; this class collects the text between them.
-    """
+    """Textual's parser, but with pastes and Esc handled differently."""
 
     def __init__(self, debug: bool = False) -> None:
         correct_sequences()
@@ -93,12 +88,12 @@ class Keyboard(XTermParser):
         self._begun_report = ""
         self._begun_at = 0.0
         self._tail = ""
-        """The last characters read. They are kept because a mark of a paste can be split over two reads."""
+        """The last characters read, because a mark of a paste can be split over two reads."""
 
     def parse(self, token_callback: TokenCallback[Message]) -> Generator[Read1 | Peek1, str, None]:
-        """Parse as the base class does, but take `ESC [ 1 ; 5 R` as Ctrl+F3.
+        """Parse as the base class does, but take `ESC [ 1 ; 5 R` as Ctrl+F3, not as a report of the cursor's position.
 
-        Textual takes this sequence as a report of the cursor's position. The app never asks for this report.
+        The app never asks for this report.
         """
 
         def report(token: Message) -> None:
@@ -137,8 +132,7 @@ class Keyboard(XTermParser):
     def _parse_outside_paste(self, data: str, pending: str) -> Iterator[Message]:
         """Yield keys and reports for characters outside a paste.
 
-        `pending` has the last characters of the previous read while the base class waits for the rest of a sequence;
-        otherwise it is empty.
+        `pending`: the last characters of the previous read, while the base class waits for the rest of a sequence.
         """
         for start in ("\x1b]", ESC):
             if pending.endswith(start) and (start + data).startswith(_REPORT):
@@ -162,7 +156,8 @@ class Keyboard(XTermParser):
     def _parse_keys(self, data: str, *, after_esc: bool) -> Iterator[Message]:
         """Yield keys for characters outside a paste.
 
-        If one read returned exactly `ESC x`, the key is Alt+x. Otherwise, or if x is Tab, the keys are Esc and x.
+        If one read returned exactly `ESC x`, the key is Alt+x. In all other cases, and if x is Tab, the keys are Esc
+        and x.
         """
         if not data:
             return

@@ -31,7 +31,8 @@ MOST_CLIPBOARD: Final = 100_000
 class Terminal:
     """Sends control sequences to the terminal.
 
-    `write` is the method of the screen's driver. `environ` has the variables that identify the terminal, e.g. TERM.
+    - `write`: method of the screen's driver
+    - `environ`: the variables that identify the terminal, e.g. TERM
     """
 
     def __init__(self, write: Write, environ: Mapping[str, str]) -> None:
@@ -58,7 +59,7 @@ class Terminal:
         self._write(f"\x1b]2;{text}\x07")
 
     def ask_background(self) -> None:
-        """Ask for the background colour; a terminal that knows the question answers with `BackgroundReported`."""
+        """Ask for the terminal's background colour. The answer is a `BackgroundReported`."""
         if not self._plain:
             self._write("\x1b]11;?\x07")
 
@@ -71,8 +72,6 @@ class Terminal:
     def notify(self, title: str, text: str) -> None:
         """Show a notification to a user who is looking elsewhere. The setting `notifications` selects the kind of
         notification.
-
-        A terminal that cannot show messages only rings the bell. A desktop notification is not used over ssh.
         """
         title, text = (clean_line(part)[:MAX_NOTIFICATION_CHARS] for part in (title, text))
         kind = self.notifications
@@ -86,7 +85,8 @@ class Terminal:
         self._write("\x07")
 
     def _notify_desktop(self, title: str, text: str) -> bool:
-        """Show a desktop notification without waiting for the program; return False if there is no such program."""
+        """Start a program that shows a desktop notification, and do not wait for the program; return False if none is
+        installed."""
         script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
         is_mac = sys.platform == "darwin"
         words = ("osascript", "-e", script) if is_mac else ("notify-send", "--app-name=tui-agent", "--")
@@ -100,7 +100,7 @@ class Terminal:
         return True
 
     def copy(self, text: str) -> bool:
-        """Copy text with a clipboard program of this machine. Without such a program, use OSC 52.
+        """Copy text with a clipboard program of this machine or, without such a program, with OSC 52.
 
         Return False if the text is too long for OSC 52.
         """
@@ -144,7 +144,7 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 def catch_signals(leave: Callable[[int], None]) -> None:
     """Make SIGTERM and SIGHUP call `leave` with the signal's number, so that the app can restore the terminal.
 
-    Must be called while the event loop runs.
+    Call this function while the event loop runs.
     """
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
@@ -163,8 +163,9 @@ def farewell(
 ) -> str:
     """Return the text to print after quitting: the last answer, and how to resume the session.
 
-    `session_id` is empty if there is no session to resume. `data_dir` is the data folder if it was set on the command
-    line. `jobs` is the number of background jobs that were ended.
+    - `session_id`: empty if there is no session to resume
+    - `data_dir`: the data folder, if it was set on the command line
+    - `jobs`: number of background jobs that were ended
     """
     lines: list[str] = []
     if answer.strip():
@@ -183,8 +184,8 @@ def farewell(
 
 
 def last_words(words: str) -> bool:
-    """Print the text on the normal screen after the app has quit. Return False if the terminal is gone. In this case,
-    standard output and error are redirected to /dev/null, so that Python can exit without an error.
+    """Print the text on the normal screen after the app has quit; return False if the terminal is gone. If the terminal
+    is gone, redirect standard output and error to /dev/null, so that Python can exit without an error.
     """
     try:
         sys.stdout.write(f"{words}\n" if words else "")

@@ -18,7 +18,7 @@ _WHITE: Final = Color.parse("white")
 
 
 class ThumbOnly(ScrollBarRender):
-    """A scrollbar that draws only its thumb. If there is nothing to scroll, it draws nothing."""
+    """A scrollbar that draws only its thumb."""
 
     GLYPH: ClassVar[str] = "▐"
 

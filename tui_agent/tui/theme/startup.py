@@ -1,7 +1,6 @@
 """Settings of the first frame: theme, symbols, motion, mouse.
 
-These settings are read without the typed configuration, which is slow to load. The controller reads the typed
-configuration later and corrects any difference.
+These settings are read without the typed configuration, which is slow to load.
 
 Invariant: this module imports nothing slow and never fails. A setting that cannot be read has its default.
 """
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.paths import user_data_dir
+from tui_agent.config.paths import user_config_dir, user_data_dir
 from tui_agent.config.user_choices import UserChoices, load_choices
 from tui_agent.errors import ConfigError
 from tui_agent.tui.theme.symbols import SymbolSet, choose_symbols
@@ -78,8 +77,7 @@ def has_no_model_or_session(
 def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
     """Return the look of the first frame.
 
-    The look is taken from the options, the environment, the user's config.toml, or the remembered choices, in this
-    order.
+    The sources, in this order, are the options, the environment, the user's config.toml, and the remembered choices.
     """
     settings = _user_file(environ)
     choices = _choices(options, environ, settings)
@@ -133,9 +131,7 @@ def colour_mode(environ: Mapping[str, str]) -> ColourMode:
 
 
 def has_256_colours(environ: Mapping[str, str]) -> bool:
-    """Return True if the terminal has only 256 colours. In this case, each theme colour is replaced by the nearest of
-    the 256.
-    """
+    """Return True if the terminal has only 256 colours."""
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
     is_named = environ.get("TERM", "").rpartition("-")[2] in ("256color", "kitty")
     return wanted == "256" or (wanted == "auto" and not _is_true_color(environ) and is_named)
@@ -152,19 +148,12 @@ def guess_theme(environ: Mapping[str, str]) -> str:
 
 
 def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the folders with themes: the bundled themes, then the user's themes. The user's themes take precedence."""
-    return bundled_folder(), config_folder(environ) / "themes"
-
-
-def config_folder(environ: Mapping[str, str]) -> Path:
-    """Return the user's configuration folder."""
-    given = environ.get("XDG_CONFIG_HOME", "")
-    home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be absent
-    return (Path(given) if given.startswith("/") else home / ".config") / "tui-agent"
+    """Return the folders with themes: the bundled themes, then the user's themes, which take precedence."""
+    return bundled_folder(), user_config_dir(environ) / "themes"
 
 
 def find_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThemes) -> ThemeFile:
-    """Return the theme of this name, or the default theme if that theme is not usable."""
+    """Return the theme of this name or, if it is not usable, the default theme."""
     try:
         return named_theme(name, environ, plugin_themes)
     except ConfigError:
@@ -174,8 +163,8 @@ def find_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginTheme
 def named_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThemes = lambda: ()) -> ThemeFile:
     """Return the theme of this name.
 
-    A user's theme is preferred to a bundled theme, and a bundled theme to a plugin's theme. So `plugin_themes` is
-    called only if no other theme has the name. Raises ConfigError if there is no such theme or its file is not valid.
+    A user's theme is preferred to a bundled theme, and a bundled theme to a plugin's theme. Raises `ConfigError` if no
+    theme has this name, or if the theme's file is not valid.
     """
     paths = (folder / f"{name}.toml" for folder in reversed(theme_folders(environ)))
     # os.path returns False for a folder that may not be read.
@@ -191,7 +180,7 @@ def named_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThem
 def find_plugin_themes(options: SessionOptions, environ: Mapping[str, str]) -> Sequence[tuple[str, Path]]:
     """Return the theme files of the user's plugins, each with its plugin's name. No plugin is imported.
 
-    The themes of a project's plugins are not offered.
+    The themes of a project's plugins are left out.
     """
     if options.no_plugins:
         return ()
@@ -200,7 +189,7 @@ def find_plugin_themes(options: SessionOptions, environ: Mapping[str, str]) -> S
         settings.get(key) for key in ("plugin_dirs", "plugins_disabled", "plugins_enabled")
     )
     more = [Path(str(path)).expanduser() for path in given] if isinstance(given, list) else []
-    folders = [config_folder(environ) / "plugins", *more, *options.plugin_dirs]
+    folders = [user_config_dir(environ) / "plugins", *more, *options.plugin_dirs]
     # Loaded only if there is a manifest, because it costs time at the start.
     manifests = (path for folder in folders for path in (folder / MANIFEST, *folder.glob(f"*/{MANIFEST}")))
     if not any(map(os.path.isfile, manifests)):
@@ -213,7 +202,7 @@ def find_plugin_themes(options: SessionOptions, environ: Mapping[str, str]) -> S
 
 def _user_file(environ: Mapping[str, str]) -> dict[str, object]:
     try:
-        with (config_folder(environ) / "config.toml").open("rb") as file:
+        with (user_config_dir(environ) / "config.toml").open("rb") as file:
             return tomllib.load(file)
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
         return {}

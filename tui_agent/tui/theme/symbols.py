@@ -81,9 +81,9 @@ _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
 def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
-    """Return the symbols of the configured set. With `auto`, return the symbols that the terminal can draw. ASCII is
-    used if the locale is not UTF-8 or TERM is linux or dumb. The locale is taken from the user's settings, even if
-    Python switched to another locale at start-up.
+    """Return the symbols of the configured set; for `auto`, the symbols that the terminal can draw.
+
+    The terminal gets ASCII symbols if its locale is not UTF-8 or TERM is linux or dumb.
     """
     if wanted != "auto":
         return ASCII if wanted == "ascii" else UNICODE

@@ -1,9 +1,7 @@
 """Themes: colour roles read from TOML, validated, converted to Textual themes, and used as styles.
 
-Invariant: a theme has exactly the roles of `ROLES`, or the terminal's own colours. A file with a missing or unknown
-role is refused with a message that names the role. A hard-to-read colour pair is a warning, never a refusal. Only
-`Palette` turns a role into a style. Equal arguments return the same object, so styles can be compared and cached by
-identity. `Palette.key` holds everything that its styles depend on.
+Invariant: a theme has exactly the roles of `ROLES`, or the terminal's own colours. Only `Palette` turns a role into a
+style, and equal arguments return the same object.
 """
 
 import re
@@ -19,6 +17,7 @@ from textual.theme import Theme
 
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
+from tui_agent.protocol.unicode_text import list_first
 from tui_agent.tui.theme.symbols import Symbols
 
 Role: TypeAlias = Literal[
@@ -90,10 +89,10 @@ _VARIABLES: Final[tuple[tuple[Role, tuple[str, ...]], ...]] = (
 
 
 class ThemeFile(NamedTuple):
-    """A validated theme. `colors` maps every role to `#rrggbb`; it is empty if the theme uses the terminal's colours.
+    """A validated theme.
 
-    `colors_256` replaces the colours of some roles in a terminal with 256 colours. It is needed if the nearest of the
-    256 colours would look wrong.
+    - `colors`: `#rrggbb` for every role; empty if the theme uses the terminal's colours
+    - `colors_256`: colours of some roles in a terminal with 256 colours, if the nearest colour would look wrong
     """
 
     name: str
@@ -108,7 +107,7 @@ class ThemeFile(NamedTuple):
         return self._replace(colors={**self.colors, **self.colors_256})
 
     def mode_in(self, mode: ColourMode) -> ColourMode:
-        """Return the colour mode for this theme in a terminal with the colour mode `mode`. If the theme has no colours,
+        """Return the colour mode for this theme in a terminal with the colour mode `mode`. For a theme without colours,
         this is "16".
         """
         return mode if self.colors or mode == "none" else "16"
@@ -117,7 +116,7 @@ class ThemeFile(NamedTuple):
     def warnings(self) -> tuple[str, ...]:
         """Warnings about pairs of a text and a background colour with a contrast below 4.5:1.
 
-        Computed on demand, because the first paint does not need them.
+        Computed on demand, because the first paint does not need the warnings.
         """
         return tuple(
             f"{pair.text} on {pair.ground} has a contrast of {pair.ratio:.2f}:1; "
@@ -188,7 +187,7 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
         )
     missing = [role for role in ROLES if role not in colors]
     if missing:
-        raise _refusal(path, f"has no colour for {', '.join(missing)}", 'Add it as role = "#rrggbb".')
+        raise _refusal(path, f"has no colour for {list_first(missing, 6)}", 'Add it as role = "#rrggbb".')
     few = raw.get("colors-256", {})
     if not isinstance(few, dict):
         raise _refusal(path, "needs colors-256 as a table", "Write it as [colors-256].")
@@ -204,39 +203,32 @@ def bundled_folder() -> Path:
 
 def discover(
     folders: Iterable[Path], plugin_themes: Iterable[tuple[str, Path]] = ()
-) -> tuple[dict[str, ThemeFile], list[ConfigError]]:
-    """Load all themes from these folders and from plugins; return the themes by name, and a list of errors.
+) -> tuple[dict[str, ThemeFile], dict[Path, ConfigError]]:
+    """Load all themes from these folders and from plugins. Return the themes by name, and the errors by file. Never
+    raises.
 
-    Never raises. Later folders take precedence. A plugin's theme never replaces another theme; the error of a plugin's
-    theme names the plugin.
+    Later folders take precedence. A plugin's theme never replaces another theme.
     """
     themes: dict[str, ThemeFile] = {}
-    faults: list[ConfigError] = []
-    for folder in folders:
-        for path in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
-            try:
-                theme = load_theme(path)
-            except ConfigError as fault:
-                faults.append(fault)
-            else:
-                themes[theme.name] = theme
-    for plugin, path in plugin_themes:
+    faults: dict[Path, ConfigError] = {}
+    own_themes = (("", path) for folder in folders for path in sorted(folder.glob("*.toml")))
+    for plugin, path in (*own_themes, *plugin_themes):
         try:
             theme = load_theme(path)
-            if theme.name in themes:
+            if plugin and theme.name in themes:
                 raise _refusal(path, f"has the name of another theme, {theme.name}", "Rename it.")
         except ConfigError as fault:
-            faults.append(ConfigError(f"Plugin {plugin}: {fault.message}", hint=fault.hint))
+            owner = f"Plugin {plugin}: " if plugin else ""
+            faults[path] = ConfigError(f"{owner}{fault.message}", hint=fault.hint)
         else:
             themes[theme.name] = theme
     return themes, faults
 
 
 def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
-    """Return the Textual theme: Textual's own colours set from roles, and every role as a variable, e.g. `$accent`.
+    """Return the Textual theme. Each role is a variable, e.g. `$accent`.
 
-    Modes "16" and "none" return an ANSI theme that leaves backgrounds to the terminal. `$backdrop` is the dimmed
-    background behind a modal.
+    Modes "16" and "none" return a theme that leaves backgrounds to the terminal.
     """
     mode = theme.mode_in(mode)
     colors = dict(theme.colors) if mode == "full" else {role: role_ansi(role, mode) for role in ROLES}
@@ -306,8 +298,7 @@ _STRONG: Final = frozenset({"diff-add-strong", "diff-del-strong"})
 class Palette:
     """The styles of one theme in one colour mode.
 
-    In the modes "16" and "none", backgrounds are the terminal's own; a selected row is reversed and changed words are
-    underlined.
+    In the modes "16" and "none", backgrounds are the terminal's own.
     """
 
     def __init__(self, theme: ThemeFile, mode: ColourMode = "full") -> None:

@@ -1,7 +1,6 @@
 """Watches the theme folders, so that the screen is redrawn when the current theme's file is saved.
 
-Invariant: in the app, only this module imports watchfiles. The app imports this module after the first paint. An
-invalid theme file changes nothing on the screen.
+Invariant: in the app, only this module imports watchfiles. An invalid theme file changes nothing on the screen.
 """
 
 import asyncio

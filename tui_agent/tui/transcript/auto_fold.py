@@ -15,11 +15,11 @@ from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.message_rows import FOLDED_USER_ROWS
 from tui_agent.tui.transcript.rows import Row, Run
 from tui_agent.tui.transcript.style import STATE_COLUMN, Look
-from tui_agent.tui.transcript.tools import TIME_CELLS, is_quiet
+from tui_agent.tui.transcript.tool_rows import TIME_CELLS, is_quiet
 from tui_agent.units import format_duration
 
 QUIET_RUN: Final = 4
-"""Maximum number of consecutive read-only calls shown one by one; a longer run of calls is folded into one row."""
+"""Maximum number of consecutive read-only calls that each keep their own row; more of them are folded into one row."""
 
 _NOUNS: Final = {"read": "read", "search": "search", "grep": "search", "find": "search", "glob": "search"}
 
@@ -39,15 +39,15 @@ class Slot:
     """False while `count` is an estimate."""
     opened: bool | None = None
     """True if the user opened the entry, False if the user folded it, None if the user did neither."""
+    start: int | None = None
+    """The line that is shown first, if the user opened an entry that is too long to be drawn as a whole; None for the
+    default part."""
     past: bool = False
     """True once the entry's turn has ended."""
     active: bool = False
     """True while the cursor or the mouse is on the entry."""
     group: int = -1
-    """Index of the first slot in the group of folded calls; -1 if this entry is in no group.
-
-    Of a group's slots, only the first has a row.
-    """
+    """Index of the first slot in the group of folded calls; -1 if this entry is in no group."""
     rows: list[Row] | None = None
     """The drawn rows of the entry; None if they are not drawn."""
     stream: MarkdownStream | None = None
@@ -70,19 +70,19 @@ class AutoFold:
 
     def __init__(self, layout: Slots) -> None:
         self.deferred: set[int] = set()
-        """Indices of slots that were in view when their turn ended. `fold_deferred` folds these slots."""
+        """Indices of entries that were in view when their turn ended, and that `fold_deferred` will fold."""
         self._layout = layout
         self._turn = 0
         self._turn_start = 0
         self._open_groups: set[str] = set()
 
     def reset(self) -> None:
-        """Forget all turns, because the layout gets other entries."""
+        """Forget all turns."""
         self.deferred.clear()
         self._turn = self._turn_start = 0
 
     def truncate(self, count: int) -> None:
-        """Remove all but the first `count` entries. The newest turn that is left becomes the current turn."""
+        """Remove all but the first `count` entries."""
         self.deferred = {index for index in self.deferred if index < count}
         if self._turn_start < count:
             return
@@ -142,7 +142,7 @@ class AutoFold:
                 return True
 
     def has_more(self, index: int) -> bool:
-        """Return True if the entry of a slot is folded, or only a part of its rows is shown."""
+        """Return True if the entry with this index is folded, or if only some of its rows are shown."""
         slot, entry = self._layout.slots[index], self._layout.entry(index)
         if slot.opened is not None and slot.group < 0:
             return not slot.opened
@@ -156,7 +156,7 @@ class AutoFold:
         return any(run.act == "fold" for row in self._layout.rows(index)[1:] for run in row.runs)
 
     def open_group(self, leader: int) -> None:
-        """Show a row for each entry in the group that begins at slot `leader`."""
+        """Show a row for each entry in the group whose first entry has the index `leader`."""
         slots = self._layout.slots
         self._open_groups.add(slots[leader].id)
         for index in self._group_range(leader):
@@ -164,7 +164,7 @@ class AutoFold:
             self._layout.touch(index)
 
     def group_members(self, leader: int) -> list[ToolEntry]:
-        """Return the tool calls in the group that begins at slot `leader`."""
+        """Return the tool calls in the group whose first entry has the index `leader`."""
         entries = map(self._layout.entry, self._group_range(leader))
         return [entry for entry in entries if isinstance(entry, ToolEntry)]
 
@@ -175,7 +175,10 @@ class AutoFold:
         return range(leader, end)
 
     def _fold_turn(self, start: int, end: int) -> None:
-        """Fold the slots from `start` up to `end` after their turn has ended, and group consecutive read-only calls."""
+        """Fold the entries of a turn that has ended, and group its consecutive read-only calls.
+
+        `start`, `end`: index of the turn's first entry, and index of the first entry after the turn.
+        """
         run: list[int] = []
         for index in range(start, end + 1):
             entry, slot = self._layout.entry(index), self._layout.slots[index]

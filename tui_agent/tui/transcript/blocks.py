@@ -1,11 +1,11 @@
 """Rows for display blocks: the body below the head row of a tool call or a notice in the transcript.
 
-Invariant: every kind of block has rows. `limit` hides only whole rows, and a row says how many are hidden. If a text is
-not loaded, a preview is shown.
+Invariant: every kind of block has rows.
 """
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final, assert_never
 
 from tui_agent.fast_dataclass import dataclass
@@ -39,8 +39,11 @@ from tui_agent.units import format_bytes
 OUTPUT_ROWS: Final = 8
 LIVE_ROWS: Final = 6
 DIFF_ROWS: Final = 12
-ROW_LIMIT: Final = 5_000
-"""Maximum number of rows of an unfolded body. The complete text is in the shown file or in the session's store."""
+PART_LINES: Final = 5_000
+"""Maximum number of lines of an unfolded text that are drawn at a time."""
+PART: Final = "part:"
+"""Prefix of a click action that shows another part of an unfolded text. In `part:5000:2500`, 5000 is the first line
+shown now, and 2500 is the first line shown after the click."""
 
 Reader = Callable[[LongText], str]
 
@@ -49,7 +52,11 @@ Reader = Callable[[LongText], str]
 class Body:
     """Settings for drawing the body of a transcript entry.
 
-    `read` reads long texts; `limit` is the maximum number of rows, None for all.
+    - `read`: function that reads long texts
+    - `rail`: colour of the vertical line on the left
+    - `limit`: maximum number of rows of a folded body; None for an unfolded body
+    - `start`: number of the line that is shown first, if not all lines of an unfolded body can be shown at once; None
+      for the default
     """
 
     look: Look
@@ -57,23 +64,89 @@ class Body:
     rail: Role = "border-strong"
     limit: int | None = OUTPUT_ROWS
     dim: bool = False
+    start: int | None = None
 
-    @property
-    def max_rows(self) -> int:
-        """The maximum number of rows of the body."""
-        return ROW_LIMIT if self.limit is None else self.limit
+    def shown_part(self, lines: int, *, from_end: bool = False) -> slice:
+        """Return the slice of lines that is shown of a text with `lines` lines.
+
+        `from_end`: True to show the last lines by default, not the first lines.
+        """
+        most = PART_LINES if self.limit is None else self.limit
+        last = max(lines - most, 0)
+        chosen = self.start if self.limit is None else None
+        start = (last if from_end else 0) if chosen is None else min(chosen, last)
+        return slice(start, min(start + most, lines))
 
     def row(self, *runs: Run) -> Row:
-        """Return a row of the body. The row begins with the gutter and the rail (a vertical line)."""
+        """Return a row of the body, with the vertical line on the left."""
         return self.look.row(*self.prefix(), *runs)
 
     def prefix(self) -> list[Run]:
-        """Return the gutter and the rail. Each row of the body begins with them."""
+        """Return the beginning of each row of the body: the left margin and a vertical line."""
         return self.look.rail(self.rail)
 
-    def count_hidden(self, rows: list[Row], hidden: int, unit: str = "line") -> list[Row]:
-        """Return the rows, followed by a row such as `12 more lines` if `hidden` is positive."""
-        return [*rows, self.row(self.look.hint(format_count(hidden, f"more {unit}")))] if hidden > 0 else rows
+    def count_hidden(
+        self,
+        rows: list[Row],
+        part: slice,
+        lines: int,
+        *,
+        before: int | None = None,
+        unit: str = "line",
+        has_rail: bool = True,
+    ) -> list[Row]:
+        """If lines are hidden, add a row such as `12 earlier lines` above `rows`, or a row such as `12 more lines`
+        below `rows`, or both.
+
+        - `part`: the slice of the text's lines that is shown; the text has `lines` lines
+        - `before`: number of hidden lines before the shown lines, if it differs from `part.start`
+        """
+        before = part.start if before is None else before
+        half = PART_LINES // 2
+        counts = (
+            (before, f"earlier {unit}", max(part.start - half, 0)),
+            (lines - part.stop, f"more {unit}", min(part.start + half, lines - PART_LINES)),
+        )
+        prefix = self.prefix() if has_rail else [self.look.gutter()]
+        first, last = (
+            [self.look.row(*prefix, self._hint(format_count(count, noun), part.start, target))]
+            if count > 0
+            else []
+            for count, noun, target in counts
+        )
+        return [*first, *rows, *last]
+
+    def _hint(self, text: str, start: int, target: int) -> Run:
+        """Return a hint, such as `12 more lines`. In an unfolded body, a click on the hint shows the lines from line
+        `target` on."""
+        hint = self.look.hint(text)
+        moves = self.limit is None and start != target
+        return hint._replace(act=f"{PART}{start}:{target}") if moves else hint
+
+
+def part_move(row: Row) -> tuple[int, int] | None:
+    """Return (first line shown now, first line shown after a click) for a row such as `12 earlier lines`.
+
+    Return None for any other row.
+    """
+    act = next((run.act for run in row.runs if run.act.startswith(PART)), "")
+    start, _, target = act.removeprefix(PART).partition(":")
+    return (int(start), int(target)) if act else None
+
+
+def row_of_line(rows: Sequence[Row], line: int) -> int:
+    """Return the index in `rows` of the first row that shows the line `line` of an entry's text.
+
+    `rows`: the rows of an entry that shows only some of its lines.
+    """
+    moves = {index: move for index, row in enumerate(rows) if (move := part_move(row)) is not None}
+    for index, (start, target) in moves.items():
+        if target < start:  # The row above the part.
+            firsts = [number for number in range(index + 1, len(rows)) if not rows[number].joined]
+            return firsts[min(max(line - start, 0), len(firsts) - 1)] if firsts else index
+        firsts = [number for number in range(index - 1, -1, -1) if not rows[number].joined]
+        return firsts[min(max(start + PART_LINES - 1 - line, 0), len(firsts) - 1)] if firsts else index
+    return 0
 
 
 def body_rows(blocks: Sequence[DisplayBlock], body: Body) -> list[Row]:
@@ -126,26 +199,26 @@ def line_count(block: DisplayBlock, read: Reader) -> int:
 
 
 def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
-    """Draw the last lines of an output, below a row that counts the lines before them."""
+    """Draw an output. If not all lines can be shown at once, the last lines are shown by default.
+
+    `omitted`: number of lines that are missing before `text`.
+    """
     lines = text.removesuffix("\n").split("\n") if text else []
-    last_lines = lines[-body.max_rows :]
-    visible = len(last_lines)
-    prefix = body.prefix()
-    rows = (
-        output_rows(output_lines("\n".join(last_lines), body.look), prefix, body.look) if last_lines else []
-    )
+    part = body.shown_part(len(lines), from_end=True)
+    shown = lines[part]
+    rows = output_rows(output_lines("\n".join(shown), body.look), body.prefix(), body.look) if shown else []
+    before = part.start
     if body.limit is not None and len(rows) > body.limit:
         rows = _last_rows(rows, body.limit)
-        visible = sum(not row.joined for row in rows)
-    if earlier := omitted + len(lines) - visible:
-        rows.insert(0, body.row(body.look.hint(format_count(earlier, "earlier line"))))
-    return rows
+        before = len(lines) - sum(not row.joined for row in rows)
+    return body.count_hidden(rows, part, len(lines), before=omitted + before)
 
 
 def head_rows(lines: Sequence[Sequence[Run]], body: Body) -> list[Row]:
-    """Draw the first lines of a text, above a row that counts the lines after them."""
-    rows = output_rows(lines[: body.max_rows], body.prefix(), body.look)
-    return body.count_hidden(rows, len(lines) - body.max_rows)
+    """Draw the lines of a text. If not all lines can be shown at once, the first lines are shown by default."""
+    part = body.shown_part(len(lines))
+    rows = output_rows(lines[part], body.prefix(), body.look)
+    return body.count_hidden(rows, part, len(lines))
 
 
 def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list[Row]:
@@ -173,10 +246,8 @@ def user_words_rows(text: str, look: Look) -> list[Row]:
 
 
 def _last_rows(rows: list[Row], limit: int) -> list[Row]:
-    """Return the last rows: at most `limit` and at least half of `limit`.
-
-    If possible, the first returned row is the first row of a line.
-    """
+    """Return the last rows of `rows`, at most `limit`. If possible, the first returned row is the beginning of a line
+    and not a continuation row."""
     start = len(rows) - limit
     while start < len(rows) - limit // 2 and rows[start].joined:
         start += 1
@@ -185,11 +256,9 @@ def _last_rows(rows: list[Row], limit: int) -> list[Row]:
 
 def _diff(block: DiffBlock, body: Body) -> list[Row]:
     lines = parse_diff(body.read(block.diff))
-    limit = ROW_LIMIT if body.limit is None else DIFF_ROWS
-    rows = diff_rows(lines[:limit], block.path, body.look, dim=body.dim)
-    if len(lines) > limit:
-        rows.append(body.look.row(body.look.gutter(), body.look.more_lines(len(lines) - limit)))
-    return rows
+    part = replace(body, limit=body.limit and DIFF_ROWS).shown_part(len(lines))
+    rows = diff_rows(lines[part], block.path, body.look, dim=body.dim)
+    return body.count_hidden(rows, part, len(lines), has_rail=False)
 
 
 def markdown_rows(text: str, body: Body) -> list[Row]:
@@ -198,7 +267,8 @@ def markdown_rows(text: str, body: Body) -> list[Row]:
     stream = MarkdownStream(body.look, Place(prefix, prefix, role="t2"))
     stream.update(text, done=True)
     rows = literal_rows(stream.rows)
-    return body.count_hidden(rows[: body.max_rows], len(rows) - body.max_rows)
+    part = body.shown_part(len(rows))
+    return body.count_hidden(rows[part], part, len(rows))
 
 
 def literal_rows(rows: Iterable[Row]) -> list[Row]:
@@ -210,15 +280,15 @@ def literal_rows(rows: Iterable[Row]) -> list[Row]:
 
 
 def _table(block: TableBlock, body: Body) -> list[Row]:
-    look = body.look
+    look, part = body.look, body.shown_part(len(block.rows))
     table: list[list[Cell]] = [
         [[Run(clean_line(cell), look.style("t2"), LITERAL)] for cell in row]
-        for row in (block.columns, *block.rows[: body.max_rows])
+        for row in (block.columns, *block.rows[part])
     ]
     table[0] = header_style(table[0], look)
     widths = column_widths(table, len(block.columns), look.full - 2)
     rows = table_rows(table, widths, block.align, body.prefix(), look)
-    return body.count_hidden(rows, len(block.rows) - body.max_rows, "row")
+    return body.count_hidden(rows, part, len(block.rows), unit="row")
 
 
 def _json(block: JsonBlock, body: Body) -> list[Row]:

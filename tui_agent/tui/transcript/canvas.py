@@ -1,7 +1,6 @@
-"""Drawing of the transcript widget, which converts transcript views to strips (Textual's screen rows).
+"""Drawing of the transcript widget: converts transcript views to strips (Textual's screen rows).
 
-Invariant: only visible rows become strips, and only rows that changed are painted. The widget's size never depends on
-its content, so new content never causes a layout.
+Invariant: only visible rows become strips, and only rows that changed are painted.
 """
 
 import time
@@ -29,7 +28,7 @@ from tui_agent.tui.transcript.messages import BlobWanted
 from tui_agent.tui.transcript.rows import DECOR, Row, Run, restyle, strip_of
 from tui_agent.tui.transcript.selection import Selection
 from tui_agent.tui.transcript.style import Look
-from tui_agent.tui.transcript.tools import QUICK_S, is_too_young, is_unfinished
+from tui_agent.tui.transcript.tool_rows import QUICK_S, is_too_young, is_unfinished
 from tui_agent.tui.transcript.viewport import Line, Viewport
 
 _MAX_STRIPS: Final = 400
@@ -81,7 +80,7 @@ class _PaintedLine(NamedTuple):
 
 
 class TranscriptCanvas(ScrollView, can_focus=True):
-    """The widget that shows a `TranscriptView`. `TranscriptWidget` adds keys and mouse."""
+    """The widget that shows a `TranscriptView`."""
 
     ALLOW_SELECT: ClassVar[bool] = False
     DEFAULT_CSS = """
@@ -100,7 +99,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     find_place: reactive[str] = reactive("", repaint=False)
     """The place of the current match, such as `3 of 13`; empty while no search is open."""
     cursor: reactive[str] = reactive("", repaint=False)
-    """The id of the entry under the cursor; empty for none."""
+    """The id of the entry under the cursor; empty if the cursor is on no entry."""
 
     def __init__(
         self,
@@ -140,7 +139,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     def set_view(self, view: TranscriptView, changed: Sequence[int] = ()) -> None:
         """Show a newer view of the transcript.
 
-        `changed` has the indexes of entries that differ from the previous view; new entries can be left out.
+        `changed`: the indices of entries that differ from the previous view; new entries can be left out.
         """
         self._entries = view.entries
         self._changed.update(changed)
@@ -201,6 +200,10 @@ class TranscriptCanvas(ScrollView, can_focus=True):
 
     def repaint(self) -> None:
         """Show the rows in the viewport, and paint only rows that differ from those on the screen."""
+        if self.viewport.has_new_part:  # The row numbers in one entry have changed.
+            self.viewport.has_new_part = False
+            self.selection = None
+            self.finder.forget_row()
         self._sync()
         self._frame = self.viewport.lines()
         before, self._painted = self._painted, [self._overlay(line) for line in self._frame]
@@ -233,8 +236,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the strips of a region of the screen.
 
-        Textual's own method builds new strips for all painted rows. Here an unchanged row keeps its strip object,
-        because filters and the compositor cache their results in that object.
+        An unchanged row keeps its strip object, because Textual caches results in that object.
         """
         filters = [line_filter for line_filter in self.get_line_filters() if line_filter.enabled]
         background = self.background_colors[1]
@@ -300,7 +302,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         # During a resize Textual clamps the scroll offset; the reading position must not follow that.
         resized = self.scrollable_content_region.height != self.viewport.height
         if not self._moving and not resized:
-            self.viewport.scroll_to(round(new_value))
+            self.viewport.scroll_rows(round(new_value) - self.viewport.y)
             self.repaint()
 
     def on_mount(self) -> None:
@@ -356,7 +358,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return is_too_young(layout.entry(index), layout.now())
 
     def _show_young_calls(self) -> None:
-        """Draw rows for the calls that are still running `QUICK_S` after their start."""
+        """Show the calls whose rows were delayed because the calls had just begun, if the calls are still running."""
         # Rows of new calls are delayed, because most of these calls end before their row could be read.
         self._quick_timer = None
         self._redraw(self._unfinished)
@@ -372,7 +374,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return text_preview(text) if whole is None else whole
 
     def _read(self, text: LongText) -> str:
-        """Return a text. If the text is not loaded, request it and return its preview."""
+        """Return a text; if it is not loaded, request it and return its preview."""
         if (
             not isinstance(text, str)
             and text.blob_sha256 not in self._requested

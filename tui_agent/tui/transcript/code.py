@@ -1,23 +1,19 @@
 """Source code as styled runs, in the five colour roles of the theme for code.
 
-Invariant: the same lines always have the same colours, whether they are streamed or complete. Lines are highlighted in
-groups, and the bounds of a group depend only on its lines. Pygments is loaded on first use, because loading it earlier
-would delay the first paint.
+Invariant: the same lines always have the same colours, whether they are streamed or complete. Pygments is loaded on
+first use, because loading it earlier would delay the first paint.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from rich.style import Style
 
 from tui_agent.tui.text import width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.rows import Run
-
-if TYPE_CHECKING:
-    from pygments.lexer import Lexer  # type: ignore[import-untyped]
 
 Token: TypeAlias = tuple[str, Role]
 
@@ -43,8 +39,16 @@ _PREFIXES: Final[tuple[tuple[str, Role], ...]] = (
 )
 
 
+class Lexer(Protocol):
+    """A lexer of Pygments for one language."""
+
+    def __hash__(self) -> int: ...
+
+    def get_tokens(self, text: str) -> Iterable[tuple[object, str]]: ...
+
+
 @lru_cache(maxsize=64)
-def lexer_for(language: str, path: str = "") -> "Lexer | None":
+def lexer_for(language: str, path: str = "") -> Lexer | None:
     """Return the lexer for a language or a file name; None if Pygments has no such lexer (the code stays plain)."""
     from pygments.lexers import (  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, after first paint
         get_lexer_by_name,
@@ -52,15 +56,16 @@ def lexer_for(language: str, path: str = "") -> "Lexer | None":
     )
     from pygments.util import ClassNotFound  # type: ignore[import-untyped]  # noqa: PLC0415
 
+    lexer: Lexer | None = None
     with suppress(ClassNotFound):
         if language:
-            return get_lexer_by_name(language, stripnl=False, ensurenl=False)
-        if path:
-            return get_lexer_for_filename(path.rsplit("/", 1)[-1], stripnl=False, ensurenl=False)
-    return None
+            lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        elif path:
+            lexer = get_lexer_for_filename(path.rsplit("/", 1)[-1], stripnl=False, ensurenl=False)
+    return lexer
 
 
-def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
+def tokens(lines: Sequence[str], lexer: Lexer | None) -> list[list[Token]]:
     """Return the tokens of each line; all lines are lexed together as one piece of code."""
     if lexer is None or any(len(line) > _LONG_LINE for line in lines):
         return [[(line, "t1")] if line else [] for line in lines]
@@ -84,9 +89,10 @@ def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
 
 
 def color_tokens(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[Run]:
-    """Convert one line of tokens to runs, with tabs expanded to the next multiple of 4 columns.
+    """Convert the tokens of one line of code to runs (styled pieces of a row). Tabs are expanded to the next multiple
+    of 4 columns.
 
-    `src` is the offset of the line in the source.
+    `src`: the offset of the line in the source.
     """
     runs: list[Run] = []
     column = 0
@@ -101,7 +107,7 @@ def color_tokens(line: Sequence[Token], style: Callable[[Role], Style], src: int
 
 
 def group_ends(lines: Sequence[str], language: str) -> bool:
-    """Return True if these lines are a complete group, so that their colours are final.
+    """Return True if no further line belongs to this group of code lines, so that the group's colours are final.
 
     A group ends at an empty line outside strings and comments, or after `GROUP_MAX` lines.
     """
@@ -136,11 +142,8 @@ def split_tabs(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4)
-def _lex(text: str, lexer: "Lexer") -> tuple[tuple[object, str], ...]:
-    """Return Pygments' tokens of a text.
-
-    The newest results are cached, because the same text is often lexed twice in a row.
-    """
+def _lex(text: str, lexer: Lexer) -> tuple[tuple[object, str], ...]:
+    """Return Pygments' tokens of a text."""
     return tuple(lexer.get_tokens(text))
 
 

@@ -44,8 +44,11 @@ class TranscriptCommands(TranscriptCanvas):
         return True
 
     def show_entry(self, entry_id: str) -> None:
-        """Scroll the first row of an entry into view, moving as little as possible."""
-        if (index := self.viewport.layout.index_of(entry_id)) is not None:
+        """Scroll an entry into view, or as many of its first rows as fit, moving as little as possible."""
+        layout = self.viewport.layout
+        if (index := layout.index_of(entry_id)) is not None:
+            self.viewport.show(index)  # Draws the entry, so that the number of its rows is known.
+            self.viewport.show(index, layout.slots[index].count - 1)
             self.viewport.show(index)
             self.repaint()
 
@@ -70,27 +73,37 @@ class TranscriptCommands(TranscriptCanvas):
         index = self.viewport.layout.index_of(entry_id)
         return index is not None and self.viewport.layout.auto_fold.can_toggle(index)
 
+    def has_more(self, entry_id: str) -> bool:
+        """Return True if rows of an entry are hidden; False if there is no such entry."""
+        index = self.viewport.layout.index_of(entry_id)
+        return index is not None and self.viewport.layout.auto_fold.has_more(index)
+
     def newest_block(self) -> str:
-        """Return the id of the newest tool call, notice or plan that has hidden rows or was opened. Empty if there is
-        none.
+        """Return the id of the tool call, notice or plan that a key folds or unfolds; empty if no entry can be folded.
+
+        Only the newest turn with a foldable entry is searched. Entries that hide rows, or that the user opened, are
+        preferred.
         """
-        layout = self.viewport.layout
+        layout, newest = self.viewport.layout, ""
         for index in range(len(layout) - 1, -1, -1):
-            slot = layout.slots[index]
+            slot, entry = layout.slots[index], layout.entry(index)
+            if newest and isinstance(entry, UserEntry) and entry.state == "sent":
+                break
             if slot.count == 0 and slot.group < 0:
                 continue
-            if isinstance(layout.entry(index), ToolEntry | NoticeEntry | QuestionEntry):
+            if isinstance(entry, ToolEntry | NoticeEntry | QuestionEntry):
                 with self.viewport.keep_position() if slot.rows is None else nullcontext():
                     layout.draw_slot(index)
-                    is_opened = slot.opened is True and layout.auto_fold.can_toggle(index)
-                    if is_opened or layout.auto_fold.has_more(index):
+                    can_toggle = layout.auto_fold.can_toggle(index)
+                    if (slot.opened is True and can_toggle) or layout.auto_fold.has_more(index):
                         return slot.id
-        return ""
+                    newest = newest or (slot.id if can_toggle else "")
+        return newest
 
     async def find(self, text: str) -> int:
-        """Highlight a text, and go to its first match at or below the visible rows.
+        """Highlight a text, and go to its first match at or below the visible rows. Keys are handled during the search.
 
-        Return the number of matches; 0 if a newer search has begun meanwhile. Keys are handled during the search.
+        Return the number of matches; 0 if a newer search has begun meanwhile.
         """
         slices, layout = Slices(), self.viewport.layout
         for _ in self.finder.search_entries(text, layout, self._loaded_text):
@@ -143,7 +156,8 @@ class TranscriptCommands(TranscriptCanvas):
         self.repaint()
 
     def activate(self, entry_id: str) -> None:
-        """Show the actions of two entries: the entry with this id, and the entry under the mouse."""
+        """Show the actions, such as `fork`, in the entry with this id and in the entry under the mouse; hide them in
+        all other visible entries."""
         layout = self.viewport.layout
         indexes = (layout.index_of(name) for name in (entry_id, self._hover) if name)
         active = {index for index in indexes if index is not None}

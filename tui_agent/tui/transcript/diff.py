@@ -1,6 +1,6 @@
 """A unified diff as rows: line numbers, a column of signs, code in colours, changed words emphasised.
 
-Invariant: every line of the diff is one logical row. Sign and number show every difference that colours show.
+Invariant: every line of the diff is one logical row; sign and number show every difference that colours show.
 """
 
 import re
@@ -26,7 +26,10 @@ _LINE_LIMIT: Final = 4_000
 
 @dataclass(slots=True)
 class DiffLine:
-    """One line of a diff. `changed` has the bounds of words that differ between a removed line and its replacement."""
+    """One line of a diff.
+
+    `changed`: in a removed line and in its replacement, the bounds of the words that differ.
+    """
 
     sign: Literal[" ", "-", "+", "@"]
     number: int
@@ -37,7 +40,7 @@ class DiffLine:
 def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
     """Parse a unified diff (hunks only) into numbered lines with changed words marked.
 
-    With `reveal`, replace invisible characters by code points such as `<U+202E>`.
+    `reveal`: True to replace invisible characters by code points such as `<U+202E>`.
     """
     lines: list[DiffLine] = []
     old = new = 1
@@ -61,7 +64,10 @@ def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
 
 
 def diff_rows(lines: Sequence[DiffLine], path: str, look: Look, *, dim: bool = False) -> list[Row]:
-    """Return the rows of a parsed diff. `dim` gives all text the colour of hints. It is used for a denied change."""
+    """Return the rows of a parsed diff.
+
+    `dim`: True for a denied change, which is drawn in the colour of hints.
+    """
     lexer = lexer_for("", path)
     after = iter(tokens([line.text for line in lines if line.sign in " +"], lexer))
     before = iter(tokens([line.text for line in lines if line.sign == "-"], lexer))

@@ -1,8 +1,9 @@
 """Drawing of any transcript entry as rows, and a cheap estimate of the number of rows.
 
-Invariant: rows depend only on the entry, the look and the `DisplayState`. These three can be a cache key for the rows.
+Invariant: rows depend only on the entry, the look and the `DisplayState`.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final, assert_never
 
@@ -20,7 +21,7 @@ from tui_agent.folds.transcript.entries import (
 from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.tui.text import clean
-from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Reader, line_count
+from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, PART_LINES, Reader, line_count
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.message_rows import (
@@ -35,7 +36,7 @@ from tui_agent.tui.transcript.message_rows import (
 from tui_agent.tui.transcript.notices import notice_rows, turn_rows
 from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
-from tui_agent.tui.transcript.tools import is_hidden, is_open_by_default, tool_rows, unfolded_blocks
+from tui_agent.tui.transcript.tool_rows import is_hidden, is_open_by_default, tool_rows, unfolded_blocks
 
 BODY_ROWS: Final = 3
 """Maximum number of body rows of an entry that has no empty row before and after it."""
@@ -45,20 +46,28 @@ BODY_ROWS: Final = 3
 class DisplayState:
     """The state that the drawing of an entry depends on, besides the entry and the look.
 
-    `opened`: True or False if the user opened or folded the entry, else None. `past`: the entry's turn has ended.
-    `active`: the cursor or the mouse is on the entry. `now`: the time in seconds.
+    - `opened`: True if the user opened the entry, False if the user folded it, otherwise None
+    - `past`: True if the entry's turn has ended
+    - `active`: True if the cursor or the mouse is on the entry
+    - `now`: the time in seconds
+    - `start`: number of the line that is shown first, if an opened entry has too many lines to show all at once; None
+      for the default
     """
 
     opened: bool | None = None
     past: bool = False
     active: bool = False
     now: float = 0.0
+    start: int | None = None
 
 
 def draw(
     entry: Entry, state: DisplayState, look: Look, read: Reader, stream: MarkdownStream | None = None
 ) -> list[Row]:
-    """Draw a transcript entry as rows. `stream` caches the finished rows of an answer that is streaming."""
+    """Draw a transcript entry as rows.
+
+    `stream`: cache of the finished rows of an answer that is streaming.
+    """
     match entry:
         case UserEntry():
             return user_rows(entry, look, read, opened=state.opened, active=state.active)
@@ -69,11 +78,13 @@ def draw(
         case ToolEntry():
             if is_hidden(entry, state.now):
                 return []
-            return tool_rows(entry, look, read, opened=state.opened, past=state.past, now=state.now)
+            return tool_rows(
+                entry, look, read, opened=state.opened, past=state.past, now=state.now, start=state.start
+            )
         case NoticeEntry():
-            return notice_rows(entry, look, read, opened=state.opened)
+            return notice_rows(entry, look, read, opened=state.opened, start=state.start)
         case QuestionEntry():
-            return question_rows(entry, look, read, opened=state.opened)
+            return question_rows(entry, look, read, opened=state.opened, start=state.start)
         case TurnEntry():
             return turn_rows(entry, look)
         case _:
@@ -85,7 +96,10 @@ def new_stream(look: Look) -> MarkdownStream:
 
 
 def has_gaps(entry: Entry, rows: int) -> bool:
-    """Return True if the entry needs an empty row before and after it. `rows` is the number of its drawn rows."""
+    """Return True if the entry needs an empty row before and after it.
+
+    `rows`: number of the entry's drawn rows.
+    """
     match entry:
         case UserEntry() | AnswerEntry() | TurnEntry() | QuestionEntry():
             return rows > 0
@@ -183,8 +197,20 @@ def search_text(entry: Entry, read: Reader) -> str:
     return clean("\n".join(map(read, _texts(entry))))
 
 
+def match_lines(entry: Entry, read: Reader, pattern: re.Pattern[str]) -> list[int | None]:
+    """Return a list with one element for each match of `pattern` in the texts of an entry: the number (from 0) of the
+    line with the match in its text, or None if the text is short enough to be drawn as a whole."""
+    numbers: list[int | None] = []
+    for text in map(read, _texts(entry)):
+        lines = text.removesuffix("\n").split("\n")
+        is_parted = len(lines) > PART_LINES
+        for number, line in enumerate(lines):
+            numbers += [number if is_parted else None for _ in pattern.finditer(clean(line))]
+    return numbers
+
+
 def long_texts(entry: Entry) -> list[BlobText]:
-    """Return the texts of an entry that are stored outside the log. A search also loads these texts."""
+    """Return the texts of an entry that are stored outside the log."""
     return [text for text in _texts(entry) if isinstance(text, BlobText)]
 
 

@@ -1,15 +1,15 @@
 """Text search in the transcript, and movement from match to match.
 
-Invariant: the whole entry is searched, even if it is folded. At most one match is the current match.
+Invariant: the whole entry is searched, even if it is folded.
 """
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tui_agent.tui.transcript.blocks import Reader
-from tui_agent.tui.transcript.draw import search_text
+from tui_agent.tui.transcript.blocks import PART_LINES, Reader, part_move, row_of_line
+from tui_agent.tui.transcript.draw import match_lines, search_text
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.rows import Row
 
@@ -17,8 +17,10 @@ from tui_agent.tui.transcript.rows import Row
 class Hit(NamedTuple):
     """A match of the search in the transcript.
 
-    `slot` is the index of the entry, and `row` is the row in the entry. `number` counts the matches in the entry from
-    0. `span` has the start and end of the match in the row, in characters.
+    - `slot`: index of the entry
+    - `number`: index of the match in the entry
+    - `row`: index of the row in the entry
+    - `span`: start and end of the match in the row, in characters
     """
 
     slot: int
@@ -36,10 +38,14 @@ class Finder:
         self._counts: dict[int, int] = {}
         """Maps an entry's index to the number of matches in the entry.
 
-        Matches are first counted in the entry's text. When the search reaches the entry, they are counted again in the
-        drawn rows. The rows can show a text twice, or break a match.
+        When the user moves to a match in the entry, the number is corrected: it does not include matches that are split
+        by a line break.
         """
         self._pattern: re.Pattern[str] | None = None
+        self._read: Reader | None = None
+        self._lines: dict[int, list[int | None]] = {}
+        """For each entry that is too long to be drawn as a whole, maps the entry's index to the line numbers of its
+        matches."""
 
     @property
     def count(self) -> int:
@@ -56,9 +62,15 @@ class Finder:
 
     def clear(self) -> None:
         self.text, self.current, self._pattern, self._counts = "", None, None, {}
+        self._lines.clear()
+
+    def forget_row(self) -> None:
+        """Forget in which row the current match is, because the entry with this match now shows other lines."""
+        if self.current is not None:
+            self.current = self.current._replace(row=-1)
 
     def search(self, text: str, layout: Layout, read: Reader) -> None:
-        """Search for a text in all entries. If a text is long, search only the part that `read` returns."""
+        """Search for a text in all entries."""
         for _ in self.search_entries(text, layout, read):
             pass
 
@@ -66,7 +78,7 @@ class Finder:
         """Search for a text in all entries, and yield after each entry."""
         self.text, self.current = text, None
         self._pattern = pattern_of(text) if text else None
-        self._counts = {}
+        self._counts, self._lines, self._read = {}, {}, read
         counts, pattern, index = self._counts, self._pattern, 0
         while pattern is not None and index < len(layout):
             if count := sum(1 for _ in pattern.finditer(search_text(layout.entry(index), read))):
@@ -95,16 +107,48 @@ class Finder:
             if not 0 <= number < self._counts[self.current.slot]:
                 index, number = index + direction, 0 if direction > 0 else -1
         slot = slots[index % len(slots)]
-        matches = [
-            (row_index, span)
-            for row_index, row in enumerate(self._open(layout, slot))
-            for span in self.hits(row)
-        ]
-        matches = matches or [(0, (0, 0))]
+        rows = self._open(layout, slot)
+        lines = self._lines_of(layout, slot, rows)
+        if lines:
+            self._counts[slot] = len(lines)
+            number = len(lines) - 1 if number < 0 else min(number, len(lines) - 1)
+            self.current = Hit(slot, number, *self._show_line(layout, slot, lines, number))
+            return self.current
+        matches = self._matches(rows) or [(0, (0, 0))]
         self._counts[slot] = len(matches)
         number = len(matches) - 1 if number < 0 else min(number, len(matches) - 1)
         self.current = Hit(slot, number, *matches[number])
         return self.current
+
+    def _matches(self, rows: Sequence[Row], first: int = 0) -> list[tuple[int, tuple[int, int]]]:
+        return [(index, span) for index, row in enumerate(rows, first) for span in self.hits(row)]
+
+    def _lines_of(self, layout: Layout, slot: int, rows: Sequence[Row]) -> list[int | None]:
+        """Return the line number of each match in an entry that is too long to be drawn as a whole; empty for any other
+        entry."""
+        if slot not in self._lines and self._pattern is not None and self._read is not None:
+            in_parts = any(part_move(row) is not None for row in rows)
+            entry = layout.entry(slot)
+            self._lines[slot] = match_lines(entry, self._read, self._pattern) if in_parts else []
+        return self._lines.get(slot, [])
+
+    def _show_line(
+        self, layout: Layout, slot: int, lines: Sequence[int | None], number: int
+    ) -> tuple[int, tuple[int, int]]:
+        """Make the entry with the index `slot` show the lines around its match `number`. Return the index of the row
+        with this match, and the match's bounds in the row."""
+        line = lines[number]
+        if line is None:
+            matches = self._matches(layout.rows(slot))
+            return matches[min(number, len(matches) - 1)] if matches else (0, (0, 0))
+        layout.set_opened(slot, True, max(line - PART_LINES // 2, 0))
+        rows = layout.rows(slot)
+        first = last = row_of_line(rows, line)
+        while last + 1 < len(rows) and rows[last + 1].joined:
+            last += 1
+        matches = self._matches(rows[first : last + 1], first)
+        before = number - lines.index(line)
+        return matches[min(before, len(matches) - 1)] if matches else (first, (0, 0))
 
     def _open(self, layout: Layout, index: int) -> list[Row]:
         """Return the rows of an entry; unfold the entry first if some of its matches are in the folded part."""

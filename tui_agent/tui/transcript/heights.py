@@ -1,13 +1,13 @@
 """The heights of all transcript entries in a Fenwick tree: updates, sums and searches cost O(log n).
 
-Invariant: `top(i)` is the sum of all heights before `i`, in whatever order heights were set and appended.
+Invariant: `top(i)` is the sum of all heights before `i`.
 """
 
 from collections.abc import Iterable
 
 
 class Heights:
-    """A growable list of heights in rows. Appending or changing a height costs O(log n)."""
+    """A growable list of heights in rows."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)

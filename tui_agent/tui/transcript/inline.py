@@ -1,7 +1,7 @@
 """Inline Markdown, such as emphasis and links, as styled runs with their offsets in the source.
 
 Invariant: HTML, images and non-web addresses have no effect except as text. The full address of a link is shown next to
-its label, and only a web address can be clicked. Text from character entities is cleaned like all untrusted text.
+its label, and only a web address can be clicked.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.rows import Run
 from tui_agent.tui.transcript.style import Look
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # slow, loaded with the first Markdown text
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def parser() -> "MarkdownIt":
     """Return the Markdown parser: CommonMark with tables and strikethrough, without HTML and reference definitions.
 
-    A reference definition at the end of a text would change links far above it. A stream has already drawn these links.
+    A reference definition at the end of a streamed text would change links that are already drawn above it.
     """
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - slow, after first paint
+    from markdown_it import MarkdownIt  # noqa: PLC0415
 
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     markdown.disable(["reference", "html_block", "html_inline"])
@@ -50,7 +50,7 @@ class InlineRenderer:
     def lines(self, token: "Token", locate: Callable[[int], int]) -> list[list[Run]]:
         """Return the lines of an inline token.
 
-        `locate` maps an offset in the token's content to an offset in the source.
+        `locate`: maps an offset in the token's content to an offset in the source.
         """
         content = token.content
         lines: list[list[Run]] = [[]]

@@ -1,7 +1,6 @@
 """Layout of the transcript: one slot for each entry, with an estimated height until the entry is drawn.
 
-Invariant: a slot's height is exact once it was drawn with the current look. Only requested slots are drawn. The rows of
-slots that were not requested recently are dropped. A slot has the same index as its entry.
+Invariant: a slot's height is exact once it was drawn with the current look. A slot has the same index as its entry.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -49,15 +48,15 @@ class Layout:
 
     def display_state(self, index: int) -> DisplayState:
         slot = self.slots[index]
-        return DisplayState(slot.opened, slot.past, slot.active, self.now())
+        return DisplayState(slot.opened, slot.past, slot.active, self.now(), slot.start)
 
     def set_entries(
         self, entries: Sequence[Entry], changed: Iterable[int], in_view: Iterable[int] = ()
     ) -> None:
         """Use a newer view of the transcript.
 
-        `changed` has the indexes of entries that differ from the previous view; new entries can be left out. Entries in
-        `in_view` are not folded when their turn ends; `auto_fold.fold_deferred` folds them later.
+        - `changed`: indices of entries that differ from the previous view; new entries can be left out
+        - `in_view`: indices of the entries on the screen. They are not folded at once when their turn ends, but later.
         """
         self.auto_fold.deferred.update(in_view)
         known = min(len(self.slots), len(entries))
@@ -74,7 +73,7 @@ class Layout:
         self.grow(entries, len(entries))
 
     def grow(self, entries: Sequence[Entry], count: int) -> bool:
-        """Append up to `count` of the entries that have no slot yet; return False if no such entry is left."""
+        """Append slots for at most `count` entries that have no slot yet; return False if every entry has a slot now."""
         self._entries = entries
         end = min(len(entries), len(self.slots) + count)
         for index in range(len(self.slots), end):
@@ -82,7 +81,7 @@ class Layout:
         return end < len(entries)
 
     def set_look(self, look: Look) -> None:
-        """Use another look, e.g. another width. If only colours change, heights stay exact."""
+        """Use another look, e.g. another width."""
         same_shape = look.width == self.look.width and look.symbols == self.look.symbols
         same_shape = same_shape and look.palette.mode == self.look.palette.mode
         self.look = look
@@ -98,8 +97,8 @@ class Layout:
     def draw_between(self, y: int, end: int) -> bool:
         """Draw every slot with rows between `y` and `end`.
 
-        Return True if a height changed. In this case, call the method again, because other slots can be between `y` and
-        `end` now.
+        Return True if a height changed. Then call this method again, because rows moved and other slots can be between
+        `y` and `end`.
         """
         if not self.slots:
             return False
@@ -121,7 +120,8 @@ class Layout:
         return self.slots[index].rows or []
 
     def place(self, y: int) -> tuple[int, int]:
-        """Return (slot, row in the slot) for row `y` of the layout; -1 means the empty row before the slot."""
+        """Return (index of the entry, index of the row in the entry) for row `y` of the layout. For the empty row
+        before an entry, the index of the row is -1."""
         index = self.heights.index_at(y)
         return index, y - self.heights.top(index) - self.slots[index].gap
 
@@ -146,9 +146,13 @@ class Layout:
         slot.exact = True
         return self._resize(index, len(slot.rows))
 
-    def set_opened(self, index: int, opened: bool | None) -> None:
-        """Unfold a slot (True), fold it (False), or apply the automatic rules (None)."""
-        self.slots[index].opened = opened
+    def set_opened(self, index: int, opened: bool | None, start: int | None = None) -> None:
+        """Unfold the entry with this index (True), fold it (False), or let the automatic rules decide (None).
+
+        `start`: number of the line that is shown first, if the entry has too many lines to show all at once; None for
+        the default.
+        """
+        self.slots[index].opened, self.slots[index].start = opened, start
         self.touch(index)
 
     def set_active(self, index: int, active: bool) -> None:

@@ -1,7 +1,6 @@
 """Rows of one finished piece of Markdown: a paragraph, list item, heading or fence.
 
-Invariant: the rows depend only on the piece, its offsets in the source and the look. No later text can change them.
-Lists have no empty rows, and an item keeps its number from the source.
+Invariant: the rows depend only on the piece, its offsets in the source and the look.
 """
 
 import operator
@@ -19,7 +18,7 @@ from tui_agent.tui.transcript.rows import DECOR, Row, Run, frame, width_of, wrap
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # slow, loaded with the first Markdown text
     from markdown_it.token import Token
 
 CODE_PAD = 2
@@ -29,8 +28,9 @@ CODE_PAD = 2
 class Place:
     """The position of a Markdown block.
 
-    `first` has the runs in front of the block's first row, e.g. a list marker. `rest` has the runs in front of the
-    other rows, e.g. an indent. `role` is the colour role of the block's text.
+    - `first`: runs in front of the block's first row, e.g. a list marker
+    - `rest`: runs in front of the other rows, e.g. an indent
+    - `role`: colour role of the block's text
     """
 
     first: tuple[Run, ...]
@@ -38,11 +38,11 @@ class Place:
     role: Role = "t1"
 
     def with_prefix(self, first: Sequence[Run], rest: Sequence[Run]) -> "Place":
-        """Return the position for a block inside this one, with additional runs in front, e.g. a list marker."""
+        """Return the position for a block inside this block, with additional runs in front, e.g. a list marker."""
         return replace(self, first=(*self.first, *first), rest=(*self.rest, *rest))
 
     def after_first_row(self) -> "Place":
-        """Return the position for the rows after the first row."""
+        """Return the same position for drawing more rows of a block whose first row is already drawn."""
         return replace(self, first=self.rest)
 
 
@@ -232,9 +232,9 @@ def _split_blocks(block_tokens: Sequence["Token"]) -> Iterator[Sequence["Token"]
 
 
 def _pop_task_mark(inside: Sequence["Token"]) -> str:
-    """Remove the mark of a task item (`[x]`) from the item's text.
+    """Remove the mark of a task item (`[x]`) from the item's text, and return the mark's content (`x` or a space).
 
-    Return the mark's content: `x`, a space, or an empty string if there is no mark.
+    Return `""` if there is no mark.
     """
     if len(inside) < 2 or inside[1].type != "inline" or not inside[1].children:
         return ""

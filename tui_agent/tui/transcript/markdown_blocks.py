@@ -1,6 +1,6 @@
 """Splitting of Markdown into pieces (paragraphs, list items, fences and so on), line by line.
 
-Invariant: the end of a piece depends only on the lines before that end. So a streamed text has the same rows as a
+Invariant: the end of a piece depends only on the lines before that end, so a streamed text has the same rows as a
 complete text.
 """
 
@@ -31,7 +31,10 @@ _PIPE = re.compile(r"(?<!\\)\|")
 
 @dataclass(slots=True)
 class OpenPiece:
-    """The last piece of a Markdown text. It can still grow. `blank_before`: an empty line comes before the piece."""
+    """The last piece of a Markdown text; it grows while lines are added.
+
+    `blank_before`: True if an empty line comes before the piece.
+    """
 
     kind: Kind
     blank_before: bool
@@ -43,12 +46,12 @@ class OpenPiece:
     indent: int = 0
     """The first column of a list item's content, or the indent of a fence."""
     blanks: int = 0
-    """Number of empty lines at the end. They are part of the piece only if the piece continues after them."""
+    """Number of empty lines at the end. The lines belong to the piece only if the piece continues after them."""
     size: int = 0
 
     @property
     def family(self) -> str:
-        """The kind of a list item, empty for other pieces. Items of the same kind have no empty row between them."""
+        """The kind of a list item; empty for other pieces. Two items of one kind have no empty row between them."""
         return self.marker if self.kind == "item" else ""
 
     def add(self, line: str, start: int) -> None:
@@ -59,7 +62,7 @@ class OpenPiece:
 
 
 def open_piece(line: str, blank_before: bool) -> OpenPiece:
-    """Return the piece that begins with this line. The line must not be empty."""
+    """Return the piece that begins with `line`. The line must not be empty."""
     if fence := _FENCE.match(line):
         indent = len(line) - len(line.lstrip(" "))
         language = next(iter(fence[2].split()), "")
@@ -117,10 +120,8 @@ def may_close_fence(piece: OpenPiece, line: str) -> bool:
 
 
 def starts_table(piece: OpenPiece, line: str) -> bool:
-    """Return True if the paragraph and this line begin a table.
-
-    In this case, the paragraph's last line is the table's header, and this line is the delimiter row (`|---|---|`).
-    """
+    """Return True if `line` is a table's delimiter row (`|---|---|`) and the last line of the paragraph `piece` is the
+    table's header."""
     if piece.kind != "para" or "|" not in line + piece.lines[-1] or not _DELIMITER.match(line):
         return False
     return len(split_cells(line)) == len(split_cells(piece.lines[-1]))

@@ -1,7 +1,6 @@
 """Markdown text that grows while it is streamed: an update redraws only the last piece of the text.
 
-Invariant: after `update(text, done=True)` the rows are the same whatever updates came before. The cost of an update
-depends on the added text and the size of the open paragraph or item. Fences and tables become final line by line.
+Invariant: the rows after `update(text, done=True)` do not depend on earlier updates.
 """
 
 import operator
@@ -34,7 +33,7 @@ from tui_agent.tui.transcript.table import Cell, column_widths, header_style, ta
 
 
 class MarkdownStream:
-    """One growing Markdown text as rows. The first `frozen` rows are final; the other rows belong to the open piece."""
+    """One growing Markdown text as rows. The first `frozen` rows are final."""
 
     def __init__(self, look: Look, place: Place) -> None:
         self.rows: list[Row] = []
@@ -45,9 +44,7 @@ class MarkdownStream:
         self._read_up_to = 0
         """Length of the text up to the end of the last line that was read, in characters."""
         self._size = 0
-        """Length of the text up to `_read_up_to` after cleaning, in characters. Offsets in rows refer to the cleaned
-        text.
-        """
+        """Length of the text up to `_read_up_to` after cleaning, in characters."""
         self._open: OpenPiece | None = None
         self._fence: _Fence | None = None
         self._table: _Table | None = None
@@ -139,7 +136,10 @@ class MarkdownStream:
             self.rows.append(self._look.row(*self._place.rest))
 
     def _add_piece(self, piece: OpenPiece, family: str, *, final: bool = False) -> None:
-        """Add the rows of a piece. `family` is the kind of the previous piece if that piece is a list item, otherwise empty."""
+        """Add the rows of a piece.
+
+        `family`: the kind of the previous list item; empty if the previous piece is not a list item.
+        """
         self._add_gap(piece, family)
         if piece.kind == "table" and self._table is not None:
             self.rows.extend(self._table.final_rows() if final else self._table.provisional_rows())
@@ -197,7 +197,7 @@ def markdown_text(text: str, looks: Looks, width: int) -> str:
 class _Fence:
     """A fenced code block that is open.
 
-    Complete groups of lines are final; the last group is highlighted again with each line.
+    The last group of lines is highlighted again with each new line.
     """
 
     def __init__(self, piece: OpenPiece, place: Place, look: Look) -> None:
@@ -223,7 +223,7 @@ class _Fence:
         return rows
 
     def close(self) -> list[Row]:
-        """Return the remaining rows of the code block. An empty block has one empty row."""
+        """Return the remaining rows of the code block."""
         if not self._lines and not self.begun:
             self._push("", 0)
         return self._flush()
@@ -253,9 +253,8 @@ class _Table:
         self._rows: list[Row] = []
         self._widths: list[int] = []
         self._measured = self._drawn = 0
-        """`_measured`: number of lines when the column widths were last computed; `_drawn`: number of lines drawn so
-        far.
-        """
+        """Number of lines when the column widths were last computed (`_measured`), and number of lines drawn so far
+        (`_drawn`)."""
 
     def add(self, line: str, start: int) -> None:
         cells = self._parse(line, start)

@@ -1,9 +1,9 @@
 """Rows of messages, thinking and questions in the transcript.
 
-Invariant: a message of the user has a background of its own. An answer has no symbol. No text is cut off.
+Invariant: no text is cut off.
 """
 
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import Final
 
 from rich.style import Style
@@ -37,14 +37,14 @@ from tui_agent.units import format_bytes, format_time_of_day
 WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
 FOLDED_ROWS: Final = 8
-"""A folded message shows this number of rows. Messages with more than `MESSAGE_ROWS` rows are folded."""
+"""Number of rows shown of a message that is folded because it has more than `MESSAGE_ROWS` rows."""
 FOLDED_USER_ROWS: Final = 2
-"""A message that the user folded shows this number of rows."""
+"""Number of rows shown of a message that the user folded by hand."""
 _ROW_CHARACTERS: Final = 80
 
 
 def is_long(entry: UserEntry) -> bool:
-    """Return True if a message, such as a long paste, is folded unless the user opens it."""
+    """Return True if the message is so long, e.g. because of a long paste, that it is folded unless the user opens it."""
     if not isinstance(entry.text, str):
         return True
     return entry.text.count("\n") + len(entry.text) // _ROW_CHARACTERS > MESSAGE_ROWS
@@ -53,7 +53,7 @@ def is_long(entry: UserEntry) -> bool:
 def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None, active: bool) -> list[Row]:
     """Draw a message of the user.
 
-    With `active` (cursor or mouse on the message), the actions `fork revert` are shown if they fit.
+    `active`: True to show the actions `fork revert`, because the cursor or mouse is on the message.
     """
     if entry.state in ("removed", "queued"):  # Queued messages are shown above the prompt.
         return []
@@ -76,17 +76,19 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         else len(lines)
     )
     if len(lines) > visible:
-        words = wrap([Run(_hidden_words(entry), bold)], room)[: visible - 1] if _hidden_words(entry) else []
+        hidden_words = _hidden_words(entry)
+        parts = wrap([Run(clean_line(hidden_words), bold)], room)[: visible - 1] if hidden_words else []
+        words = [[*prefix, *part] for part in parts]
         visible -= len(words)
         hidden = sum(end > visible for end in accumulate(map(len, wrapped)))
-        lines = [
-            *([*prefix, *part] for part in words),
-            *lines[:visible],
-            [*prefix, look.more_lines(hidden, "s2")],
-        ]
+        start = [*lines[:visible], [*prefix, look.more_lines(hidden, "s2")]]
+        lines = [*words, *start] if hidden_words == entry.own_words else [*start, *words]
     for image in entry.attachments:
-        text = f"{image.name or 'image'}  {format_bytes(image.size)}"
-        lines.append([*prefix, Run(clean_line(text), hint)])
+        chip = [Run(clean_line(f"{image.name or 'image'}  {format_bytes(image.size)}"), hint)]
+        if entry.images_left_out_for:
+            note = f"  not sent: {entry.images_left_out_for} is not known to accept pictures"
+            chip.append(Run(clean_line(note), look.style("warning", "s2")))
+        lines += [[*prefix, *part] for part in wrap(chip, max(edge - TEXT_COLUMN, 8))]
     for runs in _mentions(entry, look, max(edge - TEXT_COLUMN, 8)):
         lines.append([*prefix, *runs])
     if active and actions and width_of([*lines[0], *right]) + action_cells + 3 <= edge:
@@ -100,9 +102,11 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
 
 
 def _hidden_words(entry: UserEntry) -> str:
-    """Return the user's own words if a folded message would hide them behind a long paste; otherwise an empty text."""
-    begins = " ".join(text_preview(entry.text).split()).startswith(entry.own_words)
-    return "" if begins else clean_line(entry.own_words)
+    """Return the words typed by the user that a folded message does not show, because a long paste comes before them."""
+    words = entry.own_words.split(" ")
+    pairs = zip(text_preview(entry.text).split(maxsplit=len(words)), words, strict=False)
+    visible = sum(1 for _ in takewhile(lambda pair: pair[0].startswith(pair[1]), pairs))
+    return " ".join(words[visible:])
 
 
 def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
@@ -131,7 +135,7 @@ def answer_tail(entry: AnswerEntry, look: Look) -> list[Row]:
 
 
 def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Draw the model's reasoning: its last rows while it streams, a single row afterwards."""
+    """Draw the model's reasoning. While it streams, only its last rows are drawn; after that, a single row."""
     text = clean(read(entry.text)).strip("\n")
     if not text:
         return []
@@ -144,12 +148,14 @@ def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: b
     return [look.row(*head), *(wrapped if opened else wrapped[-3:])]
 
 
-def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
+def question_rows(
+    entry: QuestionEntry, look: Look, read: Reader, *, opened: bool | None, start: int | None = None
+) -> list[Row]:
     """Draw a question of the agent as Markdown, with its options or its answer; a plan has a rail on its left."""
     symbol, role, state_text = _question_state(entry, look)
     head = look.head(symbol, role, "plan" if entry.form == "plan" else "question")
     answer = None if entry.answer is None else read(entry.answer)
-    body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
+    body = Body(look, read, limit=None if opened else OUTPUT_ROWS, start=start)
     if entry.form == "plan":
         edited = answer is not None and _is_edited(entry, answer)
         rows = [look.row(*head, Run(state_text, look.style("t1" if role == "success" else role), LITERAL))]

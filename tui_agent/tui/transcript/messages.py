@@ -1,7 +1,6 @@
 """Textual messages that the transcript posts to the app.
 
-Invariant: a message says what the user did, never how to react. The address in `LinkClicked` is the address that the
-link opens, and is also shown on the screen.
+Invariant: a message describes the user's action, and the app decides how to react.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,6 @@
 """Rows of notices in the transcript: retries, errors, compaction, the user's own shell commands, the end of a turn.
 
-Invariant: a notice says what happened, what it happened to, what is kept, and what to do next, in this order. At the
-end of a turn no text is cut off. If one row is too narrow, the changed files get a row of their own.
+Invariant: a notice names the event, the affected thing, the kept data and the next action, in this order.
 """
 
 from typing import Final
@@ -24,11 +23,13 @@ _LEVELS: Final[dict[str, Role]] = {"info": "t3", "running": "accent", "warning":
 _ACTIONS: Final = " · "
 
 
-def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
+def notice_rows(
+    entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None, start: int | None = None
+) -> list[Row]:
     if entry.kind == "shell":
-        return _shell(entry, look, read, opened=opened)
+        return _shell(entry, look, read, opened=opened, start=start)
     if entry.level == "error":
-        return _error(entry, look, read, opened=opened)
+        return _error(entry, look, read, opened=opened, start=start)
     role = _LEVELS[entry.level]
     symbol = look.symbols.compaction if entry.is_summary else _symbol(entry.level, look)
     lines = [clean(line) for line in entry.lines] or [""]
@@ -42,14 +43,16 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
     if is_folded and (len(lines) > 1 or bool(entry.blocks)):
         rows[-1] = look.row(*rows[-1].runs, _open_hint(look))
         return rows
-    body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
+    body = Body(look, read, limit=None if opened else OUTPUT_ROWS, start=start)
     for line in lines[1:]:
         rows += prose_rows(line, "t2", body)
     return rows + body_rows(entry.blocks, body)
 
 
-def _error(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Draw a row that names the failed part. Below this row, draw the explanation and the keys to press."""
+def _error(
+    entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None, start: int | None
+) -> list[Row]:
+    """Draw a row that names the failed part, and below it the explanation and the keys to press."""
     verb = _VERBS.get(entry.kind, "error")
     head = look.head(look.symbols.failed, "error", verb)
     lines = [clean(line) for line in entry.lines] or ["Something failed."]
@@ -61,7 +64,7 @@ def _error(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
     if opened is False:
         return [look.row(*head, _open_hint(look))]
     rows = [look.row(*head)]
-    body = Body(look, read, rail="error", limit=None if opened else OUTPUT_ROWS)
+    body = Body(look, read, rail="error", limit=None if opened else OUTPUT_ROWS, start=start)
     rows += prose_rows(lines[0], "t1", body, bold=True)
     for line in lines[1:]:
         if _ACTIONS in line:
@@ -85,7 +88,9 @@ def _actions(line: str, body: Body) -> list[Row]:
     return rows
 
 
-def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
+def _shell(
+    entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None, start: int | None
+) -> list[Row]:
     """Draw a shell command that the user ran, in the same way as a tool call."""
     symbol = look.symbols.done if entry.level == "info" else _symbol(entry.level, look)
     role: Role = "success" if entry.level == "info" else _LEVELS[entry.level]
@@ -102,7 +107,7 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
     if opened is False:
         return rows
     limit = LIVE_ROWS if entry.level == "running" else OUTPUT_ROWS
-    body = Body(look, read, limit=None if opened else limit)
+    body = Body(look, read, limit=None if opened else limit, start=start)
     return rows + body_rows(entry.blocks, body)
 
 
@@ -117,7 +122,7 @@ def _symbol(level: str, look: Look) -> str:
 
 
 _END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
-"""Maps the end of a turn to its colour role. Any other end has the role `warning`."""
+"""Maps the end of a turn to its colour role; any other end has the role `warning`."""
 
 
 def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
@@ -140,7 +145,11 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
         for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):
             files += [Run(" ", tone), Run(words, look.style(role))]
         files += [Run(f"{dot}{folders}", tone)] if folders else []
-    right = [Run(format_cost(entry.cost_usd), tone)] if entry.cost_usd is not None else []
+    right = (
+        [Run(format_cost(entry.cost_usd, entry.cost_precision, short=True), tone)]
+        if entry.cost_usd is not None
+        else []
+    )
     if entry.files or folders:
         pressed = action_runs(look.available_actions("diff", "undo"), look.style("t2"), tone)
         right += [*([Run("   ", tone)] if right and pressed else []), *pressed]

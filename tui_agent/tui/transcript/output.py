@@ -1,8 +1,8 @@
-"""Output of programs as rows: colours set by SGR sequences are applied, all other control sequences are removed.
+"""Output of programs as rows: colours set by control sequences (SGR) are applied, all other control sequences are
+removed.
 
-Invariant: a colour is either a role of the theme or a program's own colour with enough contrast. Backgrounds, blinking
-and hidden text are dropped. The address of a link is shown after its text. A line that was overwritten (carriage
-return) shows its final content.
+Invariant: a colour is either a role of the theme or a program's own colour with enough contrast. If a line was
+overwritten (carriage return), only its final content is shown.
 """
 
 import re
@@ -34,7 +34,10 @@ _NAMED: Final[tuple[Role, ...]] = ("t3", "error", "success", "warning", "accent"
 
 @dataclass(frozen=True, slots=True)
 class Pen:
-    """The text style that SGR sequences have set. `color` is None, 0 to 255 or `#rrggbb`."""
+    """The text style that SGR sequences have set.
+
+    `color`: None, 0 to 255, or `#rrggbb`.
+    """
 
     color: int | str | None = None
     bold: bool = False
@@ -53,7 +56,7 @@ def output_lines(text: str, look: Look) -> list[list[Run]]:
 
 
 def output_rows(lines: Sequence[Sequence[Run]], prefix: Sequence[Run], look: Look) -> list[Row]:
-    """Wrap lines to rows of full width that begin with `prefix`. Continuation rows are indented by 2 cells."""
+    """Wrap lines to rows of full width that begin with `prefix`."""
     room = max(look.right - width_of(prefix), 3)
     indented = [*prefix, Run("  ", look.ground)]
     rows: list[Row] = []
@@ -130,8 +133,7 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
 
 
 def _extended_color(rest: Sequence[int]) -> tuple[int | str | None, int]:
-    """Return the colour that follows the number 38 or 48 in an SGR sequence, and the count of numbers that describe the
-    colour.
+    """Return the colour after the number 38 or 48 in an SGR sequence, and how many numbers describe the colour.
 
     The colour is an index (0 to 255), `#rrggbb`, or None if the numbers are not valid.
     """

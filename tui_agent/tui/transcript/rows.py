@@ -1,9 +1,8 @@
-"""Rows of the transcript as styled runs that know their source, and functions that wrap rows and convert them to
-strips.
+"""Rows of the transcript: styled runs, each with its offset in the source text.
 
-Invariant: the runs and strips of a row hold only cleaned text without line feeds or tabs. A run with a `src` of 0 or
-more shows the source text from that offset on. LITERAL text is its own source. DECOR (gutter, rail, numbers) is never
-copied.
+Invariant: the runs of a row hold only cleaned text without line feeds or tabs. A run's `src` is the offset of the run's
+text in the source, or one of two constants: with LITERAL, the run's own text is copied; with DECOR (e.g. for line
+numbers), nothing is copied.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +27,10 @@ Returns the line's end and the start of the next line.
 
 
 class Run(NamedTuple):
-    """A styled piece of a row. `act` names the action of a click on the run (`fold`, `link:<address>`, `diff`, ...)."""
+    """A styled piece of a row.
+
+    `act`: the action of a click on the run (`fold`, `link:<address>`, `diff`, ...).
+    """
 
     text: str
     style: Style
@@ -38,9 +40,10 @@ class Run(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """One row of the transcript; `ground` fills the row to the right edge.
+    """One row of the transcript.
 
-    A `joined` row continues the line of the row above.
+    - `ground`: style from the last run to the right edge
+    - `joined`: True if the row continues the line of the row above
     """
 
     runs: Sequence[Run]
@@ -51,7 +54,7 @@ class Row:
         return "".join(run.text for run in self.runs)
 
     def act_at(self, x: int) -> str:
-        """Return the action for a click on column `x`; an empty string if there is none."""
+        """Return the action for a click on column `x`; an empty string if a click has no action."""
         column = 0
         for run in self.runs:
             column += width(run.text)
@@ -63,7 +66,7 @@ class Row:
 def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
     """Convert runs to a strip (Textual's screen row) of exactly `cells` cells.
 
-    Neighbouring runs that look alike are merged into one segment, so that fewer bytes are sent to the terminal.
+    Neighbouring runs that look alike are merged, so that fewer bytes are sent to the terminal.
     """
     texts = [(cell_text(text), style) for text, style, _, _ in runs]
     used = sum([width(text) for text, _ in texts])
@@ -97,9 +100,9 @@ def wrap(
 ) -> list[list[Run]]:
     """Break runs into lines of at most `room` cells, at spaces if possible.
 
-    `rest_room` is the limit from the second line on. A line broken at a space keeps one space beyond its edge, so
-    joining the lines restores the text. With `fold` (for commands and output), lines are cut at the edge and keep every
-    space. With `words` (for code), lines keep every space, and a word is cut only if it does not fit on half a line.
+    - `rest_room`: the limit from the second line on
+    - `fold`: True to break lines exactly at the limit (for commands and output)
+    - `words`: True to keep every space, and to break only very long words (for code)
     """
     room = max(room, 1)
     text = runs[0].text if len(runs) == 1 else "".join([run.text for run in runs])
@@ -161,7 +164,7 @@ def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
 def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
     """Break a line after a space, or between a word and punctuation, in the second half of the line.
 
-    If the second half has no such place, break the line at `end`.
+    If the second half has neither, break the line at `end`.
     """
     least = start + (end - start) // 2
     if text[end] == " " and text[end - 1] != " ":
@@ -179,7 +182,7 @@ def _in_word(character: str) -> bool:
 
 
 def _break_at(text: str, start: int, end: int) -> tuple[int, int]:
-    """Break a line at the last space, and skip all spaces there; without a space, break the line at `end`."""
+    """Break a line at its last space or, without a space, at `end`; skip all spaces around the break."""
     if text[end] != " " and (_wide(text[end]) or _wide(text[end - 1])):
         return end, end
     space = text.rfind(" ", start + 1, end + 1)

@@ -1,7 +1,7 @@
 """A selection over rows of the transcript, and the source text of the selection.
 
 Invariant: the ends of a selection are (slot, row, character), so new rows above do not move them. Only source text is
-copied, never the gutter, the rail or line numbers.
+copied, never line numbers or other decoration.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ class Point(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The selected range of the transcript. `start` comes before `end`. The character at `end` is not selected."""
+    """The selected range of the transcript, from `start` up to but not including `end`."""
 
     start: Point
     end: Point
@@ -61,8 +61,8 @@ def word_at(row: Row, char: int) -> tuple[int, int]:
 def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None], source: str | None) -> str:
     """Return the source text of the selected characters in one entry's rows.
 
-    `bounds` has the (start, end) of the selected characters in each row; None for a row without selected characters.
-    `source` is the text that the rows were made from, for example Markdown; None if the rows show the text unchanged.
+    - `bounds`: the (start, end) of the selected characters in each row; None for a row without selected characters
+    - `source`: the text that the rows were made from, e.g. Markdown; None if the rows show the text unchanged
     """
     if source is not None:
         low, high = _span(rows, bounds)
@@ -91,9 +91,7 @@ def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int
 
 
 def _span(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None]) -> tuple[int, int]:
-    """Return the lowest and highest source offset of the selected characters. Both are -1 if no selected character has
-    an offset.
-    """
+    """Return the lowest and highest source offset of the selected characters; both are -1 if there is none."""
     parts = [
         (run.src + first, run.src + last)
         for row, bound in zip(rows, bounds, strict=True)

@@ -1,4 +1,4 @@
-"""The look of the transcript: palette, symbols, widths and the columns of the gutter.
+"""The look of the transcript: palette, symbols, widths and columns.
 
 Invariant: all values are immutable. Equal looks draw equal rows, so a look is part of every cache key.
 """
@@ -23,16 +23,17 @@ NARROW: Final = 70
 
 
 def output_columns(width: int) -> int:
-    """Return the number of columns for program output in a transcript of this width. The rail is not counted."""
+    """Return the number of columns for program output in a transcript of this width."""
     return width - MARGIN - TEXT_COLUMN - 2
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Settings for drawing the transcript; `width` counts cells and includes the gutter and the right margin.
+    """Settings for drawing the transcript.
 
-    `base` is the background role of all text. `actions` are the actions that the app can run; other actions are not
-    shown.
+    - `width`: width in cells, with both margins
+    - `base`: background role of all text
+    - `actions`: the actions that the app can run; other actions are not shown
     """
 
     palette: Palette
@@ -44,7 +45,7 @@ class Look:
     def style(
         self, role: Role, ground: Role | None = None, *, bold: bool = False, underline: bool = False
     ) -> Style:
-        """Return the style of text in a role on a background role. The default background is `base`."""
+        """Return the style of text in a role on a background role."""
         return self.palette.style(role, ground or self.base, bold=bold, underline=underline)
 
     def available_actions(self, *names: str) -> tuple[str, ...]:

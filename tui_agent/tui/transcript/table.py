@@ -16,7 +16,8 @@ _NARROWEST: Final = 4
 
 
 def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> list[int]:
-    """Return the width of each column in cells: the width of its widest cell, or less if the sum exceeds `room`."""
+    """Return the width of each column in terminal cells: the width of the longest text in the column, or less if all
+    columns together exceed `room`."""
     natural = [1] * columns
     for row in rows:
         for index, cell in enumerate(row[:columns]):

@@ -1,8 +1,7 @@
-"""The visible part of the transcript. It keeps its position when rows are added or removed, or if an estimate was
-wrong.
+"""The visible part of the transcript. It keeps its position when rows are added or removed.
 
-Invariant: while `anchored`, the last row is at the bottom. Otherwise the row at the top stays the same row of the same
-entry. This module is pure: it uses neither Textual nor a clock.
+Invariant: while `anchored`, the last row is at the bottom. Otherwise, the row at the top stays the same row of the same
+entry.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from tui_agent.folds.transcript.entries import Entry
+from tui_agent.tui.transcript.blocks import part_move, row_of_line
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
@@ -26,10 +26,11 @@ class RowPosition(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of the screen. It shows a row of an entry, or the empty row before an entry.
+    """One line of the screen: a row of an entry, or the empty row before an entry.
 
-    `slot` is the index of the entry. `number` is the number of the row in the entry; -1 for the empty row. `row` is
-    None for the empty row.
+    - `slot`: index of the entry
+    - `number`: index of the row in the entry; -1 for the empty row
+    - `row`: the row; None for the empty row
     """
 
     slot: int
@@ -45,6 +46,9 @@ class Viewport:
         self.height = 0
         self.y = 0
         self.anchored = True
+        self.has_new_part = False
+        """True after an entry with very many lines was changed to show other lines, so that the numbers of its rows are
+        different now."""
         self._seen = (0, 0)
         """Index of the last entry and its height in rows, both at the moment when the user scrolled up."""
 
@@ -136,8 +140,42 @@ class Viewport:
         elif top >= self.y + self.height:
             self.scroll_to(top - self.height + 1)
 
+    def scroll_rows(self, rows: int) -> None:
+        """Scroll by a number of rows. If this reaches the end of the lines that an entry shows, let the entry show its
+        next lines."""
+        replaced = self._show_next_part(rows)
+        # The rows that another part has just replaced were not seen yet.
+        rest = min(rows + replaced, 0) if rows < 0 else max(rows - replaced, 0)
+        self.scroll_to(self.y + rest)
+        self._show_next_part(rows)
+
+    def _show_next_part(self, direction: int) -> int:
+        """If an entry on the screen has earlier (`direction` -1) or later (1) lines that are not shown, show these
+        lines.
+
+        Return the number of rows on the screen that changed; 0 if no entry has further lines.
+        """
+        lines = self.lines()
+        for number, line in enumerate(lines):
+            move = part_move(line.row) if line.row is not None else None
+            if move is not None and (move[1] - move[0]) * direction > 0:
+                self.show_part(line.slot, *move)
+                return number + 1 if direction < 0 else len(lines) - number
+        return 0
+
+    def show_part(self, index: int, start: int, target: int) -> None:
+        """Make an entry with very many lines show the lines from line `target` on, instead of the lines from line
+        `start` on."""
+        # Both parts contain this line; it keeps its place.
+        line = max(start, target)
+        offset = self.layout.top(index) + row_of_line(self.layout.rows(index), line) - self.y
+        self.layout.set_opened(index, True, target)
+        self.has_new_part = True
+        row = row_of_line(self.layout.rows(index), line)
+        self.scroll_to(self.layout.top(index) + row - offset)
+
     def show_at_top(self, index: int) -> None:
-        """Scroll until the first row of an entry is the second row of the view."""
+        """Scroll so that the first row of an entry is the second row of the view."""
         self.scroll_to(self.layout.top(index) - 1)
 
     def lines(self) -> list[Line]:
@@ -166,7 +204,7 @@ class Viewport:
 
     @property
     def position(self) -> RowPosition | None:
-        """The reading position: the row at the top. None while the view follows the end."""
+        """The reading position: the row at the top; None while the view follows the end."""
         if self.anchored or not len(self.layout):
             return None
         index, row = self.layout.place(self.y)

@@ -1,6 +1,6 @@
 """The transcript with its keys and mouse: cursor, scrolling, selection, clicks.
 
-Invariant: for actions, links and selected texts the widget only posts messages. The app acts on them.
+Invariant: for actions, links and selected texts the widget only posts messages.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from textual.timer import Timer
 
 from tui_agent.folds.transcript.entries import AnswerEntry, UserEntry
 from tui_agent.tui.actions import Scope
+from tui_agent.tui.transcript.blocks import part_move
 from tui_agent.tui.transcript.commands import TranscriptCommands
 from tui_agent.tui.transcript.messages import EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.selection import Point, Selection, char_at, word_at
@@ -22,19 +23,7 @@ DRAG_S: Final = 0.05
 
 
 class TranscriptWidget(KeyActions, TranscriptCommands):
-    """The transcript widget. Posts EntryAction, LinkClicked, BlobWanted and TextSelected.
-
-    The widget's keys have the scope `chat` in the registry of actions. While a search is open, keys of the scope `find`
-    work too.
-    """
-
-    key_methods = {
-        "chat_entry": "action_cursor",
-        "chat_fold": "action_toggle_entry",
-        "chat_ends": "go_to_end",
-        "find_next": "find_next",
-        "find_close": "close_find",
-    }
+    """The transcript widget. Posts EntryAction, LinkClicked, BlobWanted and TextSelected."""
 
     _press: Point | None = None
     _dragged = False
@@ -62,7 +51,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
     def action_cursor(self, direction: int) -> None:
         """Move the cursor to the next (`direction` 1) or previous (-1) entry that has rows.
 
-        If the entry under the cursor is not visible, move the cursor to the last or first visible entry instead.
+        If the entry under the cursor is not visible, move the cursor to the last or first visible entry.
         """
         layout = self.viewport.layout
         index = layout.index_of(self.cursor) if self.cursor else None
@@ -88,7 +77,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         self._scroll(pages * max(self.viewport.height - 2, 1))
 
     def _scroll(self, rows: int) -> None:
-        self.viewport.scroll_to(self.viewport.y + rows)
+        self.viewport.scroll_rows(rows)
         self.repaint()
 
     def go_to_end(self, direction: int) -> None:
@@ -191,6 +180,9 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         self.move_cursor(line.slot)
         if act.startswith("link:"):
             self.post_message(LinkClicked(act.removeprefix("link:")))
+        elif line.row is not None and (move := part_move(line.row)) is not None:
+            self.viewport.show_part(line.slot, *move)
+            self.repaint()
         elif act and act != "fold":
             self.post_message(EntryAction(entry.id, act))
         elif act or (line.number == 0 and not isinstance(entry, AnswerEntry | UserEntry)):

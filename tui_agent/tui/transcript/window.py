@@ -1,7 +1,6 @@
-"""The newest part of a very long transcript, which is the only part laid out at first.
+"""The newest part of a very long transcript. At first, only this part is laid out.
 
-Invariant: a window begins at the start of a turn, so that it looks like the same part of the whole transcript. It ends
-at the transcript's end.
+Invariant: a window begins at the start of a turn, and ends at the transcript's end.
 """
 
 from bisect import bisect_right
@@ -11,7 +10,7 @@ from typing import Final, overload
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 
 LONG: Final = 20_000
-"""Maximum number of entries to lay out in full. For a longer transcript, only a window is laid out."""
+"""Maximum number of entries to lay out in full."""
 REACH: Final = 5_000
 """Number of entries added to a window when the user scrolls near its beginning."""
 
@@ -43,8 +42,7 @@ class Window(Sequence[Entry]):
 def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
     """Return the first index of a window that contains entry `index` and at least `REACH` entries before it.
 
-    If `index` is None, return the start of a window on the newest entries. If the transcript has at most `LONG`
-    entries, that start is 0.
+    Without `index`, the window has the newest entries, or all entries of a transcript with at most `LONG` entries.
     """
     if index is None and len(entries) <= LONG:
         return 0
@@ -57,7 +55,8 @@ def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
 
 
 def index_of_event(entries: Sequence[Entry], seq: int) -> int:
-    """Return the index of the entry that the event `seq` started, or of the entry before that event.
+    """Return the index of the entry that the event `seq` started. If the event started no entry, return the index of
+    the last entry that began before the event.
 
     If all entries come after the event, return -1.
     """

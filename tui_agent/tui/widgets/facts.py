@@ -1,6 +1,6 @@
 """Rows of facts: names with values, paragraphs and headings, for details panes and sheets.
 
-Invariant: only cleaned text is drawn. Every row has exactly the requested width.
+Invariant: only cleaned text is drawn, and every row has exactly the requested width.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,24 +8,18 @@ from collections.abc import Iterable, Sequence
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.text.line_diff import FileCounts
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import clean
+from tui_agent.tui.text import clean, clean_line, fit
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
 
 
-@dataclass(frozen=True, slots=True)
-class FileCounts:
-    """The numbers of lines added to and removed from a file."""
-
-    path: str
-    added: int = 0
-    removed: int = 0
-
-
 class Facts:
-    """Collects rows of facts in `rows`. `indent` and `margin` are the widths of the left and right edge in cells."""
+    """Collects rows of facts in `rows`.
+
+    `indent`, `margin`: widths of the left and right edge in cells.
+    """
 
     def __init__(
         self, looks: Looks, width: int, *, ground: Role = "s1", indent: int = 2, margin: int = 1
@@ -37,7 +31,7 @@ class Facts:
         self.rows: list[Strip] = []
 
     def style(self, text: Role = "t1", *, bold: bool = False) -> Style:
-        """Return a style for text on the background of the facts."""
+        """Return the style for text in the colour role `text` on the background of the rows in this `Facts`."""
         return self.looks.palette.style(text, self._ground, bold=bold)
 
     def line(self, parts: Sequence[Part], right: Sequence[Part] = ()) -> None:
@@ -59,7 +53,7 @@ class Facts:
         self._count_hidden(len(lines) - (most or len(lines)))
 
     def add_strips(self, strips: Sequence[Strip], *, most: int = 0) -> None:
-        """Add strips that are 3 cells narrower than the rows, at most `most` of them (0: no limit)."""
+        """Add at most `most` strips (0: no limit). Each strip must be 3 cells narrower than a row."""
         fill = self.style()
         left, right = Strip.blank(2, fill), Strip.blank(1, fill)
         self.rows += [Strip.join([left, strip, right]) for strip in strips[: most or None]]
@@ -80,13 +74,24 @@ class Facts:
             self.pair(name, value, role, names=names)
 
     def pair(self, name: str, value: str, role: Role = "t1", *, names: int = 12) -> None:
-        """Add a row for `name value`. If the value is too long, add rows below it.
+        """Add a row for `name value`, and more rows if the value is too long.
 
         The name is padded to `names` cells.
         """
         for number, line in enumerate(wrap(clean(value), max(8, self.room - names))):
             label = "" if number else name
             self.line([(label.ljust(names), self.style("t2")), (line, self.style(role))])
+
+    def figures(self, name: str, role: Role, *figures: tuple[str, int, Role]) -> None:
+        """Add a row of a table: a name, and figures in columns on its right.
+
+        `figures`: the text, the width of the column in cells, and the colour role of each figure. The texts are
+        right-aligned.
+        """
+        room = max(12, self.width - sum(cells for _, cells, _ in figures))
+        shown = fit(clean_line(name), room - 1, self.looks.symbols.ellipsis).ljust(room)
+        columns = [(text.rjust(cells), self.style(text_role)) for text, cells, text_role in figures]
+        self.line([(shown, self.style(role)), *columns])
 
     def line_counts(self, files: Iterable[FileCounts]) -> None:
         """Add a row ` +4 −1 path` for each file, aligned in columns; zeros are left out."""

@@ -1,6 +1,6 @@
-"""One line of editable text, for answers inside rows, for filters and for forms. It is not a Textual widget.
+"""One line of editable text, for answers inside rows, for filters and for forms; it is not a Textual widget.
 
-Invariant: `type_key` returns True if it used the key. `parts` draws the text with its cursor.
+Invariant: `type_key` returns True if it used the key.
 """
 
 from itertools import accumulate
@@ -10,7 +10,10 @@ from tui_agent.tui.widgets.rows import Part, Pen
 
 
 class Field:
-    """An editable line of text with a cursor. With `secret`, dots are shown instead of characters."""
+    """An editable line of text with a cursor.
+
+    `secret`: True to show dots instead of characters.
+    """
 
     def __init__(self, text: str = "", *, secret: bool = False) -> None:
         self.text = text
@@ -55,9 +58,9 @@ class Field:
         self.cursor += len(text)
 
     def parts(self, room: int, pen: Pen, hint: str = "", *, is_open: bool = True) -> list[Part]:
-        """Draw the text in `room` cells, scrolled so that the cursor is visible; an empty text is drawn as `hint`.
+        """Draw the text in `room` cells, scrolled so that the cursor is visible. An empty text is drawn as `hint`.
 
-        The cursor is drawn if the field `is_open`.
+        `is_open`: False to draw no cursor.
         """
         style, cursor = pen.style(), pen.cursor
         shown = "•" * len(self.text) if self.secret else self.text

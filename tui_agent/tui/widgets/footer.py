@@ -1,7 +1,7 @@
 """The footer: the keys that work now, the most useful key first, the help key last.
 
-Invariant: every key that is shown does something. If there is no room for all keys, the gaps between them become
-narrower; if there is still no room, keys that close something are left out last.
+Invariant: every key that is shown does something. If the keys do not fit, some are left out; keys that close something
+stay longest.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from textual.strip import Strip
 from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.lists import LinePane
-from tui_agent.tui.widgets.rows import HINTS_GAP, NARROW_HINTS_GAP, cells, hint_caption, hints_width
+from tui_agent.tui.widgets.rows import HINTS_GAP, NARROW_HINTS_GAP, cells, fit_hints, hint_parts, hints_width
 
 
 class Footer(LinePane):
@@ -28,30 +28,16 @@ class Footer(LinePane):
 
     def draw(self, width: int, height: int) -> list[Strip]:
         pen = self.pen
-        help_pen = pen._replace(intent="help")
-        help_parts = [
-            help_pen.part(key_map_of(self.app).key_of("help"), "t2", bold=True),
-            help_pen.part(" help", "t3"),
-        ]
-        if not self.has_help_key:
-            help_parts = []
+        help_hint = KeyHint(key_map_of(self.app).key_of("help"), "help", "help")
+        help_parts = hint_parts([help_hint] if self.has_help_key else [], pen._replace(intent="help"))
         left = [pen.part(" " * self.shape.indent)]
         room = width - 4 - cells(help_parts) - cells(left)
         fits_narrow = hints_width(self.hints, NARROW_HINTS_GAP) <= room < hints_width(self.hints)
-        between = " " * (NARROW_HINTS_GAP if fits_narrow else HINTS_GAP)
-        for hint in self.hints if fits_narrow else self._visible_hints(room):
-            gap = pen.part(between if len(left) > 1 else "")
-            left += [gap, pen.part(hint.key, "t2", bold=True), pen.part(hint_caption(hint), "t3")]
+        shown = self.hints if fits_narrow else fit_hints(self.hints, room)
+        left += hint_parts(shown, pen, NARROW_HINTS_GAP if fits_narrow else HINTS_GAP)
         return [pen.line(width, left, help_parts)]
 
     @property
     def hints(self) -> list[KeyHint]:
-        """The keys that work now. The help key is left out, because it has its own place."""
+        """The keys that work now, except the help key, which has its own place."""
         return [hint for hint in self.keys if hint.action != "help"]
-
-    def _visible_hints(self, room: int) -> list[KeyHint]:
-        """Return the hints that fit. Hints for keys that close something are left out last."""
-        shown = self.hints
-        while shown and hints_width(shown) > room:
-            shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
-        return shown

@@ -1,19 +1,20 @@
-"""The base class of forms: sheets with labelled lines, such as text fields. One line is selected.
+"""The base class of forms: sheets with labelled lines, such as text fields. One of the lines is selected.
 
-Invariant: a fault is shown above the keys, and its line is selected.
+Invariant: a fault is shown above the keys, and the line with the fault is selected.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.strip import Strip
 
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.question_keys import ResultT
 from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
-from tui_agent.tui.widgets.sheet import ChoiceSheet, ResultT
+from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 
 class Form(ChoiceSheet[ResultT]):
@@ -22,9 +23,8 @@ class Form(ChoiceSheet[ResultT]):
     label_cells: ClassVar[int] = 12
     """The first column of the values."""
 
-    def __init__(self, looks: Callable[[], Looks]) -> None:
-        super().__init__(looks)
-        self.fault = ""
+    fault = ""
+    """What is wrong with a line; empty if nothing is."""
 
     @property
     @abstractmethod

@@ -1,7 +1,7 @@
 """The user's keys, `[keys]` in config.toml: parsed, validated, and applied to the actions of the registry.
 
 Invariant: if an entry is invalid, its action keeps the default keys and a fault says what to do. In every scope, a key
-has one meaning. Every action that closes something has a key.
+has one meaning.
 """
 
 import re
@@ -16,7 +16,7 @@ from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
 from tui_agent.tui.actions import ACTIONS, BY_NAME, WAYS_OUT, Action, Scope, did_you_mean, key_name
 from tui_agent.tui.terminal.keyboard import ALT_ENTER
-from tui_agent.tui.widgets.keymap import normalize_key
+from tui_agent.tui.widgets.keymap import BESIDE, normalize_key
 
 MODIFIERS: Final = frozenset({"ctrl", "alt", "shift", "super", "hyper", "meta"})
 _AS_PRINTED: Final = {
@@ -40,21 +40,6 @@ _SENT: Final = frozenset(
     if not re.search(r"\+\d$", name := normalize_key(getattr(key, "value", str(key))))
 ) | {ALT_ENTER, "space", *(f"alt+ctrl+{letter}" for letter in set(ascii_lowercase) - set("hijm"))}
 """Names of the keys, besides characters, that every terminal sends. Other keys need the kitty keyboard protocol."""
-BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
-    "prompt": ("transcript", "app"),
-    "menu": ("transcript", "app"),
-    "transcript": ("app",),
-    **dict.fromkeys(("start", "chat"), ("transcript", "app")),
-    **dict.fromkeys(("find", "turn"), ("chat", "transcript", "app")),
-    **dict.fromkeys(("tree", "checkpoints", "map", "jobs", "evals"), ("page", "rows")),
-    "sessions": ("page", "rows"),
-    **dict.fromkeys(("sessions_find", "map_find", "trace"), ("rows",)),
-    **dict.fromkeys(("approval", "reason", "rule", "question", "trust", "viewer"), ("sheet",)),
-    **dict.fromkeys(("fork", "policy", "provider", "confirm"), ("sheet",)),
-    "list": ("rows",),
-    **dict.fromkeys(("context", "diff", "history", "pane"), ("viewer", "sheet")),
-}
-"""Maps a scope (part of the app) to the other scopes that are active at the same time."""
 EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
 """The app's actions whose keys work over every screen."""
 TYPING: Final[frozenset[Scope]] = frozenset(
@@ -85,8 +70,9 @@ _SEPARATOR: Final = re.compile(r"(?<=[^+\s]),\s*")
 class KeySettings(NamedTuple):
     """The result of applying the user's keys.
 
-    `actions` are all actions with the user's keys. `faults` has a message for each entry that is not used. `rare_keys`
-    has a message for each used entry with a key that some terminals cannot send.
+    - `actions`: all actions, with the user's keys
+    - `faults`: a message for each entry that is not used
+    - `rare_keys`: a message for each used entry with a key that some terminals cannot send
     """
 
     actions: tuple[Action, ...]
@@ -101,7 +87,7 @@ class KeySettings(NamedTuple):
 def parse_key(text: str) -> str | None:
     """Return Textual's name of a key; None if the key is unknown.
 
-    `text` is Textual's name, or the name printed on keyboards (`Ctrl+P`, `Esc`, `/`).
+    `text`: Textual's name, or the name printed on keyboards (`Ctrl+P`, `Esc`, `/`).
     """
     *modifiers, name = text.split("+") if len(text) > 1 and not text.endswith("++") else [text]
     if text.endswith("++"):
@@ -124,7 +110,7 @@ def parse_key(text: str) -> str | None:
 def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettings:
     """Return the actions of the registry with the user's keys.
 
-    `settings` maps an action's name to its keys, as a text such as `f9, ctrl+t` or as a list.
+    `settings`: maps an action's name to its keys, which are a text such as `f9, ctrl+t` or a list.
     """
     faults = [
         f"There is no action {name}.{did_you_mean(name, BY_NAME)}" for name in settings if name not in BY_NAME
@@ -161,7 +147,8 @@ def needs_protocol(key: str) -> bool:
 
 
 def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the error in the keys for an action (empty if there is none), and the parsed keys."""
+    """Parse the keys that the user configured for an action. Return an error message, empty if all keys are valid, and
+    the parsed keys."""
     if action.typed:
         return f"{action.typed} is part of what you type and cannot be changed.", ()
     parsed = list[str]()
@@ -183,7 +170,7 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
     text = next((key for key in parsed if _is_text(key)), "")
     if text and action.scope in TYPING and not any(map(_is_text, action.keys)):
         return (
-            f"{key_name(text)} types text where this action works. Use a function key, or a key with Ctrl or Alt.",
+            f"{key_name(text)} types text here. Use a function key, or a key with Ctrl or Alt.",
             (),
         )
     return "", tuple(parsed)
@@ -199,7 +186,7 @@ def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
 def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator[tuple[Action, Action, str]]:
     """Yield (first action, second action, key) for two actions that have the same key in the same part of the app.
 
-    Two actions that both have default keys are left out, because some actions share a key by default.
+    Clashes between default keys are left out, because they are intended.
     """
     if not given:
         return
@@ -230,9 +217,11 @@ def _describe_clash(first: Action, other: Action, key: str) -> str:
 
 
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
-    """Add the default keys to actions with new keys that some terminals cannot send.
+    """Find the actions in `given` for which some terminals can send none of the configured keys, and add the default
+    keys of these actions to `given`.
 
-    A default key is not added if another action uses it. Return a message for each action with such a new key.
+    The default keys are not added if one of them clashes with another action's key. Return a message for each action
+    with a key that some terminals cannot send.
     """
     messages = []
     for name, keys in list(given.items()):

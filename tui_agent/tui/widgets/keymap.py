@@ -1,19 +1,31 @@
 """The user's keys by action and scope (part of the app), and mixins that run the action of a key.
 
-Invariant: no screen compares a key with a literal. The keys that a screen shows are the keys that it handles.
+Invariant: no screen compares a key with a literal.
 """
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, cast
 
 from textual.events import Key
 from textual.screen import Screen
 
 from tui_agent.tui.actions import ACTIONS, Action, KeyHint, Scope, footer, key_name
 
-KeyMethod: TypeAlias = str | tuple[str, Any]
-"""The name of a method, or a pair: the name of a method and an argument."""
+BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
+    "prompt": ("transcript", "app"),
+    "menu": ("transcript", "app"),
+    "transcript": ("app",),
+    **dict.fromkeys(("start", "chat"), ("transcript", "app")),
+    **dict.fromkeys(("find", "turn"), ("chat", "transcript", "app")),
+    **dict.fromkeys(("tree", "checkpoints", "map", "jobs", "evals"), ("page", "rows")),
+    "sessions": ("page", "rows"),
+    **dict.fromkeys(("sessions_find", "map_find", "trace"), ("rows",)),
+    **dict.fromkeys(("approval", "reason", "rule", "question", "trust", "viewer"), ("sheet",)),
+    **dict.fromkeys(("fork", "provider", "files", "confirm", "keys"), ("sheet",)),
+    **dict.fromkeys(("policy", "list"), ("rows",)),
+    **dict.fromkeys(("context", "diff", "history", "pane"), ("viewer", "sheet")),
+}
+"""Maps a scope (part of the app) to the other scopes that are active at the same time."""
 
 
 def normalize_key(key: str) -> str:
@@ -42,8 +54,8 @@ class KeyMap:
     def find(self, key: str, scopes: Sequence[Scope]) -> list[tuple[Action, int]]:
         """Return (action, choice) for each action that has the key in these scopes.
 
-        `choice` is the index (from 0) of the action's alternative that the key runs. A letter with Shift also finds the
-        actions of the plain letter, after the actions of the letter with Shift.
+        `choice` is the index (from 0) of the action's alternative that the key runs. For a letter with Shift, the
+        actions of the plain letter come last.
         """
         exact = normalize_key(key)
         names = dict.fromkeys((exact, without_shift(exact)))
@@ -60,9 +72,7 @@ class KeyMap:
         return any(" " in key for key in self._by_name[name].keys)
 
     def key_of(self, name: str, choice: int = 0) -> str:
-        """Return the printed name of the main key of an action or of one of its alternatives. Empty if there is no
-        key.
-        """
+        """Return the printed name of the main key of an action or of one of its alternatives; empty if there is no key."""
         action = self._by_name[name]
         return action.typed or (key_name(action.keys[choice]) if choice < len(action.keys) else "")
 
@@ -71,7 +81,7 @@ class KeyMap:
         return self._by_name[name].label
 
     def hint(self, name: str, word: str = "") -> KeyHint:
-        """Return the key of an action with `word`. If `word` is empty, use the action's own word for the footer."""
+        """Return the key of an action with `word`; the default is the action's own word for the footer."""
         action = self._by_name[name]
         return KeyHint(action.label, word or action.footer, name)
 
@@ -95,54 +105,56 @@ def key_map_of(app: object) -> KeyMap:
 
 
 class KeyActions:
-    """Mixin for widgets that handle keys.
+    """Mixin for widgets that handle keys: a key calls the method that the registry names for the key's action.
 
-    `key_methods` maps each action to a method; tables of base classes are included. For an action with two choices, the
-    method is called with -1 or 1. For an action with more than two choices, it is called with the index of the choice
-    (from 0). An argument given in `key_methods` comes before that number. If the method returns False, the action is
-    not available now, and the next action with the same key is tried.
+    If an action has several choices, the method is called with a number: -1 or 1 for two choices, otherwise the index.
+    If the method returns False, the next action with the same key is tried.
     """
 
-    key_methods: ClassVar[Mapping[str, KeyMethod]] = {}
-    _key_methods: ClassVar[Mapping[str, KeyMethod]] = {}
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        bases = (base.__dict__.get("key_methods", {}) for base in reversed(cls.__mro__))
-        cls._key_methods = {name: method for methods in bases for name, method in methods.items()}
+    scope: ClassVar[Scope]
+    """The scope of the widget's own keys in the registry of actions."""
+    key_methods: ClassVar[Mapping[str, str]] = {}
+    """Maps an action's name to the method that this class calls for it, instead of the method in the registry."""
 
     @property
     def key_map(self) -> KeyMap:
         return key_map_of(cast(Any, self).app)
 
-    @abstractmethod
     def key_scopes(self) -> Sequence[Scope]:
         """Return the scopes whose keys work now, the most specific one first."""
+        return self.scope, *BESIDE.get(self.scope, ())
 
     def run_key(self, key: str, *scopes: Scope) -> bool:
         """Run the action of a key; return False if the key has no action that is available now.
 
-        Without `scopes`, search the scopes of `key_scopes` and the scope of the app.
+        `scopes`: the scopes to search; the default is `key_scopes` and the scope of the app.
         """
         for action, choice in self.key_map.find(key, scopes or (*self.key_scopes(), "app")):
-            if action.name in self._key_methods and self.run_action_of(action, choice):
+            if self.run_action_of(action, choice):
                 return True
         return False
 
+    def can_run(self, action: Action) -> bool:
+        """Return True if the widget has the method of an action."""
+        entry = self.key_methods.get(action.name, action.method)
+        name = entry if isinstance(entry, str) else entry[0]
+        return bool(name) and hasattr(self, name)
+
     def run_action_of(self, action: Action, choice: int) -> bool:
         """Run an action of the widget; return False if the action is not available now."""
-        entry = self._key_methods[action.name]
-        method, *arguments = (entry,) if isinstance(entry, str) else entry
+        entry = self.key_methods.get(action.name, action.method)
+        name, *arguments = (entry,) if isinstance(entry, str) else entry
+        method = getattr(self, name, None) if name else None
         if action.choices > 1:
             arguments.append(2 * choice - 1 if action.choices == 2 else choice)
-        return getattr(self, method)(*arguments) is not False
+        return method is not None and method(*arguments) is not False
 
 
 def claims_key(screen: Screen[Any], event: Key) -> bool:
-    """Stop a key event, and return True if `screen` should handle the key.
+    """Return True if `screen` should handle the key, and stop the event, so that nothing else handles it.
 
-    Keys that copy, interrupt or quit are left to the app. A screen that is already closed handles no key. Otherwise the
-    second of two quick keys would close the screen below.
+    For keys that copy, interrupt or quit, return False without stopping the event, so that the app handles them. If the
+    screen is already closed, stop the event and return False, so that the key does not close the screen below.
     """
     keys = key_map_of(screen.app)
     if keys.means(event.key, "copy_or_stop") or keys.means(event.key, "quit"):
@@ -166,11 +178,11 @@ class KeyScreen(KeyActions):
         """Return the keys that work now, for a sheet's footer; empty if the screen sets its footer's keys itself."""
         return ()
 
-    def expect_text(self, give: Callable[[Key], object]) -> None:
-        """Prepare the screen for keys of a text that the user is typing. Most screens need no preparation.
+    def expect_text(self) -> None:
+        """Prepare the screen for keys of a text that the user is typing."""
 
-        `give` types a key into the prompt.
-        """
+    def follow_message(self) -> None:
+        """Handle a change of the message in the prompt."""
 
     def type_key(self, key: str, character: str | None) -> bool:
         """Handle a key without an action, e.g. type it into a field. Return False if the key has no effect."""

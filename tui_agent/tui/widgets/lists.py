@@ -1,7 +1,6 @@
 """Widgets that draw their own rows: panes of fixed size, scrolling rows to read, and a list of items with a selection.
 
-Invariant: a pane draws the rows for its current size, repaints only changed rows and causes no layout. A scrolling
-widget draws only visible rows, so scrolling costs the same for ten rows and for fifty thousand.
+Invariant: a pane repaints only changed rows and causes no layout. A scrolling widget draws only visible rows.
 """
 
 from abc import abstractmethod
@@ -31,36 +30,35 @@ class Intent(Message):
         self.argument = argument
 
 
-class LinePane(Widget):
-    """A widget that draws whole rows. A click on a part with an intent posts the intent as an `Intent`."""
+class HasLooks:
+    """Mixin for widgets and screens that are drawn in the look of their app, on the background `surface`."""
 
-    ALLOW_SELECT = False
     surface: Role = "s0"
-
-    def __init__(
-        self, looks: Callable[[], Looks], *, id: str | None = None, classes: str | None = None
-    ) -> None:
-        super().__init__(id=id, classes=classes)
-        self._looks = looks
-        self._rows: list[Strip] | None = None
-        self._drawn_for: tuple[object, ...] = ()
 
     @property
     def looks(self) -> Looks:
-        return self._looks()
+        return cast(Looks, cast(Any, self).app.looks)
+
+    @property
+    def pen(self) -> Pen:
+        """The pen that draws parts and rows on the background."""
+        return Pen(self.looks, self.surface)
+
+    def style(self, text: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
+        """Return the style for text in the colour role `text` on the background `surface`."""
+        return self.looks.palette.style(text, self.surface, bold=bold, underline=underline)
+
+
+class LinePane(HasLooks, Widget):
+    """A widget that draws whole rows. A click on a part with an intent posts this `Intent`."""
+
+    ALLOW_SELECT = False
+    _rows: list[Strip] | None = None
+    _drawn_for: tuple[object, ...] = ()
 
     @property
     def shape(self) -> Shape:
         return cast(Shape, cast(Any, self.app).shape)
-
-    @property
-    def pen(self) -> Pen:
-        """The pen that draws parts and rows on the background of the pane."""
-        return Pen(self.looks, self.surface)
-
-    def style(self, text: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
-        """Return a style for text on the background of the pane."""
-        return self.looks.palette.style(text, self.surface, bold=bold, underline=underline)
 
     @abstractmethod
     def draw(self, width: int, height: int) -> list[Strip]:
@@ -112,25 +110,24 @@ def post_intent(widget: Widget, event: events.Click) -> None:
 ItemT = TypeVar("ItemT")
 
 
-class Lines(ScrollView):
+class Lines(HasLooks, ScrollView):
     """Scrolling rows given as strips: JSON, diffs, help, previews of any length.
 
-    `fill` is the style of cells that no row covers.
+    `fill`: style of cells that no row covers.
     """
 
     ALLOW_SELECT = False
     can_focus = False
 
-    def __init__(self, looks: Callable[[], Looks], *, id: str | None = None) -> None:
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._looks = looks
         self.strips: Sequence[Strip] = ()
         self.fill: Style = Style()
         self.moved: Callable[[], None] = lambda: None
         """Called after the rows were scrolled."""
 
     def on_mount(self) -> None:
-        style_scrollbar(self, self._looks().symbols)
+        style_scrollbar(self, self.looks.symbols)
 
     def set_rows(self, rows: Sequence[Strip], fill: Style, *, keep: bool = True) -> None:
         """Show these rows; if `keep` is True, keep the scroll position."""
@@ -159,10 +156,33 @@ class Lines(ScrollView):
             self.scroll_to(y=row - height + 1, animate=False, force=True)
 
 
+class ScrollsLines(HasLooks):
+    """Mixin for screens and sheets with keys that scroll the rows `scrolled`."""
+
+    scrolled: Lines
+
+    def scroll_rows(self, count: int) -> None:
+        self.scrolled.scroll_relative(y=count, animate=False, force=True)
+
+    def scroll_screenful(self) -> None:
+        self.scroll_page(1)
+
+    def scroll_page(self, direction: int) -> None:
+        """Scroll by a page: up if `direction` is negative, otherwise down."""
+        self.scroll_rows(direction * self.scrolled.size.height)
+
+    def scroll_to_end(self, direction: int) -> None:
+        """Scroll to the first row if `direction` is -1, to the last if it is 1."""
+        self.scrolled.scroll_to(
+            y=0 if direction < 0 else len(self.scrolled.strips), animate=False, force=True
+        )
+
+
 class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     """A list with one item per row.
 
-    `draw` draws a selected or unselected item in a given width. `empty_text` is shown if there are no items.
+    - `draw`: function that draws a selected or unselected item in a given width
+    - `empty_text`: the text shown if there are no items
     """
 
     rows_below: ClassVar[int] = 0
@@ -172,18 +192,19 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         """Message that is posted when another item is selected."""
 
     class Used(Message):
-        """Message that is posted when the user clicks the selected row to use the item."""
+        """Message that is posted when the user clicks a row that is already selected, to run the main action of its
+        item."""
 
-    def __init__(self, looks: Callable[[], Looks], draw: Callable[[ItemT, int, bool], Strip]) -> None:
-        super().__init__(looks)
+    def __init__(self, draw: Callable[[ItemT, int, Pen], Strip]) -> None:
+        super().__init__()
         self.draw_item = draw
         self.items: Sequence[ItemT] = ()
         self.index = 0
         self.empty_text = ""
         self.can_choose: Callable[[ItemT], bool] = lambda item: True
-        """Function that returns True if an item can be selected. Headings and separators cannot be selected."""
+        """Function that returns True if an item can be selected, and False for headings and separators."""
         self.key: Callable[[ItemT], object] = lambda item: item
-        """Function that returns a key for an item. The key finds the item again after the list was reloaded."""
+        """Function that returns a key for an item, to find the same item again after the list was reloaded."""
 
     @property
     def chosen(self) -> ItemT | None:
@@ -199,8 +220,8 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     ) -> None:
         """Replace the items of the list, and keep the selection.
 
-        The item with the key `held` is selected; if `held` is None, the selected item stays selected. If the item is
-        missing, the row `otherwise` is selected.
+        - `held`: key of the item to select; None for the item that was selected
+        - `otherwise`: index of the row to select if this item is missing
         """
         chosen = self.chosen
         if held is None and chosen is not None:
@@ -223,8 +244,9 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     def render_line(self, y: int) -> Strip:
         number, width = y + self.scroll_offset.y, self.size.width
         if number < len(self.items):
-            return self.draw_item(self.items[number], width, number == self.index).adjust_cell_length(width)
-        line = list_pen(self._looks())
+            pen = list_pen(self.looks, number == self.index)
+            return self.draw_item(self.items[number], width, pen).adjust_cell_length(width)
+        line = list_pen(self.looks)
         message = [] if self.items else wrap(self.empty_text, width - 8)[number : number + 1]
         return line.line(width, [("    ", line.style()), *((text, line.style("t3")) for text in message)])
 

@@ -1,7 +1,7 @@
 """Rows of cells: parts on the left, parts on the right, padded with the background to the full width.
 
 Invariant: a row has exactly the requested width. If both sides do not fit, the left side is cut and the right side
-stays complete. All text is cleaned by `tui.text`.
+stays complete.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ Part: TypeAlias = tuple[str, Style]
 
 
 def part(text: str, style: Style) -> Part:
-    """Return a part of a row (text and style). The text is untrusted and is cleaned of control characters."""
+    """Return a part of a row (text and style), with control characters removed from the text."""
     return clean_line(text), style
 
 
@@ -31,9 +31,7 @@ def _meta(intent: str) -> Style:
 
 
 def with_intent(style: Style, intent: str) -> Style:
-    """Add an intent (name of an action, and its argument) to the style. A click on the text runs the intent.
-    `intent_of` reads it from the style.
-    """
+    """Add an intent (name of an action, and its argument) to the style. A click on text in this style runs the intent."""
     return style + _meta(intent)
 
 
@@ -71,9 +69,9 @@ def row(
     margin: int = 2,
     ellipsis: str = "",
 ) -> Strip:
-    """Draw a row. `left` begins at column 0, and `right` ends `margin` cells before the edge.
+    """Draw a row: `left` from column 0, and `right` up to `margin` cells before the edge.
 
-    All other cells have the style `fill`.
+    `fill`: style of all other cells.
     """
     left = [(cell_text(text), style) for text, style in left]
     right = [(cell_text(text), style) for text, style in right]
@@ -95,7 +93,10 @@ def blank_strip(cells_wide: int, fill: Style) -> Strip:
 
 
 class Pen(NamedTuple):
-    """Draws parts and rows on one background. A click on a text that it has drawn runs `intent`, if `intent` is set."""
+    """Draws parts and rows on one background.
+
+    `intent`: the action of a click on the drawn texts.
+    """
 
     looks: Looks
     ground: Role
@@ -118,10 +119,7 @@ class Pen(NamedTuple):
 
     @property
     def cursor(self) -> Style:
-        """The style of the cell under the cursor of a text field.
-
-        It differs from the row's style in every colour mode.
-        """
+        """The style of the cell under the cursor of a text field."""
         palette = self.looks.palette
         if palette.mode == "full" or self.ground == "selection":
             return palette.style(self.ground, "t1")
@@ -151,8 +149,9 @@ class Pen(NamedTuple):
     def hanging_rows(
         self, cells_wide: int, first: Sequence[Part], pieces: Sequence[str], style: Style
     ) -> list[Strip]:
-        """Draw a row for each piece: `first` before the first piece, an indent of the same width before the other
-        pieces.
+        """Draw a row for each piece, with `first` in front of the first piece.
+
+        The other pieces get an indent of the same width.
         """
         indent: Part = (" " * cells(first), self.looks.palette.style("t1", self.ground))
         return [
@@ -174,14 +173,18 @@ def state_mark(state: str, symbols: Symbols) -> tuple[str, Role]:
 
 
 def list_pen(looks: Looks, chosen: bool = False) -> Pen:
-    """Return the `Pen` for a row in the list of a list page."""
+    """Return the `Pen` for a row of the list on a list page.
+
+    `chosen`: True if the row is selected.
+    """
     return Pen(looks, "selection" if chosen else "s0", chosen=chosen)
 
 
 class Column(NamedTuple):
     """A column at the right edge of a list.
 
-    The list shows the column if the list is at least `from_width` cells wide. `width` is in cells.
+    - `width`: width in cells
+    - `from_width`: minimum width of the list, in cells, for which the column is shown
     """
 
     name: str
@@ -202,7 +205,7 @@ def right_columns(
 
 
 def column_names(first: str, columns: Sequence[Column], width: int, looks: Looks) -> Strip:
-    """Draw the names of a list's columns. `first` is at the left edge, and each other name is above its values."""
+    """Draw the names of a list's columns."""
     quiet = looks.palette.style("t3", "s0")
     names = right_columns(columns, [column.name for column in columns], width, quiet)
     return row(width, [(f"    {first}", quiet)], names, fill=quiet)
@@ -226,12 +229,30 @@ def wrap(text: str, room: int) -> list[str]:
 
 
 HINTS_GAP, NARROW_HINTS_GAP = 3, 2
-"""Distance between two keys in a row of keys, and the distance if only then all keys fit, in cells."""
+"""Distance between two keys in a row of keys, in cells. The narrow distance is used if all keys fit only with it."""
 
 
 def hint_caption(hint: KeyHint) -> str:
-    """Return the word to show after the key. Empty if the key has the same name, e.g. `Delete`."""
+    """Return the word to show after the key; empty if the key has the same name, e.g. `Delete`."""
     return "" if hint.word == hint.key.casefold() else f" {hint.word}"
+
+
+def hint_parts(hints: Iterable[KeyHint], pen: Pen, gap: int = HINTS_GAP) -> list[Part]:
+    """Return the keys with their words, with `gap` cells between two keys."""
+    parts: list[Part] = []
+    for hint in hints:
+        parts += [pen.part(" " * gap)] if parts else []
+        parts += [pen.part(hint.key, "t2", bold=True), pen.part(hint_caption(hint), "t3")]
+    return parts
+
+
+def fit_hints(hints: Iterable[KeyHint], room: int, least: int = 0) -> list[KeyHint]:
+    """Leave out hints until the rest fits into `room` cells, but keep at least `least` hints. Hints for keys that close
+    something are left out last."""
+    shown = list(hints)
+    while len(shown) > least and hints_width(shown) > room:
+        shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
+    return shown
 
 
 def hints_width(hints: Sequence[KeyHint], gap: int = HINTS_GAP) -> int:

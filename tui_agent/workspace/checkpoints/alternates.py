@@ -1,6 +1,6 @@
-"""The object folders that a checkpoint store borrows git objects from.
+"""Reads the file in which a checkpoint store lists the object folders it borrows from, and finds missing folders.
 
-They belong to the user's repository or to the store of the parent session.
+The folders belong to the user's repository or to the store of the parent session.
 """
 
 import os
@@ -8,14 +8,12 @@ import re
 from pathlib import Path
 
 MAX_DEPTH = 5
-"""Maximum length of a chain of object folders, as in git. Each folder of a chain borrows objects from the
-next one.
-"""
+"""Maximum number of object folders in a chain, in which each folder borrows objects from the next one."""
 _ESCAPED = re.compile(rb'\\([\\"n])')
 
 
 def alternates_file(store: Path) -> Path:
-    """Return the path of the file `objects/info/alternates`. It lists the object folders that the store borrows from."""
+    """Return the path of the file `objects/info/alternates`, which lists the object folders to borrow from."""
     return store / "objects" / "info" / "alternates"
 
 

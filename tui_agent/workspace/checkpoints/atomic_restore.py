@@ -1,7 +1,7 @@
 """Moves files into place, all of them or none.
 
-New content is first written to a staging folder in the workspace. A journal in this folder lists the moves, and old
-content is moved into the folder too. So every move can be undone, even after the program was killed.
+Invariant: every move can be undone, even after the program was killed. New and old files are in a staging folder in the
+workspace, with a journal that lists the moves.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
 
 class FileOperations:
-    """File operations that change the workspace. Tests replace operations by failing ones."""
+    """File operations that change the workspace; tests replace them by failing ones."""
 
     def link(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
         """Create a second name (a hard link) for a file or a symbolic link; never overwrites."""
@@ -46,7 +46,7 @@ class FileOperations:
         os.rmdir(name, dir_fd=fd)
 
     def chmod(self, name: str, fd: int, bits: int) -> None:
-        """Set the permission bits of a regular file. The target of a link is not changed."""
+        """Set the permission bits of a regular file; a link is not followed."""
         file = os.open(name, FILE_FLAGS, dir_fd=fd)
         try:
             os.fchmod(file, bits)
@@ -77,8 +77,9 @@ FileIdentity = tuple[int, int, int]
 class Move:
     """One file operation of a restore, on one path.
 
-    `staged` is the number of the new file in the staging folder; `identity` is that file's identity. `old_bits` are the
-    permission bits before the operation.
+    `staged`: number of the new file in the staging folder.
+    `identity`: identity of that new file.
+    `old_bits`: permission bits before the operation.
     """
 
     kind: Literal["write", "create", "remove", "mode", "mkdir", "rmdir"]
@@ -90,7 +91,8 @@ class Move:
 
 
 class StagingFolder:
-    """The staging folder of one restore. It holds the new files until the move, and the old content after the move."""
+    """The staging folder of one restore. Before the moves, it holds the new files; after the moves, it holds the old
+    files."""
 
     def __init__(self, files: RootedFiles, name: str, operations: FileOperations) -> None:
         self._files = files
@@ -165,10 +167,7 @@ class StagingFolder:
                     self._operations.rmdir(name, fd)
 
     def _link_or_move(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
-        """Give a file its target name by a hard link, or by a rename if the file cannot be linked.
-
-        Some file systems have no hard links, and Linux can refuse links to files of other users.
-        """
+        """Give a file its target name by a hard link, or by a rename if the file cannot be linked."""
         try:
             self._operations.link(source, source_fd, target, target_fd)
         except OSError as fault:
@@ -179,8 +178,7 @@ class StagingFolder:
     def undo(self) -> tuple[str, ...]:
         """Undo the moves. Skip paths that someone else changed after the move, and return these paths.
 
-        The old content of the returned paths is saved in `saved_folder`. Does nothing if nothing was moved. Raises
-        `OSError`.
+        The old content of the skipped paths is saved in `saved_folder`. Raises `OSError`.
         """
         skipped: list[Move] = []
         try:
@@ -284,10 +282,7 @@ def _exists(name: str, fd: int) -> bool:
 
 
 def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
-    """Return True if undoing `move` would not overwrite anything that someone else wrote at the path.
-
-    The path must be missing, or contain the moved file or the old file (`before`).
-    """
+    """Return True if undoing `move` would not overwrite anything that someone else wrote at the path `name`."""
     try:
         current = os.lstat(name, dir_fd=fd)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """The baseline: the first checkpoint of a session, with the files as the session found them.
 
-If the workspace is in a git repository, the store borrows the repository's objects and copies its index, so that
-unchanged files need not be read. All other files are read and stored in packs.
+In a git repository, the store borrows the repository's objects and copies its index, so that unchanged files need not
+be read.
 """
 
 import os
@@ -39,12 +39,9 @@ from tui_agent.workspace.checkpoints.store_state import (
 )
 
 MAX_PACK_BYTES = 32_000_000
-"""Maximum bytes of file contents in one pack. A pack is built in memory."""
+"""Maximum bytes of file contents in one pack, which is built in memory."""
 CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
-"""Git attributes that make git convert files.
-
-A converted file can differ from its git object even if both have the same size.
-"""
+"""Git attributes that make git convert files, so that the file differs from its git object."""
 
 
 @dataclass
@@ -99,7 +96,7 @@ def _record_size(shadow: CheckpointStore) -> None:
 
 
 def _record_empty_folders(shadow: CheckpointStore, untracked: list[str]) -> None:
-    """Save the list of folders that are empty now. Otherwise a restore would treat them as new and remove them."""
+    """Save the list of folders that are empty now, so that a restore does not remove them."""
     empty_folders: set[str] = set()
     for name in iterate_cancellable(untracked):
         if name.endswith("/"):
@@ -117,7 +114,8 @@ def _empty_folders_in(workspace: Path, name: str) -> set[str]:
 
 
 async def borrow_index(shadow: CheckpointStore, repository: Repository) -> dict[str, IndexEntry]:
-    """Return the trusted entries of the user's git index, and let the store borrow from the user's repository."""
+    """Return the entries of the user's git index that can be trusted, and let the checkpoint store borrow objects from
+    the user's repository."""
     try:
         entries = await run_sync(_index_entries, shadow, repository)
     except (UnreadableIndex, OSError):
@@ -141,9 +139,8 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
 async def find_doubtful(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
-    """Return the files in the user's git index that must be read, because their content can differ from git's
-    objects.
-    """
+    """Return the files in the user's git index that must be read, because their content can differ from the git object
+    that the index names."""
     if not baseline.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in baseline.entries.values()}
@@ -155,7 +152,7 @@ async def find_doubtful(
 async def find_converted(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository
 ) -> set[str]:
-    """Return the files that git would convert because of the user's git attributes. No conversion program is run."""
+    """Return the files that git would convert because of the user's git attributes."""
     texts = await run_sync(_read_attributes, shadow, baseline, repository)
     if not any(word in text for word in CONVERTING_ATTRIBUTES for text in texts):
         return set()
@@ -174,7 +171,8 @@ async def find_converted(
 
 
 async def _reset_attributes(shadow: CheckpointStore) -> None:
-    """Restore the attributes of the checkpoint store (they convert no file), even if the task is cancelled."""
+    """Restore the store's own git attributes, which prevent git from converting files. If the task is cancelled, the
+    attributes are restored all the same."""
     with anyio.CancelScope(shield=True):
         await run_sync(
             write_file, shadow.git.folder, shadow.git.folder / "info" / "attributes", ATTRIBUTES.encode()
@@ -182,10 +180,10 @@ async def _reset_attributes(shadow: CheckpointStore) -> None:
 
 
 def _read_attributes(shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository) -> list[str]:
-    """Return the texts of git attribute files.
+    """Return the texts of the git attribute files that apply in the workspace.
 
-    The list has one text for each file above the workspace, and one for the repository's own `info/attributes`. The
-    last text contains all attribute files inside the workspace.
+    Each file above the workspace and the file `info/attributes` have a text of their own. The last text joins all files
+    in the workspace.
     """
     folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
     above = [folder / ".gitattributes" for folder in reversed(folders)]

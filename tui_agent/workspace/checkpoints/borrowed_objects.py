@@ -1,6 +1,6 @@
-"""Git objects that the checkpoint store borrows from the user's repository, and copying them into the store.
+"""Git objects that the checkpoint store borrows from the user's repository.
 
-Invariant: a borrowed object is copied before the store stops borrowing. Copies are never dropped.
+Invariant: a borrowed object is copied before the store stops borrowing.
 """
 
 import os
@@ -15,11 +15,11 @@ from tui_agent.workspace.checkpoints.store_state import CheckpointStore, write_f
 
 DURABLE_OPTIONS = ("-c", "core.fsync=pack,pack-metadata,loose-object,reference", "-c", "pack.threads=1")
 MAX_COPY_PACKS = 8
-"""Packs of copied objects are merged into one as soon as there are this many."""
+"""Number of packs with copied objects at which all these packs are merged into one."""
 
 
 def borrow_objects(store: Path, objects: Path) -> None:
-    """Let the checkpoint store `store` borrow from the object folder `objects`."""
+    """Let the checkpoint store `store` use the git objects in the folder `objects` without copying them."""
     name = os.fsencode(objects)
     if name.startswith((b'"', b"#")) or b"\n" in name:
         escaped = name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
@@ -42,16 +42,16 @@ def describe_quota(shadow: CheckpointStore, needed: int) -> str:
     if needed <= limit + shadow.growth_bytes:
         return ""
     return (
-        f"The first checkpoint borrows {format_bytes(needed)} from the repository of the workspace, more than the "
-        f"copy limit of {format_bytes(limit)} (checkpoints.borrowed_mb). Files changed in this session are copied. If "
-        "that repository's history is rewritten and pruned, /undo cannot bring the other files back."
+        f"The checkpoints use git objects of the workspace's own repository ({format_bytes(needed)}). Not all of them are "
+        f"copied, because of the copy limit of {format_bytes(limit)} (checkpoints.borrowed_mb). Files changed in this "
+        "session are copied. If the history of that repository is rewritten and pruned, /undo cannot restore the other files."
     )
 
 
 async def copy_needed_objects(shadow: CheckpointStore) -> bool:
     """Copy the borrowed objects that a restore needs, up to the quota. Return True if any objects were copied.
 
-    A restore needs all commits and trees, and the contents of every path that a checkpoint changed.
+    A restore needs all commits, all trees, and the contents of the paths that any checkpoint changed.
     """
     needed = await _commits_and_trees(shadow)
     needed += [oid for oid in await _list_changed_contents(shadow) if oid not in set(needed)]

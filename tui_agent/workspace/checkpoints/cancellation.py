@@ -1,6 +1,6 @@
 """Cancellation of blocking work in a thread.
 
-Invariant: only reading is cancelled this way, never a write to the workspace or the creation of a checkpoint.
+Invariant: a write to the workspace or the store is never cancelled this way.
 """
 
 import contextlib
@@ -15,9 +15,9 @@ CHECK_INTERVAL = 32
 
 
 def iterate_cancellable(items: Iterable[T]) -> Iterator[T]:
-    """Yield the items, and stop with an exception if the task that waits for this thread is cancelled.
+    """Yield the items, and check for cancellation after every `CHECK_INTERVAL` items.
 
-    Cancellation is checked every `CHECK_INTERVAL` items, only in a thread started by `to_thread.run_sync`.
+    If the task that waits for this thread is cancelled, the cancellation is raised in this thread.
     """
     for index, item in enumerate(items):
         if not index % CHECK_INTERVAL:

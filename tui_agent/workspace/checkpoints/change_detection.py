@@ -1,7 +1,7 @@
 """Detection of changes in the workspace since the newest checkpoint.
 
-Git lists new files and possibly changed files; this module then examines each of these files. Meanwhile a thread
-compares the permission bits, because git does not store them.
+Git lists the new and possibly changed files, and this module compares each one with the checkpoint. A thread compares
+the permission bits, which git does not store.
 """
 
 import os
@@ -42,7 +42,8 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 MAX_EXAMPLES = 3
 """Maximum number of paths that a sentence about skipped files names."""
 MAX_SHOWN_FILES = 32
-"""Maximum size of all contents that one change detection returns, as a multiple of `Limits.shown_bytes`."""
+"""Maximum total size of the file contents that one search for changes returns, as a multiple of `Limits.shown_bytes`.
+"""
 
 
 @dataclass
@@ -58,12 +59,12 @@ class SkippedPaths:
         return [path for paths in self.reasons.values() for path in paths]
 
     def sentences(self) -> tuple[str, ...]:
-        """Return one sentence for each reason, e.g. "Files above 10 MB are not saved: a.iso, b.iso"."""
+        """Return one sentence for each reason, such as "Files above 10 MB are not saved: a.iso, b.iso"."""
         return tuple(f"{reason}: {list_examples(paths)}" for reason, paths in sorted(self.reasons.items()))
 
 
 def list_examples(paths: Sequence[str]) -> str:
-    """Return the first `MAX_EXAMPLES` paths and the number of further paths as text, e.g. "a, b and 3 more"."""
+    """Return the first `MAX_EXAMPLES` paths and the number of further paths, such as "a, b and 3 more"."""
     names = [path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)]
     return list_first(names, MAX_EXAMPLES)
 
@@ -82,7 +83,7 @@ async def find_changes(
 ) -> WorkspaceChanges:
     """Return the changes at `paths`, or in the whole workspace if `paths` is None.
 
-    `also` are paths to include even if git ignores them.
+    `also`: paths to include even if git ignores them.
     """
     skips = SkippedPaths()
     candidates = set(paths) if paths is not None else await find_candidates(shadow) | set(also)
@@ -121,11 +122,8 @@ def _count_generated(shadow: CheckpointStore, changes: Sequence[ChangedPath]) ->
 
 
 async def _new_special_files(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the pipes, sockets and devices that git does not ignore. Git itself never lists special files.
-
-    Searches only folders that contain checkpointed files or `candidates`. So nothing is read below an ignored folder, a
-    nested repository or a link.
-    """
+    """Return the new pipes, sockets and devices that git does not ignore."""
+    # Git never lists special files. Only these folders are searched, so that nothing is read below an ignored folder.
     folders = {path.rpartition("/")[0] for path in (*shadow.tracked, *candidates) if not path.endswith("/")}
     paths = await run_sync(_special_files, shadow, folders | {""})
     return set(paths) - await find_ignored(shadow, paths, None) if paths else set()
@@ -162,15 +160,14 @@ async def _record_unsaved(
 def changed_after(shadow: CheckpointStore, paths: Iterable[str], time: float) -> frozenset[str]:
     """Return the subset of `paths` that changed after `time` (seconds since 1970).
 
-    For a deleted file, the time of its folder is used. The time is the inode's change time, because programs cannot set
-    it.
+    The time is the inode's change time, which programs cannot set. For a deleted file, the time of its folder is used.
     """
     with shadow.files.folder([]) as root:
         return frozenset(path for path in paths if _change_time(root, path) > time)
 
 
 def _change_time(root: int, path: str) -> float:
-    """Return the change time of a path, or of the last existing folder above it. Does not follow links."""
+    """Return the change time of a path, or of the last existing folder above it."""
     status, current = os.stat(root), ""
     for part in path.split("/"):
         current = f"{current}/{part}" if current else part
@@ -212,7 +209,7 @@ async def list_candidates(
 ) -> list[str]:
     """Return the paths that git's index reports as changed, removed or new.
 
-    `what` are options of `git ls-files` that select these paths.
+    `what`: options of `git ls-files` that select these paths.
     """
     await run_sync(write_patterns, shadow)
     own_excludes = [f"--exclude=/{escape_pattern(shadow.session_folder)}"] if shadow.session_folder else []
@@ -274,10 +271,10 @@ def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str
 def examine_candidates(
     shadow: CheckpointStore, candidates: Iterable[str], skips: SkippedPaths, named: bool
 ) -> list[ChangedPath]:
-    """Return the candidates that really differ from the newest checkpoint. They are sorted, but paths in generated
-    folders come last.
+    """Return those `candidates` that really differ from the newest checkpoint, sorted by path, with the paths in
+    generated folders last.
 
-    Only the first `max_paths` changes are read in detail. With `named`, all changes are read in detail.
+    `named`: True to read all changed files in detail, False to read only the first `max_paths` of them.
     """
     folder_of = shadow.find_generated().folder_of
     nested: dict[str, bool] = {}
@@ -352,7 +349,7 @@ def is_change(
 async def limit_to_quota(
     shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths
 ) -> list[ChangedPath]:
-    """Return the changes that fit in the store's size quota. Add the other changes to `skips`."""
+    """Return the changes that fit in the store's size quota, and add all remaining changes to `skips`."""
     new_bytes = sum(change.state.size for change in changes)
     if shadow.growth_bytes + new_bytes > shadow.limits.total_bytes:
         shadow.growth_bytes = await run_sync(measure_growth, shadow)
@@ -425,9 +422,9 @@ def _rewrite_lines(text: str, below: tuple[str, ...]) -> list[str]:
 
 
 def rewrite_pattern(pattern: str, below: tuple[str, ...]) -> str | None:
-    """Rewrite an ignore pattern for the subfolder `below`, given as the parts of its path.
+    """Rewrite an ignore pattern for the subfolder `below`, which is given as the parts of its path.
 
-    Return None if the pattern cannot match anything below the subfolder.
+    Return None if the pattern cannot match anything in the subfolder.
     """
     negated = pattern.startswith("!")
     body = pattern.removeprefix("!")

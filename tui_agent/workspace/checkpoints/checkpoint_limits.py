@@ -13,21 +13,19 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Size limits of a checkpoint store. All are in bytes, except `max_paths`."""
+    """Size limits of a checkpoint store, in bytes except `max_paths`."""
 
     file_bytes: int = 5 * MEGABYTE
-    """Maximum size of a new file, in bytes; larger new files are not saved.
+    """Maximum size of a new file, in bytes.
 
-    A file that is already in a checkpoint is saved at any size.
+    Larger new files are not saved; a file that is already in a checkpoint is saved at any size.
     """
     total_bytes: int = 1_000 * MEGABYTE
-    """Maximum bytes that the first checkpoint reads. The store can grow by the same amount after the first checkpoint.
-    """
+    """Maximum bytes that the first checkpoint reads, and maximum growth of the store after that."""
     baseline_bytes: int = 256 * MEGABYTE
     """Maximum total bytes of borrowed objects that are copied into the store."""
     shown_bytes: int = MEGABYTE
-    """Maximum size of a file, in bytes, for its content to be reported. For a larger file, only the size is reported.
-    """
+    """Maximum size of a file whose content is reported, in bytes; of a larger file, only the size is reported."""
     max_paths: int = MAX_PATHS_IN_EVENT
     """Maximum number of changed paths that are reported in detail."""
 
@@ -42,10 +40,7 @@ def read_limits(settings: CheckpointSettings) -> Limits:
 
 
 def find_git(workspace: Path) -> str | None:
-    """Return the path of the git program. Never returns a program inside the workspace or the current folder.
-
-    The current folder is excluded because it could be another, untrusted project.
-    """
+    """Return the path of the git program, but never a program inside the workspace or the current folder."""
     current, home_folder = _current_folder(), _home_folder()
     if (
         current is None
@@ -57,10 +52,9 @@ def find_git(workspace: Path) -> str | None:
 
 
 def unavailable_reason(workspace: Path, program: str | None, sessions: Path | None = None) -> str:
-    """Return the reason why a workspace (a resolved path) has no checkpoints, or an empty string if it can have them.
+    """Return the reason why a workspace (a resolved path) cannot have checkpoints, or an empty string.
 
-    `sessions` is the folder of all sessions. The workspace must not contain this folder, because checkpoints would save
-    the sessions.
+    `sessions`: the folder of all sessions. The workspace must not contain it.
     """
     home = _home_folder()
     if workspace == workspace.parent or (home is not None and home.is_relative_to(workspace)):

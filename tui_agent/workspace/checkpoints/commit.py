@@ -1,7 +1,6 @@
 """Saving changes of the workspace as the newest checkpoint.
 
-Invariant: changes are made to a copy of the newest checkpoint's index. The copy replaces the index once the commit
-exists. An error or cancellation before that leaves the store unchanged.
+Invariant: an error or cancellation before the commit leaves the store unchanged.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,15 +23,18 @@ MAX_MESSAGE_CHARS = 4_000
 REVERTED = "reverted"
 """Author name of commits that revert a hunk for the user.
 
-The paths in such commits count neither as the session's changes nor as the user's.
+The paths that these commits change count neither as the session's changes nor as the user's.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class DraftCheckpoint:
-    """A checkpoint before its commit: index file, tree id, changed entries and permission bits.
+    """A checkpoint before its commit.
 
-    In `changed`, None means that the path was removed.
+    `index`: path of the index file.
+    `tree`: tree id.
+    `changed`: maps each changed path to its new entry, or to None if the path was removed.
+    `modes`: permission bits.
     """
 
     index: Path
@@ -89,10 +91,7 @@ async def update_draft(shadow: CheckpointStore, draft: Path, paths: Collection[s
 async def _add(
     shadow: CheckpointStore, draft: Path, paths: list[str], states: Mapping[str, FileState]
 ) -> None:
-    """Add the files at `paths` to the draft index.
-
-    Skip a path if its file was replaced during the reading. The next change detection finds the new file.
-    """
+    """Add the files at `paths` to the draft index, except those that are replaced in the meantime."""
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
     try:
         await shadow.git("update-index", *options, stdin=join_paths(paths), index=draft)
@@ -110,9 +109,9 @@ async def _add(
 
 
 async def commit_version(shadow: CheckpointStore, path: str, content: bytes | None) -> str:
-    """Commit a copy of the newest checkpoint with other content for one file. The head does not move.
+    """Commit the newest checkpoint's files, with `content` at `path` (None: no file), and return the commit.
 
-    If `content` is None, the file is removed from the copy.
+    The newest checkpoint stays the same.
     """
     entry, modes = await _newest_version(shadow, path)
     if entry.git_mode == LINK:
@@ -169,7 +168,8 @@ async def commit_tree(
 
 
 async def move_head(shadow: CheckpointStore, commit: str, draft_checkpoint: DraftCheckpoint) -> None:
-    """Make `commit` the newest checkpoint. The draft's index replaces the store's index. Cannot be cancelled once started."""
+    """Make `commit` the newest checkpoint, and replace the store's index by the index of the draft. Cannot be cancelled
+    once started."""
     with anyio.CancelScope(shield=True):
         await shadow.git("update-ref", MAIN_REF, commit)
         await run_sync(draft_checkpoint.index.replace, shadow.git.index)

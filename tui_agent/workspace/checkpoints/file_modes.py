@@ -1,8 +1,8 @@
 """Permission bits of the files in checkpoints. Git itself stores only the executable bit.
 
-The last paragraph of a commit message lists permission bits. The first commit has the usual bits, `Usual: 644 755`.
-Later lines are `Mode: 600 "path"` for a path with other bits, and `Mode: - "path"` if it has the usual bits again. So
-the messages of all commits up to a checkpoint determine its bits, in any clone.
+The last paragraph of a commit message lists permission bits. The first commit has the usual bits of plain and
+executable files, `Usual: 644 755`. Later commits have `Mode: 600 "path"` for a file with other bits, and `Mode: -
+"path"` when it has the usual bits again.
 """
 
 import json
@@ -29,14 +29,13 @@ class Modes:
         return self.unusual.get(path, self.usual[git_mode == EXECUTABLE])
 
     def has_other_bits(self, path: str, git_mode: int, bits: int) -> bool:
-        """Return True if these permission bits of a regular file differ from the checkpoint."""
+        """Return True if a regular file with these permission bits differs from its version in the checkpoint."""
         return git_mode in (PLAIN, EXECUTABLE) and self.bits(path, git_mode) != bits
 
     def with_changes(self, bits_by_path: Mapping[str, tuple[int, int]], removed: Iterable[str]) -> "Modes":
-        """Return a copy of these permission bits without the paths in `removed`, and with the changes in
-        `bits_by_path`.
+        """Return a copy with the changes in `bits_by_path` and without the paths in `removed`.
 
-        `bits_by_path` maps a path to its git mode and its permission bits.
+        `bits_by_path`: maps a path to its git mode and its permission bits.
         """
         unusual = dict(self.unusual)
         for path in removed:
@@ -48,7 +47,8 @@ class Modes:
         return Modes(self.usual, unusual)
 
     def lines_since(self, before: "Modes") -> list[str]:
-        """Return the `Mode` lines for a commit message: the changes from `before` to these permission bits."""
+        """Return the `Mode` lines for a commit message. They list how these permission bits differ from the bits in
+        `before`."""
         removed_lines = [
             f"Mode: - {json.dumps(path)}" for path in sorted(before.unusual.keys() - self.unusual.keys())
         ]
@@ -65,7 +65,7 @@ class Modes:
 
 
 def most_frequent_bits(modes: Iterable[tuple[int, int]]) -> UsualBits:
-    """Return the most frequent permission bits of plain and of executable files. `modes` has pairs (git mode, bits)."""
+    """Return the most frequent permission bits of plain and of executable files. `modes`: pairs (git mode, bits)."""
     counts: Counter[tuple[int, int]] = Counter(modes)
 
     def most_frequent(git_mode: int, default: int) -> int:
@@ -82,9 +82,9 @@ def trailer_lines(message: str) -> list[str]:
 
 
 def read_modes(messages: Iterable[str]) -> Modes:
-    """Return the permission bits of all files in a checkpoint.
+    """Return the permission bits of a checkpoint's files.
 
-    `messages` are the messages of all commits up to the checkpoint, oldest first.
+    `messages`: the messages of all commits up to the checkpoint, oldest first.
     """
     usual: UsualBits = (0o644, 0o755)
     unusual: dict[str, int] = {}
@@ -104,6 +104,6 @@ def read_modes(messages: Iterable[str]) -> Modes:
 
 
 def changed_mode_paths(message: str) -> set[str]:
-    """Return the paths in the `Mode` lines of a commit message. These files have changed permission bits."""
+    """Return the files with changed permission bits, from the `Mode` lines of a commit message."""
     lines = [line for line in trailer_lines(message) if line.startswith("Mode: ")]
     return {json.loads(line.split(" ", 2)[2]) for line in lines}

@@ -1,7 +1,6 @@
 """Runs git on the session's own checkpoint store.
 
-Invariant: every call specifies folder, index and configuration, so that git never reads another repository's
-configuration and never runs a hook, filter, pager or file monitor.
+Invariant: git never reads another repository's configuration and never runs a hook, filter, pager or file monitor.
 """
 
 import contextlib
@@ -14,7 +13,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import ByteReceiveStream
 
-from tui_agent.errors import CheckpointError
+from tui_agent.errors import CheckpointError, os_errors_as
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.checkpoints.alternates import describe_missing_folders
 
@@ -80,15 +79,14 @@ class ProgramResult:
 
 
 RunProgram = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Awaitable[ProgramResult]]
-"""Function that runs a program. Its arguments are the command's words, standard input, environment and
-folder.
+"""Function that runs a program, given the command's words, standard input, environment and folder.
 
 Raises `OSError` if the program cannot be started.
 """
 
 
 async def run_program(argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> ProgramResult:
-    """Run a program. On cancellation, kill the program and all programs that it started."""
+    """Run a program; on cancellation, kill it and all programs that it started."""
     out, err = bytearray(), bytearray()
     pipe = subprocess.PIPE
     # Cancelling the start itself would leave a process that nobody waits for.
@@ -124,7 +122,9 @@ async def _drain(stream: ByteReceiveStream, into: bytearray) -> None:
 
 
 class Git:
-    """Runs git on one checkpoint store. `folder` is the store; `workspace` is the folder with the user's files."""
+    """Runs git on one checkpoint store. `folder`: the store.
+    `workspace`: the folder with the user's files.
+    """
 
     def __init__(self, program: str, folder: Path, workspace: Path, run: RunProgram = run_program) -> None:
         self.folder = folder
@@ -172,17 +172,16 @@ class Git:
     ) -> ProgramResult:
         """Run git and return its result. Raises `CheckpointError` if git cannot run.
 
-        `tree` is the work tree. The default is the workspace, or the store's folder if the workspace no longer exists.
+        `tree`: the work tree; by default the workspace, or the store's folder if the workspace no longer exists.
         """
         folder = tree or (self.workspace if self.workspace.is_dir() else self.folder)
         env = self._environment(index or self.index, folder, author)
-        try:
+        with os_errors_as(
+            CheckpointError,
+            f"git {args[0]} could not run for the checkpoints",
+            hint="Check that git is installed and can be run.",
+        ):
             return await self._run((self._program, *COMMON_OPTIONS, *args), stdin, env, folder)
-        except OSError as fault:
-            raise CheckpointError(
-                f"git {args[0]} could not run for the checkpoints: {fault.strerror or fault}.",
-                hint="Check that git is installed and can be run.",
-            ) from fault
 
     async def __call__(
         self,
@@ -199,7 +198,7 @@ class Git:
         return result.out
 
     def error_for(self, what: str, result: ProgramResult) -> CheckpointError:
-        """Return the error for a failed git command. `what` is the command as text, e.g. "write-tree"."""
+        """Return the error for a failed git command. `what`: the command as text, such as "write-tree"."""
         lines = result.err.decode("utf-8", "replace").strip().splitlines()
         # Git can print more after the fatal error, such as the name of a crash report.
         lines = [line for line in lines if line.startswith("fatal: ")] or lines
@@ -216,7 +215,7 @@ class Git:
         return (await self(*args, stdin=stdin, index=index, author=author)).decode("utf-8", "replace").strip()
 
     async def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Return a `dict` that maps object ids to contents. `sizes` maps the ids to the expected sizes in bytes.
+        """Return a `dict` that maps object ids to contents. `sizes`: maps the ids to the expected sizes in bytes.
 
         Raises `CheckpointError` if a size is wrong.
         """
@@ -253,14 +252,13 @@ class Git:
             return None
         return CheckpointError(
             f"The checkpoint store {self.folder} is incomplete. {problem}.",
-            hint="Move the missing folders back. Objects that were already copied and files changed in the session are still in the store.",
+            hint="Move the missing folders back. The store still has the files that changed in the session, and everything that was already copied.",
         )
 
     async def read_sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:
         """Return a `dict` that maps object ids to sizes in bytes.
 
-        Raises `CheckpointError` if an object is missing. With `missing=True`, missing objects are left out of the
-        result.
+        With `missing=True`, missing objects are left out. Otherwise raises `CheckpointError` if an object is missing.
         """
         names = list(dict.fromkeys(ids))
         if not names:

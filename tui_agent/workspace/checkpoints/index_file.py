@@ -1,6 +1,6 @@
 """Reader and writer of git's index file (versions 2 to 4); gitformat-index(5) describes the format.
 
-`UnreadableIndex` is raised for an index that is split, sparse or damaged, or that uses a hash other than SHA-1.
+Raises `UnreadableIndex` for a split, sparse or damaged index, or a hash other than SHA-1.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ WORD_MASK = 0xFFFFFFFF
 
 
 class UnreadableIndex(Exception):
-    """Raised for a git index that cannot be used. The caller must read the workspace's files instead."""
+    """Raised for a git index that cannot be used; then the workspace's files must be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class IndexEntry:
 
 
 def make_entry(path: str, status: os.stat_result, git_mode: int, oid: str) -> IndexEntry:
-    """Return the index entry of a file that was just read. `oid` is the git id of its content."""
+    """Return the index entry of a file that was just read and has the git id `oid`."""
     words = (
         int(status.st_ctime),
         status.st_ctime_ns % 1_000_000_000,
@@ -108,7 +108,7 @@ def _parse_entries(content: bytes, version: int, count: int) -> tuple[list[Index
 
 
 def _decode_number(content: bytes, offset: int) -> tuple[int, int]:
-    """Decode the variable-width number at `offset`, encoded like the offsets in packs. Return (number, next offset)."""
+    """Decode the variable-width number at `offset`, and return (number, next offset)."""
     byte = content[offset]
     value = byte & 0x7F
     while byte & 0x80:
@@ -127,8 +127,8 @@ def _encode_number(value: int) -> bytes:
 
 
 def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
-    """Write a git index file. Git will trust the stat data in the index only for files that are older than `as_of`
-    (nanoseconds).
+    """Write a git index file. For files that changed after `as_of` (nanoseconds), git will not trust the stat data in
+    the index.
     """
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]

@@ -30,14 +30,14 @@ from tui_agent.workspace.checkpoints.store_state import (
 )
 
 MIN_LOOSE_OBJECTS = 100
-"""Loose objects are packed as soon as there are this many."""
+"""If there are at least this many loose objects, the objects are packed."""
 MIN_PACKS = 8
 
 
 async def maintain(shadow: CheckpointStore) -> bool:
     """Copy borrowed objects up to the quota, and pack loose objects. Return True if anything was done.
 
-    After an interruption, the store is complete and has no unfinished files.
+    An interruption leaves the store complete.
     """
 
     async def clear() -> None:
@@ -79,7 +79,7 @@ async def _repack(shadow: CheckpointStore, *, own: bool, borrowing: bool) -> Non
 
 
 def _count_objects(store: Path) -> tuple[int, int]:
-    """Return the numbers of loose objects and of packs in the store. Packs of copied objects do not count."""
+    """Return the numbers of loose objects and of packs in the store, except packs of copied objects."""
     objects = store / "objects"
     loose = sum(len(list(folder.iterdir())) for folder in objects.iterdir() if len(folder.name) == 2)
     packs = {path.stem for path in (objects / "pack").glob("*.pack")}
@@ -87,9 +87,9 @@ def _count_objects(store: Path) -> tuple[int, int]:
 
 
 async def verify_store(shadow: CheckpointStore, recreated: Sequence[str] = ()) -> list[str]:
-    """Return the problems of the store, one sentence each; empty if there are none.
+    """Return the problems of the store, one sentence each.
 
-    `recreated` are files of the store that were missing and have just been recreated.
+    `recreated`: files of the store that were missing and have just been recreated.
     """
     problems: list[str] = []
     for options in (("--connectivity-only",), ("--no-full", "--no-reflogs")):
@@ -124,9 +124,7 @@ async def export_bundle(shadow: CheckpointStore, dest: Path) -> None:
 
 
 async def drop_after(shadow: CheckpointStore, commit: str) -> None:
-    """Make `commit` the newest checkpoint of a copied store. Checkpoints that are not ancestors of `commit` are
-    forgotten.
-    """
+    """Make `commit` the newest checkpoint of a copied store, and forget all checkpoints except its ancestors."""
     names = await shadow.git("for-each-ref", "--format=%(refname)", KEPT_PREFIX)
     for name in names.decode("utf-8", "replace").split():
         await shadow.git("update-ref", "-d", name)
@@ -134,9 +132,8 @@ async def drop_after(shadow: CheckpointStore, commit: str) -> None:
 
 
 async def describe_borrowed(shadow: CheckpointStore) -> str:
-    """Return a sentence if the first checkpoint borrows more than the copy limit. Otherwise return an empty string. The
-    result is also empty if borrowed objects are missing, because `verify_store` reports them.
-    """
+    """Return a sentence if the store borrows objects from other repositories and cannot copy all of them, because they
+    exceed the size limit; otherwise an empty string."""
     if not await run_sync(alternates_file(shadow.git.folder).exists):
         return ""
     if await run_sync(describe_missing_folders, shadow.git.folder):

@@ -1,6 +1,6 @@
-"""Redaction of a checkpoint store's whole history, on its way from `git fast-export` to `git fast-import`.
+"""Redaction of a checkpoint store's whole history, between `git fast-export` and `git fast-import`.
 
-Invariant: every file's content, every path and every message is redacted. Anything else in the stream is unchanged.
+Invariant: every file's content, every path and every message is redacted.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,11 +13,9 @@ _DATA, _PATHS = b"data ", (b"M ", b"D ")
 
 
 async def copy_redacted(source: CheckpointStore, target: CheckpointStore, redact: Redact) -> dict[str, str]:
-    """Write the history of `source` into the new store `target`.
+    """Write the redacted history of `source` into the new store `target`.
 
     Return a map from each changed commit id to its new id.
-
-    The whole history is held in memory.
     """
     old_marks, new_marks = (target.git.folder / name for name in ("old-marks", "new-marks"))
     stream = await source.git("fast-export", "--all", f"--export-marks={old_marks}")

@@ -1,7 +1,6 @@
 """Restoring files of the workspace to a checkpoint.
 
-Invariant: after a restore, the newest checkpoint's tree equals the workspace. After an error, checkpoint and workspace
-are unchanged.
+Invariant: after a restore, the newest checkpoint equals the workspace. After an error, both are unchanged.
 """
 
 import contextlib
@@ -13,7 +12,7 @@ from uuid import uuid4
 
 from anyio.to_thread import run_sync
 
-from tui_agent.errors import CheckpointError
+from tui_agent.errors import CheckpointError, os_errors_as
 from tui_agent.ports.checkpoint import FileDifference, RestorePlan, RestoreResult
 from tui_agent.workspace.checkpoints.atomic_restore import (
     FileOperations,
@@ -84,11 +83,8 @@ async def restore(
 def _select_possible(
     shadow: CheckpointStore, prepared: PreparedRestore, chosen: set[str]
 ) -> tuple[list[RestoreOperation], dict[str, str]]:
-    """Return the possible operations, and a `dict` that maps the path of each impossible operation to the reason.
-
-    Leaving out one operation can block others, so the check is repeated until nothing changes.
-    """
-    while True:
+    """Return the possible operations, and the reason for each impossible path."""
+    while True:  # leaving out one operation can block others
         operations = [
             replace(operation, blocked="")
             if operation.blocked and operation.state.can_be_saved
@@ -181,10 +177,7 @@ def _checked_moves(
 
 
 def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[Move]:
-    """Return the moves of files and folders that the operations need.
-
-    The moves are ordered so that each target is free before a file is moved there.
-    """
+    """Return the moves of files and folders, ordered so that each target is free before the move."""
     moves: dict[str, list[Move]] = {"remove": [], "create": [], "write": [], "mode": []}
     for number, operation in enumerate(operations):
         move = Move(operation.kind, operation.path, number, operation.bits, operation.state.bits)
@@ -210,7 +203,7 @@ def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> l
 def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: list[str]) -> list[str]:
     """Return the folders that become empty when the files `removed` are removed, deepest first.
 
-    Excludes folders that get a new file, and folders that were empty when the session started.
+    Leaves out folders that get a new file, and folders that were empty when the session started.
     """
     needed = {parent.as_posix() for path in created for parent in PurePosixPath(path).parents}
     folders = {parent.as_posix() for path in removed for parent in PurePosixPath(path).parents} | {
@@ -249,8 +242,8 @@ async def commit_restore(
 ) -> str:
     """Make the restored files the newest checkpoint, and return its commit.
 
-    If the files are equal to the restored checkpoint, the checkpoint's commit is returned. Otherwise a new commit is
-    made, with the restored checkpoint as parent. The commit message lists the paths that the restore skipped.
+    If the files equal the restored checkpoint, return that checkpoint's commit. Otherwise make a new commit with the
+    restored checkpoint as parent.
     """
     with shadow.draft() as draft:
         candidates = await find_candidates(shadow) | done
@@ -304,13 +297,12 @@ def _restore_error(fault: OSError) -> CheckpointError:
 
 
 def _undo(shadow: CheckpointStore, staging: StagingFolder) -> None:
-    try:
+    with os_errors_as(
+        CheckpointError,
+        "A restore failed and could not be undone completely",
+        hint=f"The moved files are in {shadow.workspace}/{STAGING_PREFIX}*; they are restored when the session is opened again.",
+    ):
         skipped = staging.undo()
-    except OSError as fault:
-        raise CheckpointError(
-            f"A restore failed and could not be undone completely: {fault.strerror or fault}.",
-            hint=f"The moved files are in {shadow.workspace}/{STAGING_PREFIX}*; they are restored when the session is opened again.",
-        ) from fault
     if skipped:
         saved = shadow.workspace / staging.saved_folder
         shadow.notices.append(
@@ -326,7 +318,7 @@ def _clear(staging: StagingFolder) -> None:
 
 
 def undo_interrupted(shadow: CheckpointStore, operations: FileOperations) -> None:
-    """Undo a restore that a killed program left unfinished. Leaves the restore of a running program alone."""
+    """Undo a restore that a killed program left unfinished, but not the restore of a running program."""
     for leftover in sorted(shadow.workspace.glob(f"{STAGING_PREFIX}*")):
         if leftover.is_dir() and not leftover.is_symlink():
             staging = StagingFolder(shadow.files, leftover.name, operations)

@@ -1,7 +1,7 @@
-"""Plan of restoring files to a checkpoint, which is called the source.
+"""Plan of a restore to a checkpoint, which is called the source.
 
-A plan contains all paths that the agent or a command changed between the common ancestor and the source, or between the
-common ancestor and the newest checkpoint. It also contains the paths that the user names.
+A plan contains the paths that the agent or a command changed since the common ancestor of the source and the newest
+checkpoint. The paths that the user names are in the plan too.
 """
 
 import os
@@ -36,9 +36,9 @@ HUMAN = "human"
 class TouchedPaths:
     """Paths that the session (the agent and its commands) changed, and paths that people changed.
 
-    `unsaved` are paths of files that no checkpoint contained when the session changed them. If a person's commit saved
-    such a file later, `first_kept` maps its path to that commit. A path is in both `session` and `humans` if a restore
-    skipped it, or if a person possibly changed it after an aborted run. A file is not in `humans` if a person removed it and the session created it again.
+    A path is in both `session` and `humans` if both changed it, or if the author is unknown.
+    `unsaved`: files that no checkpoint contained when the session changed them.
+    `first_kept`: maps an unsaved path to the person's commit that saved the file later.
     """
 
     session: set[str] = field(default_factory=set)
@@ -52,7 +52,7 @@ async def find_touched(
 ) -> TouchedPaths:
     """Return the paths changed by the commits after `base` up to `tip`.
 
-    The session's changes between each two commits in `kept_changes` count as the user's, if they left a difference.
+    `kept_changes`: pairs of commits; the session's changes between the two commits count as the user's.
     """
     kept_commits, kept_paths = set[str](), set[str]()
     for before, after in kept_changes:
@@ -65,7 +65,7 @@ async def find_touched(
 
 
 async def _find_session_changes(shadow: CheckpointStore, before: str, after: str) -> set[str]:
-    """Return the paths that the session changed on the way between two commits, and that differ between them."""
+    """Return the paths that differ between two commits and that the session changed between these commits."""
     touched = (await _find_touched(shadow, before, after)).session
     touched |= (await _find_touched(shadow, after, before)).session
     differing = (await shadow.compare_trees(before, after)).keys()
@@ -126,10 +126,13 @@ async def _find_touched(
 
 @dataclass(frozen=True, slots=True)
 class RestoreOperation:
-    """One change of a path by a restore. `entry` is the version in the source checkpoint, or None to remove the path.
+    """One change of a path by a restore.
 
-    `state` is the current file, and `bits` are the permission bits to set. `conflict` is the reason to ask the user
-    first. `blocked` is the reason why the change is impossible even if the user agrees.
+    `entry`: version in the source checkpoint, or None to remove the path.
+    `state`: the current file.
+    `bits`: permission bits to set.
+    `conflict`: reason to ask the user first.
+    `blocked`: reason why the change is impossible even if the user agrees.
     """
 
     path: str
@@ -154,14 +157,12 @@ class PreparedRestore:
     operations: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """Maps an object id to its content. Holds only the contents that the operations need.
-
-    Contents above `shown_bytes` are left out.
-    """
+    """Maps git's id of a content to the content, for those contents that the operations need and that have at most
+    `shown_bytes` bytes."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
-    """Maps a path to the commit that first saved it. Holds only paths that the source checkpoint lacks."""
+    """Maps each path that the source checkpoint lacks to the commit that first saved it."""
     as_found: frozenset[str] = frozenset()
-    """Paths that the source checkpoint lacks. Nobody changed these paths after they were first saved."""
+    """Files that the source checkpoint lacks, and that nobody changed after a checkpoint first saved them."""
 
 
 async def prepare_restore(
@@ -170,10 +171,10 @@ async def prepare_restore(
     named: Collection[str] = (),
     kept_changes: Collection[tuple[str, str]] = (),
 ) -> PreparedRestore:
-    """Plan a restore to the checkpoint `source`, but change nothing.
+    """Plan a restore to the checkpoint `source`, without changing anything.
 
-    `named` are paths to restore in addition to the changed paths; they are ignored if no checkpoint contains them. The
-    session's changes between each two commits in `kept_changes` count as the user's.
+    `named`: paths to restore in addition to the changed paths.
+    `kept_changes`: see `find_touched`.
     """
     await shadow.find_tree(source)
     result = await shadow.git.run("merge-base", source, shadow.head)
@@ -302,7 +303,7 @@ def _plan_operations(
 
 
 def matches_entry(state: FileState, entry: Entry | None, bits: int) -> bool:
-    """Return True if the file at a path equals the version `entry` of a checkpoint. None means no file."""
+    """Return True if the file at a path equals the version `entry` of a checkpoint (None: no file)."""
     if entry is None:
         return state.kind in ("absent", "behind", "folder")
     bits_match = entry.git_mode == LINK or state.bits == bits
@@ -332,9 +333,7 @@ def _blocking_reason(state: FileState) -> str:
 def mark_blocked(
     shadow: CheckpointStore, operations: list[RestoreOperation], chosen: set[str]
 ) -> list[RestoreOperation]:
-    """Return the operations. Set `blocked` if an operation's path would still be occupied after the `chosen`
-    operations.
-    """
+    """Return all operations, with `blocked` set if the path would still be occupied after the `chosen` operations."""
     removed = {
         operation.path
         for operation in operations
@@ -356,9 +355,9 @@ def mark_blocked(
 def _place_problem(
     shadow: CheckpointStore, operation: RestoreOperation, removed: set[str], usable: set[str]
 ) -> str:
-    """Return the reason why a path cannot be written, or an empty string if it can be written.
+    """Return the reason why a path cannot be written, or an empty string.
 
-    `usable` caches parent paths that are known to be folders or to be missing.
+    `usable`: caches the parent paths that are folders or missing.
     """
     for parent in reversed(PurePosixPath(operation.path).parents):
         name = parent.as_posix()

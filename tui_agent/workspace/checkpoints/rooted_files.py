@@ -11,7 +11,9 @@ from typing import Literal
 from tui_agent.fast_dataclass import dataclass
 
 Kind = Literal["file", "link", "absent", "folder", "special", "unreadable", "behind"]
-"""Kind of the file at a path. `behind`: a parent of the path is a link or a file, so the path is not in the workspace.
+"""Kind of the file at a path.
+
+`behind`: a parent of the path is a link or a file, so the path is not in the workspace.
 """
 
 PLAIN, EXECUTABLE, LINK = 0o100644, 0o100755, 0o120000
@@ -26,8 +28,8 @@ class BlockedPath(OSError):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """State of the file at a path. `content` is set if it was requested and is not too large; `oid` (git's id) is set
-    if the file was read.
+    """State of the file at a path. `content`: set if it was requested and is not too large.
+    `oid`: git's id, set if the file was read.
     """
 
     kind: Kind
@@ -96,7 +98,7 @@ class RootedFiles:
 
     @contextlib.contextmanager
     def open_reader(self) -> Iterator["PathReader"]:
-        """Yield a reader for many paths. Reading is fastest if the paths are sorted."""
+        """Yield a reader for many paths; sorted paths are read fastest."""
         reader = PathReader(self)
         try:
             yield reader
@@ -106,7 +108,7 @@ class RootedFiles:
     def read_state(self, path: str, *, read: bool = True, max_bytes: int = 0) -> FileState:
         """Return the state of the file at a path.
 
-        With `read`, the state contains the object id, and the content if it has at most `max_bytes` bytes.
+        With `read`, the state has the object id, and the content if it is at most `max_bytes` bytes long.
         """
         with self.open_reader() as reader:
             return reader.read_state(path, read=read, max_bytes=max_bytes)

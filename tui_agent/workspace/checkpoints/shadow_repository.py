@@ -1,6 +1,6 @@
 """Checkpoints of a workspace in the session's own git store; implements `ports.checkpoint`.
 
-Invariant: the files of the user's repository are only read. No program from the repository's configuration ever runs.
+Invariant: the user's repository is only read, and no program from its configuration ever runs.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -35,7 +35,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class CheckpointFile(NamedTuple):
-    """A file in a checkpoint. `mode` is its full mode: type and permission bits."""
+    """A file in a checkpoint; `mode` includes the file type and the permission bits."""
 
     path: str
     size: int
@@ -53,9 +53,9 @@ class LineChange(NamedTuple):
 class GitCheckpoints:
     """Checkpoints of the folder `workspace` in the git store `store`.
 
-    `git` is the git program. By default, it is searched in `PATH`. `sessions` is the folder of all sessions; the
-    workspace must not contain this folder. Calls run one at a time. The caller must hold the session's lock, because
-    only one process can use a store.
+    The caller must hold the session's lock. Calls run one at a time.
+    `git`: the git program; by default, the one in `PATH`.
+    `sessions`: the folder of all sessions, which must not be in the workspace.
     """
 
     def __init__(
@@ -71,18 +71,14 @@ class GitCheckpoints:
     ) -> None:
         workspace = workspace.resolve()
         program = git or find_git(workspace)
-        self._unavailable = unavailable_reason(workspace, program, sessions)
+        self.unavailable_reason = unavailable_reason(workspace, program, sessions)
+        """The reason why the workspace has no checkpoints, as a sentence; empty if it can have them."""
         self._shadow = CheckpointStore(
             Git(program or "git", store.absolute(), workspace, run), workspace, limits
         )
         self._operations = operations or FileOperations()
         self._lock = anyio.Lock()
         self._upkeep_scope: anyio.CancelScope | None = None
-
-    @property
-    def unavailable_reason(self) -> str:
-        """The reason why the workspace has no checkpoints, as a sentence; empty if it can have them."""
-        return self._unavailable
 
     @property
     def head(self) -> str:
@@ -93,9 +89,9 @@ class GitCheckpoints:
     async def _open_exclusively(
         self, *, begun: bool = True, upkeep: bool = False
     ) -> AsyncIterator[CheckpointStore]:
-        """Open the store for one call at a time. Starting any call cancels a running maintenance."""
-        if self._unavailable:
-            raise CheckpointError(self._unavailable)
+        """Open the store for one call at a time; cancels a running maintenance."""
+        if self.unavailable_reason:
+            raise CheckpointError(self.unavailable_reason)
         if self._upkeep_scope is not None and not upkeep:
             self._upkeep_scope.cancel()
         async with self._lock:
@@ -112,7 +108,7 @@ class GitCheckpoints:
 
     @asynccontextmanager
     async def _read_access(self) -> AsyncIterator[CheckpointStore]:
-        """Open the store for reading objects. Git refs that are missing in the store are recreated."""
+        """Open the store for reading objects, and recreate missing git refs."""
         async with self._open_exclusively(begun=False) as shadow:
             await run_sync(store_setup.recreate_refs, shadow.git.folder)
             yield shadow
@@ -120,10 +116,10 @@ class GitCheckpoints:
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Continue from the checkpoint `known`. If `known` is empty or lost, take a baseline and return it.
 
-        `unchanged` means that the session changed nothing after `known`. In this case, the baseline replaces a lost
-        `known`.
+        `unchanged`: True if the session changed nothing after `known`, so that a baseline can replace `known` if it is
+        lost.
         """
-        if self._unavailable:
+        if self.unavailable_reason:
             return None
         async with self._open_exclusively(begun=False) as shadow:
             shadow.require_workspace()
@@ -139,7 +135,7 @@ class GitCheckpoints:
     async def load_read_only(self, known: str) -> bool:
         """Load the checkpoint `known` for planning only. Return False if the checkpoint is lost.
 
-        Does not change the workspace, not even to undo an interrupted restore.
+        Never changes the workspace.
         """
         async with self._open_exclusively(begun=False) as shadow:
             shadow.require_workspace()
@@ -147,7 +143,7 @@ class GitCheckpoints:
             return await store_setup.resume_checkpoint(shadow, known)
 
     def take_notices(self) -> tuple[str, ...]:
-        """Return the messages since the last call about undone restores and repaired damage."""
+        """Return and forget the messages about repairs, and about restores that were rolled back."""
         sentences = tuple(self._shadow.notices)
         self._shadow.notices.clear()
         return sentences
@@ -155,9 +151,9 @@ class GitCheckpoints:
     async def find_changes(
         self, paths: Sequence[str] | None = None, *, extra_paths: Sequence[str] = ()
     ) -> WorkspaceChanges:
-        """Return the changes at `paths` since the newest checkpoint.
+        """Return the changes at `paths` since the newest checkpoint, or in the whole workspace if `paths` is None.
 
-        If `paths` is None, search the whole workspace, and also `extra_paths` if git ignores them.
+        `extra_paths`: paths to include in a search of the whole workspace even if git ignores them.
         """
         async with self._open_exclusively() as shadow:
             return await find_changes(shadow, paths, extra_paths)
@@ -177,9 +173,9 @@ class GitCheckpoints:
             )
 
     async def save_version(self, path: str, content: bytes | None) -> str:
-        """Store a copy of the newest checkpoint, with new content for one file. Return the copy's commit.
+        """Commit the newest checkpoint's files, with `content` at `path` (None: no file), and return the commit.
 
-        If `content` is None, the file is missing in the copy.
+        The newest checkpoint stays the same.
         """
         async with self._open_exclusively() as shadow:
             return await commit_module.commit_version(shadow, path, content)
@@ -187,9 +183,10 @@ class GitCheckpoints:
     async def plan_restore(
         self, source: str, named_paths: Sequence[str] = (), kept_changes: Sequence[tuple[str, str]] = ()
     ) -> RestorePlan:
-        """Plan a restore to the checkpoint `source`. The plan always includes `named_paths`.
+        """Plan a restore to the checkpoint `source`.
 
-        The session's changes between each two commits in `kept_changes` count as the user's.
+        `named_paths`: paths that are always in the plan.
+        `kept_changes`: pairs of commits; the session's changes between the two commits count as the user's.
         """
         async with self._open_exclusively() as shadow:
             find_commit = partial(repair_module.resolve_stand_in, shadow.git.folder)
@@ -207,7 +204,7 @@ class GitCheckpoints:
             return await restore_module.restore(shadow, plan, overwrite, self._operations)
 
     async def run_maintenance(self) -> bool:
-        """Run maintenance. Return True if anything was done. Any other call cancels a running maintenance."""
+        """Run maintenance, and return True if anything was done. Any other call to this object cancels the maintenance."""
         has_worked = False
         if self._upkeep_scope is None:
             with anyio.CancelScope() as self._upkeep_scope:
@@ -271,7 +268,7 @@ class GitCheckpoints:
             return sorted(changes.values())
 
     async def checkout(self, commit: str, dest: Path) -> None:
-        """Write a checkpoint's files into an empty folder. If the folder is missing, it is created."""
+        """Write a checkpoint's files into an empty or new folder."""
         async with self._read_access() as shadow:
             await shadow.find_tree(commit)
             modes = await shadow.read_modes(commit)
@@ -286,7 +283,8 @@ class GitCheckpoints:
     async def export_bundle(self, dest: Path, redact: Redact | None = None) -> dict[str, str]:
         """Write all checkpoints into one file that `git clone` accepts.
 
-        `redact` is applied to files, names and messages. Return the new names of the commits that it changed.
+        `redact`: function that redacts files, names and messages.
+        Return a map from the commits that redaction changed to their new names.
         """
         async with self._read_access() as shadow:
             if redact is None:
@@ -301,9 +299,9 @@ class GitCheckpoints:
             return renamed
 
     async def import_bundle(self, bundle: Path, last_commit: str = "") -> None:
-        """Create the store from a bundle, and check the whole bundle. The store must not exist yet.
+        """Create the store from a bundle, and check the whole bundle; the store must not exist yet.
 
-        With `last_commit`, only this checkpoint and its ancestors are kept.
+        With `last_commit`, only that checkpoint and its ancestors are kept.
         """
         async with self._open_exclusively(begun=False) as shadow:
             await store_setup.import_bundle(shadow, bundle)
@@ -311,17 +309,13 @@ class GitCheckpoints:
                 await maintenance.drop_after(shadow, last_commit)
 
     async def verify(self) -> list[str]:
-        """Return the problems of the store, one sentence each. Missing store files are recreated if possible and
-        reported.
-        """
+        """Return the problems of the store, one sentence each; missing files are recreated if possible."""
         async with self._open_exclusively(begun=False) as shadow:
             recreated = await run_sync(store_setup.recreate_refs, shadow.git.folder)
             return await maintenance.verify_store(shadow, recreated)
 
     async def find_lost(self, commits: Sequence[str]) -> list[str]:
-        """Return the commits that are missing or unreadable in the store. Leave out commits that a later checkpoint
-        replaces.
-        """
+        """Return the commits that are missing or unreadable. Leaves out commits that a later checkpoint replaces."""
         async with self._read_access() as shadow:
             actual = {
                 commit: await run_sync(repair_module.resolve_stand_in, shadow.git.folder, commit)

@@ -1,9 +1,6 @@
 """Repair of a checkpoint store that lost parts of its newest checkpoint.
 
-Damaged files are moved aside, and nothing is deleted.
-
-Invariant: the remaining store is complete, without references to lost objects. The next checkpoint stores the current
-contents again.
+Invariant: damaged files are moved aside, and nothing is deleted.
 """
 
 import hashlib
@@ -21,7 +18,7 @@ DAMAGED_PREFIX = "damaged-"
 
 
 STAND_INS_FILE = "stand-ins"
-"""Name of a file in the checkpoint store. Each line has a lost checkpoint and the later checkpoint that replaces it."""
+"""Name of a file in the checkpoint store: each line has a lost checkpoint and the checkpoint that replaces it."""
 
 
 def record_stand_in(store: Path, lost: str, commit: str) -> None:

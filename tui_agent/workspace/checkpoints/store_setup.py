@@ -51,10 +51,8 @@ def _lay_out(store: Path) -> None:
 
 
 def recreate_refs(store: Path) -> list[str]:
-    """Recreate missing files of the store, except objects. Return the names of the missing files.
-
-    A missing `config` is not returned, because a fork's store has no `config` until it is opened.
-    """
+    """Recreate the store's missing files, but not its git objects. Return the names of the recreated files, except
+    `config`."""
     if not (store / "objects").is_dir():
         return []
     missing = [name for name in ("HEAD",) if not (store / name).is_file()]
@@ -85,9 +83,9 @@ def _remove_broken_ref(path: Path) -> None:
 
 
 async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
-    """Continue from the checkpoint `known`. Return False if the checkpoint is lost. In this case, damaged files are
-    moved aside, and the caller must take a new first checkpoint. Raises `CheckpointError` if the checkpoint exists but
-    cannot be used now.
+    """Continue from the checkpoint `known`. If the checkpoint is lost, move damaged files aside and return False. Then
+    the caller must take a new first checkpoint. Raises `CheckpointError` if the checkpoint exists but cannot be used
+    now.
     """
     try:
         await load_checkpoint(shadow, known)
@@ -108,7 +106,10 @@ async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
 
 
 async def load_checkpoint(shadow: CheckpointStore, known: str) -> None:
-    """Load the checkpoint `known`. The store's index is recreated if it is broken or belongs to another checkpoint."""
+    """Load the checkpoint `known`, and recreate the store's index if it does not match this checkpoint.
+
+    Raises `CheckpointError` if the checkpoint is incomplete.
+    """
     tree = await shadow.find_tree(known)
     if not await is_complete(shadow, known):  # an intact index hides that the checkpoint's trees are missing
         raise shadow.git.missing_error(tree)

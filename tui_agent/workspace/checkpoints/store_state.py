@@ -27,7 +27,7 @@ MAIN_REF = "refs/heads/main"
 KEPT_PREFIX = "refs/heads/kept/"
 FILE_MODE = 0o600
 EMPTY_FOLDERS_FILE = "empty-folders"
-"""Name of a file in the checkpoint store. It lists the folders that were empty when the session started."""
+"""Name of a file in the store that lists the folders that were empty when the session started."""
 STAGING_PREFIX = ".tui-agent-restore-"
 """Name prefix of the folder in which a restore prepares files."""
 
@@ -50,11 +50,11 @@ class CheckpointStore:
     tracked: dict[str, Entry] = field(default_factory=dict)
     modes: Modes = field(default_factory=Modes)
     growth_bytes: int = 0
-    """Growth of the store since its first checkpoint, in bytes. The number can be slightly too high."""
+    """Growth of the store since its first checkpoint, in bytes; possibly slightly too high."""
     unsaved_paths: set[str] = field(default_factory=set)
     """Existing paths that no checkpoint contains: git ignores them, or they were skipped. Folders end with `/`."""
     checked_ignored: frozenset[str] = frozenset()
-    """Git-ignored paths that the caller added to the last search of the whole workspace."""
+    """Paths that the last search for changes in the whole workspace included although git ignores them."""
     maintained_head: str = ""
     """The newest checkpoint at the time of the last maintenance."""
     notices: list[str] = field(default_factory=list)
@@ -74,8 +74,8 @@ class CheckpointStore:
         return session.relative_to(self.workspace).as_posix()
 
     def find_generated(self) -> GeneratedFolders:
-        """Return a finder of generated folders. The finder checks the files of the checkpoint and of the workspace. Use
-        a new finder for each call. Blocking: use the finder in a thread.
+        """Return a new finder of generated folders in the checkpoint and the workspace. Blocking: use the finder in a
+        thread.
         """
         return GeneratedFolders(
             lambda path: path in self.tracked or os.path.lexists(self.workspace / path),
@@ -95,7 +95,7 @@ class CheckpointStore:
     def draft(self, *, empty: bool = False) -> Iterator[Path]:
         """Yield the path of a temporary copy of the newest checkpoint's index.
 
-        With `empty`, there is no file at that path. The copy is deleted afterwards.
+        With `empty`, no copy is made, and the code in the `with` block can create a new index at this path.
         """
         path = self.git.folder / f"draft-{uuid4().hex}"
         try:
@@ -146,9 +146,8 @@ class CheckpointStore:
         return None
 
     async def compare_trees(self, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
-        """Return the paths that differ between two trees or commits, each with its old and its new entry. An entry is
-        None if the path does not exist.
-        """
+        """Return the paths that differ between two trees or commits. Each path is mapped to its old entry and its new
+        entry (None: no file)."""
         out = await self.git(
             "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after, "--"
         )

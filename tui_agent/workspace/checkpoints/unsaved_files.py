@@ -1,8 +1,8 @@
 """Existing files that no checkpoint contains: too large, over the quota, ignored, or in another repository.
 
-When a checkpoint first saves such a path, the last paragraph of its commit message has the line `Before: "path"`. If a
-person's commit saved the content before the session changed it, a restore uses that content. Otherwise the earlier
-content is unknown, and a restore asks before it removes the path.
+When a checkpoint first saves such a file, the commit message gets the line `Before: "path"`. A restore to an earlier
+checkpoint would remove the file, so the user is asked first. The user is not asked if a person's commit saved the file
+first.
 """
 
 import json
@@ -31,7 +31,7 @@ def format_commit_lines(shadow: CheckpointStore, paths: Iterable[str]) -> list[s
 
 
 def format_before_lines(paths: Iterable[str]) -> list[str]:
-    """Return one `Before` line for each path, e.g. `Before: "notes.txt"`."""
+    """Return one `Before` line for each path, such as `Before: "notes.txt"`."""
     return [f"{BEFORE_KEY}: {json.dumps(path)}" for path in sorted(paths)]
 
 
@@ -42,16 +42,17 @@ def parse_before_lines(message: str) -> set[str]:
 
 
 def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
-    """Return the `Left` lines for paths that count as changed by the session and by a person.
+    """Return a line `Left: ["path", "commit"]` for each path that a restore did not change, for the message of the
+    restore's commit.
 
-    A restore skipped these paths, or the author of their change is unknown. `first_kept` maps a path to the commit that
-    first saved it. Paths without such a commit are left out of `first_kept`.
+    `first_kept`: maps a path to the commit that first saved it, if there is one.
     """
     return [f"{LEFT_KEY}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
 
 
 def parse_left_lines(message: str) -> dict[str, str]:
-    """Return a map from the paths in a commit's `Left` lines to the commits that first saved them."""
+    """Return a map from the paths in the `Left` lines of a commit message (see `format_left_lines`) to the commits that
+    first saved them."""
     lines = (line.partition(": ") for line in trailer_lines(message))
     pairs = (json.loads(value) for key, _, value in lines if key == LEFT_KEY)
     return {str(path): str(commit) for path, commit in pairs}
@@ -68,16 +69,16 @@ def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
 
 
 async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
-    """Add new paths to `unsaved_paths` if git ignored them until the ignore rules changed.
+    """Add to `unsaved_paths` the paths in `new` that git ignored before the ignore rules changed.
 
-    Files at these paths are possibly older than the session.
+    `changed`: the changed paths; the rules changed only if one of them is an ignore file.
     """
     if new and any(path.rsplit("/", 1)[-1] == IGNORE_FILE for path in changed):
         shadow.unsaved_paths |= await _find_previously_ignored(shadow, new)
 
 
 async def record_ignored(shadow: CheckpointStore, new: list[str]) -> None:
-    """Add new paths that git ignores to `unsaved_paths`. Paths that an earlier change detection examined are not added."""
+    """Add to `unsaved_paths` those paths in `new` that git ignores, except paths that were examined earlier."""
     unknown = [path for path in new if path not in shadow.checked_ignored]
     if unknown:
         shadow.unsaved_paths |= await find_ignored(shadow, unknown, None)

@@ -1,4 +1,4 @@
-"""The command lines of the programs that run containers, and explanations of these programs' errors.
+"""The command lines of the programs that run containers, and explanations of their errors.
 
 Invariant: nothing here starts a program.
 """
@@ -32,8 +32,8 @@ _NO_IMAGE = (
 class ContainerSettings:
     """Settings for starting a container.
 
-    `command` is the program with its global options, as one shell command line. `environment` is the name of the
-    environment, `docker` or `apptainer`.
+    `command`: the program with its global options, as one shell command line.
+    `environment`: `docker` or `apptainer`.
     """
 
     command: str = "docker"
@@ -56,16 +56,17 @@ class ContainerSettings:
         return f"a {self.program} container (image {self.image}, {network})"
 
     def command_line(self, environ: Mapping[str, str]) -> "DockerCommandLine":
-        """Return the command lines of the program. The program is searched in the `PATH` of `environ`."""
+        """Return the object that builds the command lines of the container program. The program is searched in the
+        `PATH` of `environ`."""
         kind = ApptainerCommandLine if self.environment == "apptainer" else DockerCommandLine
         return kind(self, environ)
 
 
 class DockerCommandLine:
-    """The command lines of docker and podman. They address containers by name."""
+    """The command lines of docker and podman, which address containers by name."""
 
     ends_with_supervisor = True
-    """True if the container ends, and is removed, when its supervisor ends."""
+    """True if the container ends, and is removed, when its first process (the script `scripts.SUPERVISOR`) ends."""
 
     def __init__(self, settings: ContainerSettings, environ: Mapping[str, str]) -> None:
         self._settings = settings
@@ -87,7 +88,8 @@ class DockerCommandLine:
             )
 
     def supervise(self, name: str, root: str) -> tuple[str, ...]:
-        """Return the command line that starts a container with its supervisor, up to the supervisor's script."""
+        """Return the command line that starts a container. The caller appends the script that the container's first
+        process runs."""
         settings = self._settings
         mount: tuple[str, ...] = ("-v", f"{root}:{root}")
         if ":" in root:
@@ -116,7 +118,8 @@ class DockerCommandLine:
         return (*self._command, "rm", "-f", name)
 
     def copy(self, source: str, target: str) -> tuple[str, ...]:
-        """Return the command line that copies a file; `NAME:PATH` is in a container."""
+        """Return the command line that copies a file. `source` and `target` are paths on this machine, or `NAME:PATH`
+        for a path in the container `NAME`."""
         return (*self._command, "cp", source, target)
 
     def inspect_image(self, tag: str) -> tuple[str, ...]:
@@ -124,7 +127,7 @@ class DockerCommandLine:
         return (*self._command, "image", "inspect", tag)
 
     def build_image(self, tag: str, dockerfile: str) -> tuple[str, ...]:
-        """Return the command line that builds an image. The Dockerfile's folder is the build context."""
+        """Return the command line that builds an image, with the Dockerfile's folder as build context."""
         return (*self._command, "build", "-t", tag, "-f", dockerfile, os.path.dirname(dockerfile))  # noqa: PTH120
 
     def create_container(self, name: str, image: str) -> tuple[str, ...]:
@@ -133,7 +136,7 @@ class DockerCommandLine:
 
 
 class ApptainerCommandLine(DockerCommandLine):
-    """The command lines of Apptainer and Singularity. They address instances by name."""
+    """The command lines of Apptainer and Singularity, which address instances by name."""
 
     ends_with_supervisor = False
 
@@ -164,7 +167,7 @@ class ApptainerCommandLine(DockerCommandLine):
 
 
 def explain_failure(settings: ContainerSettings, errors: bytes) -> ConfigError:
-    """Return an error that explains why a container did not start. `errors` is the program's error output."""
+    """Return an error that explains why a container did not start, given the program's error output."""
     low, name = errors.decode("utf-8", "replace").lower(), settings.environment
     if any(sign in low for sign in _NOT_RUNNING):
         hint = f"Start it (such as: systemctl start {settings.program}), or use --environment local."

@@ -1,7 +1,7 @@
 """One container of docker or podman: its start, the processes in it, and its removal.
 
-Invariant: no container is left behind. A container ends when its standard input is closed, and only this process holds
-that input open. If this process is killed, the reaper removes the container.
+Invariant: no container is left behind. A container ends when its standard input is closed. If this process is killed,
+the reaper removes the container.
 """
 
 import os
@@ -26,7 +26,7 @@ from tui_agent.workspace.local.subprocesses import start_failure
 
 START_LIMIT_S = 60.0
 ANSWER_LIMIT_S = 15.0
-"""Maximum wait for a container's answer, in seconds. After that, the container counts as broken."""
+"""Maximum wait for a container's answer, in seconds; then the container counts as broken."""
 STOP_GRACE_S = 2.0
 REMOVE_LIMIT_S = 10.0
 POLL_S = 0.03
@@ -38,7 +38,7 @@ _REMOVAL_PREFIXES = ("CONTAINER", "DOCKER_", "XDG_", "STORAGE_", "REGISTRY_", "D
 class Container:
     """A container with the folder `root` of this machine mounted at the same path.
 
-    `environ` is the environment of the docker or podman program. It is not passed into the container.
+    `environ`: environment of the docker or podman program, not of the container.
     """
 
     def __init__(self, settings: ContainerSettings, root: str, environ: Mapping[str, str]) -> None:
@@ -57,7 +57,7 @@ class Container:
         self._lock = anyio.Lock()
         self._buffer = b""
         self.running: set[str] = set()
-        """The markers of the running commands."""
+        """The markers of the running commands: each process has its command's marker in its environment."""
 
     async def start(self) -> None:
         """Start the container. Raises `ConfigError` with advice if the container does not start."""
@@ -88,7 +88,7 @@ class Container:
             os.close(folder)
 
     async def _explain_start(self, is_late: bool) -> ConfigError:
-        """Remove the remains of a container that did not start. Return an error with the reason and advice."""
+        """Remove the remains of a container that did not start, and return an error with the reason."""
         assert self._process is not None
         errors = b""
         if not is_late:
@@ -109,7 +109,7 @@ class Container:
         return ContainerLauncher(self, self._environ, marker, merged=merged, has_input=has_input)
 
     async def find_program(self, name: str, cwd: str) -> str | ExecResult:
-        """Return the path of a program in the container. If the program cannot run, return a result with the reason."""
+        """Return the path of a program in the container, or a result with the reason why it cannot run."""
         place = name if "/" not in name or name.startswith("/") else f"{cwd}/{name}"
         answer = "missing" if "\n" in place else await self._ask(f"find {place}")
         if answer == "missing":
@@ -130,7 +130,7 @@ class Container:
             await self._repeat("orphans KILL")
 
     async def signal(self, signal_name: str, marker: str) -> int:
-        """Send a signal to the processes of a command. Return their number."""
+        """Send a signal to the processes of a command, and return their number."""
         return int(await self._ask(f"signal {signal_name} {marker}"))
 
     async def _repeat(self, request: str) -> None:
@@ -185,7 +185,7 @@ class Container:
     async def _run_client(self, command: Sequence[str]) -> None:
         """Run a command line of the container's program.
 
-        Raises `EnvironmentFault` with the last line of the program's errors if the program fails.
+        Raises `EnvironmentFault` if the program fails.
         """
         folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -206,7 +206,7 @@ class Container:
             await self._run_client(self.command_line.remove(self.name))
 
     async def aclose(self) -> int:
-        """Remove the container and everything in it. Return the number of processes that had to be killed."""
+        """Remove the container and everything in it, and return the number of killed processes."""
         killed = 0
         with suppress(EnvironmentFault):  # it has ended already
             killed = await self.signal("KILL", "")
@@ -249,7 +249,7 @@ class ContainerLauncher:
         wrapped: bool = False,
         cleanup: Sequence[str] = (),
     ) -> "ContainerCommand | StartFailure":
-        """Start a program. The program gets the variables of the image and of `env`."""
+        """Start a program with the variables of the image and of `env`."""
         container = self._container
         program = container.command_line.run(container.name, env, has_input=self._has_input)
         words = (*program, "sh", "-c", COMMAND, "sh", "merged" if self._merged else "separate", *argv)
@@ -280,7 +280,7 @@ class ContainerCommand:
         await self._client.wait()
 
     async def end(self, grace: float) -> None:
-        """End the command's processes in the container, then the program that shows their output here."""
+        """End the command's processes in the container, then the process on this machine that passes on their output."""
         try:
             await self._container.end_command(self._marker, grace if self.code is None else 0.0)
         except EnvironmentFault:

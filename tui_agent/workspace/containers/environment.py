@@ -1,9 +1,8 @@
 """The environments `docker` and `apptainer`: commands run in a container, and files are read on this machine.
 
-The workspace is mounted in the container at its own path. Checkpoints, the repository map, instructions and mentions
-read this machine's files. So they see what commands change.
+The workspace is mounted in the container at its own path, so both sides see the same files.
 
-Invariant: a file tool never opens a file outside the workspace, because the container has other files there.
+Invariant: a file tool never opens a file outside the workspace. The container has other files there.
 """
 
 import os
@@ -32,9 +31,7 @@ NO_PROMISES = (
 class ContainerEnvironment(EnvironmentWrapper):
     """Commands of one workspace in one container; implements `ports.environment.Environment`.
 
-    Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner` and `OutputWidthSetter`.
-
-    `local` opens the files. `container` has the workspace mounted. `start` starts the container if it is not running.
+    Also implements `ProgramFinder`, `WorkspaceScanner` and `OutputWidthSetter`.
     """
 
     def __init__(self, local: LocalEnvironment, container: Container, settings: ContainerSettings) -> None:
@@ -118,6 +115,9 @@ class ContainerEnvironment(EnvironmentWrapper):
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
         return self._local.git_is_steered(folders)
 
+    def find_files(self, paths: Collection[str]) -> frozenset[str]:
+        return self._local.find_files(paths)
+
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
         folders = [Path(folder) for folder in self._container.search_path if is_within(folder, self.root)]
         return frozenset(name for name in names if any((folder / name).exists() for folder in folders))
@@ -137,7 +137,7 @@ class ContainerEnvironment(EnvironmentWrapper):
             await self._container.copy_out(path, local)
 
     async def aclose(self) -> int:
-        """Remove the container. Return the number of killed processes."""
+        """Remove the container, and return the number of killed processes."""
         try:
             return await self._container.aclose()
         finally:

@@ -1,6 +1,6 @@
-"""Images that are built from a Dockerfile. An image is built again only if a file in its build context changed.
+"""Images that are built from a Dockerfile.
 
-Invariant: an image's tag is the digest of its build context, so changed files give another image.
+Invariant: an image's tag is the digest of its build context, so an unchanged image is not built again.
 """
 
 import hashlib
@@ -49,8 +49,7 @@ class ImageBuilder:
         return tag
 
     async def copy_out(self, image: str, path: str, target: Path) -> None:
-        """Copy the content of the folder `path` in an image to a folder of this machine. Does nothing if the image has
-        no such folder.
+        """Copy the content of the folder `path` in an image, if it exists, to a folder of this machine.
 
         Raises `EnvironmentFault` if the program fails.
         """
@@ -101,7 +100,8 @@ def context_digest(dockerfile: Path) -> str:
 
 
 def _last_lines(result: ExecResult) -> str:
-    """Return the last `SHOWN_LINES` lines of the output. The last line is repeated at the beginning, as a headline."""
+    """Return the last `SHOWN_LINES` lines of the output for an error message, with the very last line repeated at the
+    top as a headline."""
     text = result.output.decode("utf-8", "replace").strip() or result.message
     lines = text.splitlines()[-SHOWN_LINES:]
     return "\n".join([lines[-1], *lines] if len(lines) > 1 else lines)

@@ -1,7 +1,7 @@
 """The POSIX shell scripts that run inside a container: its first process, and the parent of each command.
 
 Invariant: the scripts need only `sh` and `grep` in an image. A process belongs to a command if its environment has the
-command's marker. The process's descendants and the processes in its session belong to the command too.
+command's marker. Descendants and processes in the same session belong to the command too.
 """
 
 MARKER = "TUI_AGENT_COMMAND"
@@ -82,11 +82,11 @@ while read -r verb first rest; do
 done
 """
 )
-"""The first process of a container. It answers each line of its input with one line, and ends when its input ends.
+"""The first process of a container. Answers each line of its input with one line, and ends when its input ends.
 
-`signal SIGNAL MARKER` signals a command's processes, and `orphans SIGNAL` the processes that lost their parent; the
-answer is the number of processes that got the signal. The answer to `find PROGRAM` is `at PATH`, `refused` (not
-executable) or `missing`.
+`signal SIGNAL MARKER`: signal a command's processes and answer their number.
+`orphans SIGNAL`: signal the processes that lost their parent and answer their number.
+`find PROGRAM`: answer `at PATH`, `refused` (not executable) or `missing`.
 """
 
 COMMAND = (
@@ -95,7 +95,7 @@ COMMAND = (
 if [ "$1" = merged ]; then exec 3>&1 2>/dev/null; else exec 3>&2 2>/dev/null; fi
 shift
 trap ended=1 TERM; trap : HUP INT QUIT USR1 USR2
-(exec "$@" 2>&3 3>&-)  # in a subshell, whose parent then writes its message about a signal to its own errors
+(exec "$@" 2>&3 3>&-)  # in a subshell: the shell's message about a signal goes to /dev/null
 code=$?
 exec 3>&-
 if [ -z "$ended" ]; then
@@ -109,8 +109,8 @@ exit $code
 )
 """The parent of one command: `sh -c COMMAND sh merged|separate PROGRAM ARGUMENT…`.
 
-It ends the processes that the command leaves behind, and exits with the command's exit code. After a SIGTERM from
-tui-agent, it leaves these processes to the supervisor.
+Ends the processes that the command leaves behind, and exits with the command's exit code. After a SIGTERM, the
+supervisor ends these processes.
 """
 
 FIND_PROGRAM = _FIND_PROGRAM + 'find_program "$1"'

@@ -1,1 +1,1 @@
-"""Reading of git repositories from their files. No git command runs with a possibly hostile configuration."""
+"""Reading of git repositories from their files, without running git."""

@@ -1,10 +1,7 @@
-"""Strict reader of a repository's git configuration, and the settings that are harmless for git commands that only
-read.
+"""Strict reader of a repository's git configuration.
 
-Invariant: a file is accepted only if every line has a simple form and every setting is known to be harmless. Included
-files and paths are not followed. The settings are an allow-list from git's own documentation (2.25 to 2.53). An
-unlisted key in a section that git reads is treated as harmful: its value could be a program, a file, another repository
-or more configuration.
+Invariant: a file is accepted only if every line has a simple form and every setting is known to be harmless. Harmless
+settings are those on a list from git's documentation (2.25 to 2.53). Included files are not followed.
 """
 
 import re
@@ -137,13 +134,13 @@ _VALUES = {
     "submodule.recurse": _OFF,
     "tag.sort": _SORT,
 }
-"""Maps a git setting to a pattern of its harmless values. Any other value counts as harmful."""
+"""Maps a git setting to a pattern of its harmless values."""
 VALUES: Mapping[str, re.Pattern[str]] = {key: re.compile(value) for key, value in _VALUES.items()}
 VALUES_OF_SECTIONS: Mapping[str, re.Pattern[str]] = {
     "fsck": re.compile("error|warn|ignore"),
     "pager": re.compile(_SWITCH),
 }
-"""Maps a section to a pattern of harmless values. The pattern applies to every setting in the section."""
+"""Maps a section to a pattern of harmless values, for every setting in the section."""
 
 
 def _parse_listed() -> Mapping[str, frozenset[str]]:
@@ -154,7 +151,7 @@ def _parse_listed() -> Mapping[str, frozenset[str]]:
 
 _LISTED = _parse_listed()
 KEYS = frozenset(f"{section}.{name}" for section, names in _LISTED.items() for name in names)
-"""Git settings that are harmless with any value, e.g. `branch.*.merge`, where `*` is a subsection."""
+"""Git settings that are harmless with any value, such as `branch.*.merge`, where `*` is a subsection."""
 SECTIONS = (
     OPEN_SECTIONS
     | frozenset(_OTHER_SECTIONS.split())
@@ -163,7 +160,7 @@ SECTIONS = (
     | frozenset(key.partition(".")[0] for key in VALUES)
     | {"alias"}
 )
-"""Sections of a git configuration that git or one of its filters reads. All other sections belong to other tools."""
+"""Sections of a git configuration that git or one of its filters reads."""
 
 COMMANDS = frozenset(
     """add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap checkout
@@ -174,9 +171,8 @@ COMMANDS = frozenset(
     show-ref sparse-checkout stash status submodule svn switch symbolic-ref tag update-ref var verify-commit verify-tag
     version whatchanged worktree""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Git commands that the policy knows. An alias with the name of such a command is harmful, because an older git may run
-the alias.
-"""
+"""Git commands that the policy knows. An alias with the name of one of them is harmful, because a git version without
+the command runs the alias."""
 
 
 MAX_BYTES = 256_000
@@ -187,15 +183,14 @@ _SETTING = re.compile(
     r"([A-Za-z][A-Za-z0-9-]*)[ \t]*+"
     r'(?:=[ \t]*+(?:"((?:[^"\\]|\\["\\ntb])*+)"|((?:[^"\\;#]|\\["\\ntb])*+)))?'
 )
-"""Regular expression for a key and its value, quoted or not. Possessive quantifiers prevent slow matching on any line.
-"""
+"""Regular expression for a key and its value; possessive quantifiers prevent slow matching."""
 _TOOL_SECTIONS = frozenset({"branch", "remote"})
-"""Sections with hyphenated keys of other tools. Git's own keys have no hyphen."""
+"""Sections in which other tools have keys with hyphens; git's own keys have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """Settings from a harmless git configuration. All of them refer to other folders."""
+    """The settings that refer to other folders, in a git configuration that is otherwise harmless."""
 
     hooks: tuple[str, ...] = ()
     """Values of `core.hooksPath`."""
@@ -206,7 +201,7 @@ class GitConfig:
 def read_config(path: str) -> GitConfig:
     """Read a git configuration file.
 
-    Raises `SteeredError` if a line does not have a simple form, or a setting is not known to be harmless.
+    Raises `SteeredError` if a line is not simple or a setting is not known to be harmless.
     """
     try:
         text = read_small(path, MAX_BYTES).decode("utf-8")

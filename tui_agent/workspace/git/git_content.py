@@ -1,10 +1,6 @@
-"""Check if a git repository already contains a file's current content.
+"""Check if a git repository already contains a file's current content, so that hiding the file is useless.
 
-If it does, hiding the file is useless, because every reader of the repository can see the content.
-
-Invariant: this module only reads files, and runs nothing. Unclear cases are treated as not contained: files outside the
-index, changed files, repositories with a hash other than SHA-1. The content's hash must match, because anyone who can
-write to the workspace can write an index entry.
+Invariant: this module only reads files, and runs nothing. If in doubt, the content counts as not contained.
 """
 
 import hashlib
@@ -14,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MAX_FILE_BYTES = 4_000_000
-"""Maximum size of a file to hash, in bytes. A larger file is treated as not contained."""
+"""Maximum size of a file to hash, in bytes; a larger file counts as not contained."""
 _MAX_INDEX_BYTES = 64_000_000
 _ENTRY_HEAD_BYTES = 62
 """Number of bytes of an index entry before its path: ten numbers, the content's hash, the flags."""
@@ -25,9 +21,8 @@ _MAX_NAME_FLAG = 0xFFF
 class TrackedVersion(NamedTuple):
     """The tracked version of a file in a git repository.
 
-    `is_current` is True if the tracked version equals the file's current content. If not, `version` is the tracked
-    version's size in bytes and modification time in seconds. `version` is None if the file is not tracked or has
-    several versions.
+    `is_current`: the tracked version equals the file's current content.
+    `version`: size in bytes and modification time in seconds of a tracked version that differs.
     """
 
     is_current: bool = False
@@ -40,7 +35,8 @@ class _Entry(NamedTuple):
 
 
 class GitContent:
-    """Content of the git repositories around and in a folder. Blocking: call the methods in a thread."""
+    """The content that git repositories around a folder, and in the folder, already have. Blocking: call the methods in
+    a thread."""
 
     def __init__(self) -> None:
         self._indexes: dict[str, tuple[tuple[int, int, int], bytes]] = {}
@@ -53,7 +49,7 @@ class GitContent:
         self._tops.clear()
 
     def find_version(self, path: str, info: os.stat_result) -> TrackedVersion:
-        """Return the version of a file in its git repository. `info` is the file's current status."""
+        """Return the version of a file in its git repository, given the file's current status."""
         repository = self._find_repository(path.rpartition("/")[0])
         if repository is None:
             return TrackedVersion()
@@ -129,7 +125,7 @@ def _stamp(info: os.stat_result) -> tuple[int, ...]:
 
 
 def _find_entries(index: bytes, path: bytes) -> Iterator[_Entry]:
-    """Yield the index entries of a path. Yields none for index version 4, because that version compresses paths."""
+    """Yield the index entries of a path. Index version 4 is not supported: it compresses paths."""
     if index[:4] != b"DIRC" or index[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
         return
     position = index.find(path + b"\0")

@@ -1,7 +1,6 @@
 """Reader of the submodules in a git index.
 
-Invariant: entries are read exactly as git reads them, and only from fully understood formats: versions 2 and 3 with
-SHA-1.
+Invariant: only index versions 2 and 3 with SHA-1 are read.
 """
 
 import struct
@@ -18,7 +17,7 @@ _LINK_MODE = 0o160000
 _FILE_MODES = frozenset({0o100644, 0o100755, 0o120000})
 _EXTENDED, _NAME_BYTES = 0x4000, 0xFFF
 _EXTENSIONS = frozenset({b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
-"""Index extensions that add no entries. A split or sparse index has another extension."""
+"""Index extensions that are accepted because they add no entries, unlike the extensions of a split or sparse index."""
 
 
 def read_gitlinks(path: str) -> tuple[bytes, ...]:

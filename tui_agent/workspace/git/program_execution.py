@@ -1,8 +1,8 @@
 """Detection of folders in which even read-only git commands would run programs or read unrelated files.
 
-Invariant: only a limited number of files is read. A repository is trusted only if every setting of git there is
-understood, no file that git reads is a link or a pipe, and objects are borrowed only from the allowed folders
-(`homes`). Only `safe.directory` is used from the user's own configuration.
+Invariant: only a limited number of files is read, and a repository is trusted only if all its settings are understood.
+No file that git reads may be a link or a pipe, and objects are borrowed only from the allowed folders (`homes`). Of the
+user's own configuration, only `safe.directory` is used.
 """
 
 import glob
@@ -35,7 +35,7 @@ MAX_ENTRIES = 200_000
 MAX_BORROWED = 5
 """Maximum length of a chain of object stores that borrow from each other, the same as git's maximum."""
 _READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
-"""Names of folders in a git repository. Git displays the files in these folders or reads object names from them."""
+"""Folders in a git repository with files that git displays, or from which git reads the names of objects."""
 _OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
 _HOOKS = "hooks"
 _WATCHER = "fsmonitor--daemon.ipc"
@@ -97,10 +97,7 @@ class RepositoryCheck:
         self._check_objects(f"{folder}/objects", homes)
 
     def find_submodules(self, folder: str) -> tuple[str, ...]:
-        """Return the git folders of a repository's submodules. They are below the repository's folder `modules`.
-
-        The names of submodules can contain slashes.
-        """
+        """Return the git folders of a repository's submodules, below its folder `modules`."""
         repositories: list[str] = []
         pending = [f"{folder}/modules"]
         while pending:
@@ -113,9 +110,8 @@ class RepositoryCheck:
         return tuple(repositories)
 
     def _folders(self, path: str, *may_be_odd: str) -> tuple[str, ...]:
-        """Return the names of the subfolders of `path`. Raise `SteeredError` if an entry is a link or a special file.
-
-        Entries in `may_be_odd` are not checked.
+        """Return the names of the subfolders of `path`. Raises `SteeredError` if an entry, other than those in
+        `may_be_odd`, is a link or a special file.
         """
         if (listing := _listings.get(path)) is None:
             return ()
@@ -133,10 +129,8 @@ class RepositoryCheck:
             pending += [f"{path}/{name}" for name in self._folders(path)]
 
     def _check_objects(self, objects: str, homes: Sequence[str], depth: int = 0) -> None:
-        """Raise `SteeredError` if a pack is a link, or if the object folder borrows objects from outside `homes`.
-
-        Loose objects need no check, because git verifies them by their names.
-        """
+        """Raise `SteeredError` if a pack is a link, or if the object folder borrows objects from outside `homes`."""
+        # Git verifies loose objects by their names.
         for name in {"info", "pack"}.intersection(self._folders(objects)):
             self._check_tree(f"{objects}/{name}")
         for line in _lines.get(f"{objects}/info/alternates") or ():
@@ -159,9 +153,8 @@ _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
     """Return True if read-only git commands could run programs or read outside files because of a repository.
 
-    `folders` are the working folders of the git commands, as relative names or patterns. The repositories around them
-    and around `root` are checked. The result is also True if git has no work tree in one of `folders`, because git
-    compares arbitrary files in such a folder.
+    `folders`: working folders of the git commands, as relative names or patterns. Checks the repositories around these
+    folders and around `root`. If a folder has no work tree, the result is also True: git then compares arbitrary files.
     """
     home = os.path.realpath(root)
     try:
@@ -174,9 +167,7 @@ def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
 
 
 def _accepts_work_tree(path: str, repository: Repository | None) -> bool:
-    """Return True if git uses the repository's work tree when it runs in the folder `path`. Git does not use a work
-    tree that is on another file system or belongs to another user.
-    """
+    """Return True if git uses the repository's work tree: same file system and same user."""
     if repository is None or not repository.work_tree:
         return False
     top = repository.work_tree
@@ -222,7 +213,8 @@ class _Check:
         self._modules: set[str] = set()
 
     def check_all(self, pending: list[Repository]) -> None:
-        """Check the repositories `pending`, and the repositories that their indexes link to. Raises `SteeredError`."""
+        """Check the repositories `pending`, their submodules, and the submodules of these, at any depth. Raises
+        `SteeredError`."""
         while pending:
             repository = pending.pop()
             if repository in self._seen:
@@ -256,7 +248,7 @@ class _Check:
         return tuple(dict.fromkeys(tops))
 
     def _check_folder(self, folder: str, tops: Sequence[str], homes: Sequence[str]) -> tuple[str, ...]:
-        """Check one git folder of a repository. Return the work trees that its configuration sets."""
+        """Check one git folder of a repository, and return the work trees in its configuration."""
         self._parts.check(folder, homes)
         configured = tuple(path for path in list_work_trees(folder) if _is_work_tree(path, folder))
         bases = dict.fromkeys((*tops, *configured, folder))
@@ -272,9 +264,9 @@ class _Check:
 
 
 def _is_work_tree(path: str, folder: str) -> bool:
-    """Return True if `path` is a work tree of the repository `folder`, False if `path` is empty or missing.
+    """Return True for a work tree of the repository `folder`, False for an empty or missing folder.
 
-    Raises `SteeredError` in all other cases.
+    Raises `SteeredError` for any other folder.
     """
     try:
         with os.scandir(path) as entries:

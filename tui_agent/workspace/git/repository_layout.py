@@ -1,8 +1,8 @@
 """Layout of a git repository: its folder, the shared folder, its work trees and submodules.
 
-Invariant: this module only reads. A repository is accepted inside one of the allowed folders (`homes`). Elsewhere it
-must be the usual folder of a linked work tree or submodule, and refer back to its work tree. A folder that git would
-not accept as a repository is skipped, because git then continues with the parent folder.
+Invariant: this module only reads. A repository is accepted if its folder is inside one of the allowed folders
+(`homes`). A folder outside them is accepted only if it belongs to a linked work tree or a submodule, and refers back to
+the work tree.
 """
 
 import os
@@ -23,19 +23,19 @@ _GITDIR = "gitdir: "
 WORKTREE_COMMONDIR = "../.."
 """Content of `commondir` in a linked work tree's folder: the main repository's folder."""
 _ITSELF = "."
-"""Content of a `commondir` file that has no effect, because it refers to the same folder.
+"""Content of a `commondir` file that has no effect, because it refers to the folder in which it is.
 
-The sandbox creates such a file as a placeholder while a command runs.
+The sandbox creates such a file while a command runs.
 """
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A git repository as git finds it from a folder. All paths are real paths."""
+    """A git repository as git finds it from a folder, with real paths."""
 
     work_tree: str
-    """The top folder of the repository's files. Empty if git runs in the repository's own folder."""
+    """The top folder of the repository's files, or empty if git runs in the repository's own folder."""
     folder: str
     shared: str
 
@@ -84,7 +84,7 @@ def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
 
 
 def open_repository(work_tree: str, homes: Sequence[str]) -> Repository | None:
-    """Return the git repository of a real folder that contains `.git`, or None if git would not accept the `.git`.
+    """Return the git repository of a real folder that contains `.git`, or None if git would not accept it.
 
     Raises `SteeredError` like `find_repository`.
     """
@@ -116,9 +116,7 @@ def _resolve_dot_git(work_tree: str, dot_git: str, mode: int) -> str:
 
 
 def looks_like_repository(folder: str) -> bool:
-    """Return False only if git certainly does not accept a folder as a repository. In this case, git tries the parent
-    folder.
-    """
+    """Return False only if git certainly does not accept a folder as a repository."""
     if read_stamp(f"{folder}/HEAD") is None:
         return False
     parts = (read_stamp(f"{folder}/{name}") is not None for name in ("objects", "refs"))
@@ -126,9 +124,9 @@ def looks_like_repository(folder: str) -> bool:
 
 
 def open_folder(work_tree: str, folder: str) -> Repository:
-    """Return the repository with the git folder `folder`. A linked work tree shares parts of the main repository.
+    """Return the repository with the git folder `folder`.
 
-    Raises `SteeredError` if `folder` uses the data of any other repository, or if git might not accept it.
+    Raises `SteeredError` if `folder` uses data of another repository, or if git might not accept it.
     """
     repository = Repository(work_tree, folder, folder)
     if (shared := read_pointer(f"{folder}/commondir")) not in (None, _ITSELF):
@@ -166,9 +164,7 @@ def _real_path(base: str, path: str) -> str:
 
 
 def read_settings(folder: str) -> Iterator[GitConfig]:
-    """Yield the git configuration files in a repository's folder, as parsed settings. Raises `SteeredError` like
-    `read_config`.
-    """
+    """Yield the parsed configuration files in a repository's folder. Raises `SteeredError` like `read_config`."""
     for name in ("config", "config.worktree"):
         if (config := _configs.get(f"{folder}/{name}")) is not None:
             yield config
@@ -180,7 +176,7 @@ def list_work_trees(folder: str) -> tuple[str, ...]:
 
 
 def find_gitlinks(repository: Repository, work_tree: str) -> Iterator[str]:
-    """Yield the folders of submodules in a work tree. Submodules without a `.git` of their own are left out."""
+    """Yield the folders of those submodules in a work tree that have a `.git` of their own."""
     links = _indexes.get(f"{repository.folder}/index") or ()
     if len(links) > MAX_GITLINKS:
         raise SteeredError(f"{repository.folder} links to too many repositories")

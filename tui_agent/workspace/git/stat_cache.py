@@ -1,7 +1,7 @@
 """Cache of values read from a repository's files and folders, valid until the files change.
 
-Invariant: this module only reads, follows no link in a path's last component, and limits every read. A value read just
-after a change is not cached, because a second change could have the same time stamp.
+Invariant: this module only reads, does not follow a link, and limits every read. A value read just after a change is
+not cached: a second change could have the same time stamp.
 """
 
 import os
@@ -67,9 +67,7 @@ class StampedReader(Generic[T]):
 
 
 def read_stamp(path: str) -> Stamp | None:
-    """Return values that change when the file, folder or link at `path` changes. Return None if the path does not
-    exist.
-    """
+    """Return values that change when the file at `path` changes, or None if the path does not exist."""
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,9 +1,8 @@
 """Atomic replacement of a file's content.
 
 Invariant: the new content gets the file's name only when it is complete and on disk. Until then the content is in a
-file without a name or, if the file system does not allow that, in a file with a random name (O_EXCL, O_NOFOLLOW).
-Leftovers of a killed process are recognised by their names and by a lock that ends with the process, and are removed at
-the next change in that folder. Hard links to the old file keep the old content.
+file without a name or with a random name. Leftovers of a killed process are removed at the next change in the folder.
+Hard links to the old file keep the old content.
 """
 
 import errno
@@ -22,10 +21,7 @@ from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 LEFTOVER_NAME = re.compile(r"\.tui-agent-[0-9a-f]{24}\.tmp")
 _DROPPED_ATTRIBUTES = frozenset({"security.capability", "security.ima", "security.evm"})
-"""Names of extended attributes that are not copied to the new file.
-
-They are valid only for the old content. Writing to the old file would remove them too.
-"""
+"""Names of extended attributes that are valid only for the old content, and so are not copied."""
 _ACL = "system.posix_acl_access"
 _UNNAMED_UNSUPPORTED = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL, errno.ENOTDIR})
 
@@ -58,8 +54,8 @@ def replace_file(
 ) -> os.stat_result:
     """Create or replace the file `name` in the open folder.
 
-    `check` is called just before the file gets its name; an exception that it raises cancels the change. Raises
-    `FileExistsError` if a new file's name was taken in the meantime.
+    `check`: called just before the file gets its name; an exception cancels the change. Raises `FileExistsError` if a
+    new file's name was taken in the meantime.
     """
     temporary = f".tui-agent-{secrets.token_hex(12)}.tmp"
     fd, has_name = _open_temporary(temporary, folder_fd, 0o666 if state is None else 0o600)
@@ -120,7 +116,8 @@ def _remove_leftover(name: str, folder_fd: int) -> bool:
 
 
 def _open_temporary(temporary: str, folder_fd: int, mode: int) -> tuple[int, bool]:
-    """Open a new file in the folder. Return its descriptor, and True if it has the name `temporary`."""
+    """Open a new file in the folder. Return its descriptor and True if the file has the name `temporary`, or its
+    descriptor and False if the file has no name yet."""
     unnamed_flag = getattr(os, "O_TMPFILE", 0)
     if unnamed_flag and os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - the file gets its name through this folder
         try:
@@ -137,9 +134,7 @@ def _link_open_file(fd: int, name: str, folder_fd: int) -> None:
 
 
 def _link_new(fd: int, temporary: str, name: str, folder_fd: int, check: Callable[[], None]) -> None:
-    """Give a new file its name in the folder. Raise `FileExistsError` if a file with that name was created in the
-    meantime.
-    """
+    """Give a new file its name in the folder. Raises `FileExistsError` if the name was taken in the meantime."""
     if not temporary:
         _link_open_file(fd, name, folder_fd)
         return
@@ -164,7 +159,7 @@ def _write_all(fd: int, data: bytes) -> None:
 def _copy_metadata(fd: int, state: FileState) -> None:
     """Copy owner, access lists and mode of the old file, as far as permitted.
 
-    Does not copy the set-user-id and set-group-id bits, because they were meant for the old content.
+    The set-user-id and set-group-id bits are not copied: they were meant for the old content.
     """
     old = state.status
     try:

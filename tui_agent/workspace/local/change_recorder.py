@@ -1,7 +1,7 @@
 """Environment wrapper that records every file change.
 
-Invariant: before a change is made, the old and the new content are stored as blobs, with secrets redacted. The event
-directly follows the change, so a cancellation cannot separate them.
+Invariant: before a file is changed, the old and the new content are stored as blobs, with secrets redacted. The event
+directly follows the change.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ from tui_agent.protocol.events.files import Author, FileChanged
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 MAX_COMPARE_BYTES = 2_000_000
-"""Maximum total size of old and new content for a comparison line by line, in bytes.
+"""Maximum total size of the old and the new content for a comparison line by line, in bytes.
 
 Above this size, the change is recorded as a replacement of all lines.
 """
@@ -43,7 +43,7 @@ class RecordingEnvironment(EnvironmentWrapper):
         call_id: CallId | None,
         run: Callable[[ExecSpec, OutputSink], Awaitable[ExecResult]] | None = None,
     ) -> None:
-        """Wrap the environment `inner`. If `run` is given, it replaces the method `exec` of `inner`."""
+        """Wrap the environment `inner`; if `run` is given, it replaces the method `exec` of `inner`."""
         super().__init__(inner)
         self._blobs = blobs
         self._emit = emit
@@ -51,7 +51,7 @@ class RecordingEnvironment(EnvironmentWrapper):
         self._run = run or inner.exec
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command in the inner environment. File changes made by programs are not recorded here."""
+        """Run a command in the inner environment. The file changes that the program makes are not recorded."""
         return await self._run(spec, on_output)
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
@@ -105,9 +105,11 @@ def file_changed(
     author: Author,
     call_id: CallId | None,
 ) -> FileChanged:
-    """Return the event of a file change. `stored` and `sizes` (bytes) are pairs: before and after the change.
+    """Return the event that records a change of a file.
 
-    `counts` are the numbers of added and removed lines.
+    `stored`: the content before and after the change.
+    `sizes`: the sizes before and after the change, in bytes.
+    `counts`: numbers of added and removed lines.
     """
     old, new = stored
     return FileChanged(

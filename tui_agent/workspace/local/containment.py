@@ -1,8 +1,7 @@
 """Paths of a workspace, opened so that nothing outside the workspace can be reached.
 
-Invariant: the check applies to the file that is actually opened. A path is resolved once. Then its folder is opened
-from the root of the file system without following links (see `nofollow_open`), so a link that was created in between is
-refused.
+Invariant: a link that is created between the check of a path and its opening is refused. A checked path is opened from
+the root of the file system without following links (see `nofollow_open`).
 """
 
 import errno
@@ -20,7 +19,7 @@ from tui_agent.workspace.local.nofollow_open import (
     open_or_create,
     open_to_enter,
 )
-from tui_agent.workspace.local.path_spelling import DiskNameLookup, NameLookup, listed_spelling
+from tui_agent.workspace.local.path_spelling import NameLookup, listed_spelling
 
 MAX_DEPTH = 1000
 """Maximum number of nested folders."""
@@ -28,7 +27,7 @@ MAX_EXTRA_PARTS = 100
 """Maximum number of `..` parts and repeated slashes in a path, in addition to `MAX_DEPTH` names."""
 MAX_PATH = 4096
 _ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")
-"""Regular expression for a byte of a name that is not UTF-8, in the form that `printable_path` displays."""
+"""Matches a byte that is not valid UTF-8 in a file's name, in the form that `printable_path` displays."""
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 _REASONS = {
@@ -79,9 +78,9 @@ def _is_too_long(path: str) -> bool:
 
 
 class Containment:
-    """Access to everything below the folder `root`. Stateless: the folder is opened again for each use.
+    """Access to everything below the folder `root`.
 
-    With `exact`, paths must be real paths: a path that contains a link is refused.
+    With `exact`, a path that contains a link is refused.
     """
 
     def __init__(
@@ -97,14 +96,14 @@ class Containment:
         self._root_names = tuple(name for name in self.root.split("/") if name)
         self._exact = exact
         self._open = open_folder or best_open_folder()
-        self._names = names or DiskNameLookup()
+        self._names = names or NameLookup()
 
     def whole_file_system(self) -> "Containment":
-        """Return access to the whole file system, by real paths only."""
+        """Return access to the whole file system. A path that contains a link is refused."""
         return self.for_folder("/")
 
     def for_folder(self, folder: str) -> "Containment":
-        """Return access to everything below the real path `folder`, by real paths only."""
+        """Return access to everything below the real path `folder`. A path that contains a link is refused."""
         return Containment(folder, exact=True, open_folder=self._open, names=self._names)
 
     def resolve(self, path: str) -> str:
@@ -131,9 +130,8 @@ class Containment:
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     def _unescape(self, path: str) -> str:
-        """Return `path` if it exists. Otherwise return the existing path that `printable_path` displays as `path`, if
-        there is one. So the model can use a file with a name that is not UTF-8.
-        """
+        """Return `path` if it exists. Otherwise return the existing path, if any, that `printable_path` displays as
+        `path`, for example because its name is not UTF-8."""
         if (
             self._exact
             or "\\udc" not in path
@@ -167,9 +165,7 @@ class Containment:
         return self._names_below_root(path, self.resolve(path))
 
     def resolve_entry(self, path: str) -> tuple[str, ...]:
-        """Split a path into names below the root, like `resolve_parts`. A link at the end of the path is not
-        followed.
-        """
+        """Split a path into names below the root, like `resolve_parts`, but do not follow a link at its end."""
         _check_characters(path)
         path = self._unescape(path)
         folder, slash, name = path.rstrip("/").rpartition("/")
@@ -195,7 +191,7 @@ class Containment:
         return parts
 
     def open_to_enter(self, parts: tuple[str, ...]) -> int:
-        """Return an open descriptor of a folder, for starting programs in it. Refuses links. The caller must close it."""
+        """Return an open descriptor of a folder, for starting programs in it; the caller must close it. Refuses links."""
         return open_to_enter((*self._root_names, *parts))
 
     @contextmanager

@@ -16,7 +16,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from tui_agent.config.programs import find_program
-from tui_agent.errors import EnvironmentFault
+from tui_agent.errors import EnvironmentFault, os_errors_as
 from tui_agent.ports.environment import (
     ExecResult,
     ExecSpec,
@@ -38,10 +38,7 @@ from tui_agent.workspace.sandbox.confinement import Confinement
 
 NOT_REQUESTED = Sandbox(unavailable_reason="The sandbox was not requested.")
 MARKER = "TUI_AGENT_COMMAND"
-"""Name of an environment variable that every program started here gets.
-
-The variable identifies processes that the program leaves behind.
-"""
+"""Name of an environment variable that identifies the processes which a program leaves behind."""
 CHILD_ENVIRONMENT = {
     "PYTHONUTF8": "1",
     "TERM": "dumb",
@@ -52,26 +49,27 @@ CHILD_ENVIRONMENT = {
 }
 """Variables set for every program: no pager, no prompts, no terminal colours.
 
-`safe.bareRepository` makes git use only repositories with a `.git`. Otherwise any folder could look like a bare
-repository, and its configuration could make git run programs.
+`safe.bareRepository`: git ignores a folder that only looks like a repository. Such a folder's configuration could run
+programs.
 """
 DEFAULT_OUTPUT_COLUMNS = 80
 """Width of program output in columns until a client sends the width of its display."""
 OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
-"""Maps a program that tui-agent itself uses to its fallback path. The program is never searched for in the workspace.
-"""
+"""Maps the name of a program that tui-agent itself runs to the path to use if the program is not found by name."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 
 class LocalEnvironment(WorkspaceFiles):
     """Files and processes below `root` on this machine; implements `ports.environment.Environment`.
 
-    Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner`, `PrivateTempFinder`, `ProcessOpener` and
-    `CommandOpener` of that module.
+    Also implements `ProgramFinder`, `WorkspaceScanner`, `PrivateTempFinder`, `ProcessOpener` and `CommandOpener` of
+    `ports.environment`.
 
-    `environ` is the base of the programs' environment. The default is the environment of this process. `hidden` are
-    variables that no program gets, such as API keys. `grace` is the time between SIGTERM and SIGKILL after a timeout,
-    in seconds. `reaper` starts and ends the programs. `confinement` is the sandbox, or None if there is no sandbox.
+    `environ`: base of the programs' environment; by default, the environment of this process.
+    `hidden`: variables that no program gets, such as API keys.
+    `grace`: seconds between SIGTERM and SIGKILL after a timeout.
+    `reaper`: starts and ends the programs.
+    `confinement`: the sandbox, or None.
     """
 
     def __init__(
@@ -124,13 +122,13 @@ class LocalEnvironment(WorkspaceFiles):
     def open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
         """Return the working folder's path and its open descriptor, or a result that reports the failure.
 
-        The program is started through the descriptor. So renaming the folder has no effect on the start.
+        A program that is started in the folder of the descriptor gets this folder even if the path is renamed.
         """
-        contain = self._contain.for_folder(self.root) if spec.resolved_cwd else self._contain
+        contain = self.containment.for_folder(self.root) if spec.resolved_cwd else self.containment
         parts = contain.resolve_parts(spec.resolved_cwd or spec.cwd)
         folder = "/".join((self.root.rstrip("/"), *parts))
         try:
-            return folder, self._contain.open_to_enter(parts)
+            return folder, self.containment.open_to_enter(parts)
         except (FileNotFoundError, NotADirectoryError):
             return folder, subprocesses.start_failure("not_found", f"The folder {folder} does not exist.")
         except OSError as error:
@@ -193,10 +191,8 @@ class LocalEnvironment(WorkspaceFiles):
 
     def _open_process(self, argv: Sequence[str], extra: Mapping[str, str], cwd: str) -> PipedProcess:
         folder = str(Path(self.root, Path(cwd).expanduser()))
-        try:
+        with os_errors_as(EnvironmentFault, f"The folder {folder} cannot be opened"):
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise EnvironmentFault(f"The folder {folder} cannot be opened: {error.strerror}.") from error
         try:
             self._count += 1
             env = self._child_environment(folder, f"{self._token}-{self._count}", extra)
@@ -218,6 +214,15 @@ class LocalEnvironment(WorkspaceFiles):
             and any(spelling.startswith(prefix) for spelling in (location, os.path.realpath(location)))
         )
 
+    def find_files(self, paths: Collection[str]) -> frozenset[str]:
+        root = Path(self.root)
+        files = {path: Path(os.path.normpath(root / path)) for path in paths}
+        return frozenset(
+            path
+            for path, file in files.items()
+            if file.is_relative_to(root) and file.is_file() and file.parent == file.parent.resolve()
+        )
+
     def scan(self) -> WorkspaceScan:
         return WorkspaceScan() if self._confinement is None else self._confinement.scan()
 
@@ -228,7 +233,7 @@ class LocalEnvironment(WorkspaceFiles):
         return can_run_programs(self.root, folders)
 
     async def aclose(self) -> int:
-        """End all running programs and the processes that earlier programs left behind. Return the number of killed
+        """End all running programs and the processes that earlier programs left behind; return the number of killed
         processes.
         """
         self._closed = True
@@ -252,10 +257,7 @@ class LocalEnvironment(WorkspaceFiles):
 
 
 def _search_path(base: Mapping[str, str]) -> str:
-    """Return `PATH` without relative entries, so that no program in the working folder is found by its bare name.
-
-    The folder of this Python interpreter is added last, so that `python` is found even if the system has none.
-    """
+    """Return `PATH` without relative entries, with the folder of this Python interpreter added last."""
     entries = [entry for entry in base.get("PATH", os.defpath).split(os.pathsep) if entry.startswith("/")]
     return os.pathsep.join([*entries, str(Path(sys.executable).parent)])
 
@@ -279,10 +281,9 @@ def _is_python(name: str) -> bool:
 
 
 def _find_carriers(marker: bytes) -> Iterator[int]:
-    """Yield the ids of processes that have an environment variable starting with `marker`.
+    """Yield the ids of the processes whose environment has an entry that starts with `marker`.
 
-    This is a last resort if a command's warden (its parent process, see `reaper`) and the reaper were both killed. It
-    works only on Linux, and does not find a process that cleared its environment.
+    Works only on Linux, and does not find a process that cleared its environment.
     """
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():

@@ -1,6 +1,6 @@
-"""An environment that forwards all calls to another environment. Subclasses override the methods that they change.
+"""An environment that forwards all calls to another environment: the base class of wrappers.
 
-Invariant: only the methods of `ports.environment.Environment` are forwarded, not the methods of optional protocols.
+Invariant: only the methods of `ports.environment.Environment` are forwarded, not those of optional protocols.
 """
 
 from collections.abc import AsyncIterator, Iterable

@@ -1,7 +1,8 @@
-"""Walk over all files below a folder that git does not ignore. Blocking and lazy: threads read it in batches.
+"""Walk over the files below a folder, without the files that git ignores.
 
-Invariant: links are listed but never followed, so there are no loops. Every folder is opened by `Containment`.
-Unreadable folders are left out.
+Blocking.
+
+Invariant: links are listed but never followed. Unreadable folders are left out.
 """
 
 import os
@@ -20,10 +21,7 @@ from tui_agent.workspace.local.containment import MAX_DEPTH, Containment
 from tui_agent.workspace.local.local_files import scan_folder
 
 ALWAYS_SKIPPED = REPOSITORY_FOLDERS | CACHE_FOLDERS
-"""Folders without user content, such as `.git`. A walk always leaves them out.
-
-A walk treats `INSTALLED_FOLDERS` like ignored folders, even if no ignore file lists them.
-"""
+"""Folders without user content, such as `.git`, which a walk always leaves out."""
 _MAX_IGNORE_BYTES = 1_000_000
 _BATCH_SIZE = 512
 _MAX_BATCH_S = 0.05
@@ -48,9 +46,7 @@ def walk_files(containment: Containment, path: str, include_ignored: bool) -> It
 def _list_entries(
     contain: Containment, parts: tuple[str, ...], top: str, rules: IgnoreRules, ignored: bool
 ) -> Iterator[FileInfo | tuple[tuple[str, ...], IgnoreRules]]:
-    """Yield the files of one folder. For each subfolder, yield the path and the ignore rules that apply in the
-    subfolder.
-    """
+    """Yield the files of one folder, and for each subfolder its path and its ignore rules."""
     base = "/".join(parts)
     try:
         with contain.open_folder(parts) as folder_fd:
@@ -86,8 +82,9 @@ def _read_ignore_file(folder_fd: int, path: str) -> str:
 
 
 def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, IgnoreRules]:
-    """Return (prefix, rules) for the folder `start`. `rules` are from the ignore files of all folders above it in the
-    repository. `prefix` is the workspace's path relative to the repository's top. It is empty or ends with `/`.
+    """Return (prefix, rules) for the folder `start`. `prefix`: the workspace's path from the repository's top, empty or
+    with `/` at the end.
+    `rules`: rules of the ignore files in all folders above `start`.
     """
     repository = _repository_top(contain.root)
     names = [name for name in contain.root[len(repository) :].split("/") if name]
@@ -120,10 +117,7 @@ def _repository_top(root: str) -> str:
 
 
 def next_batch(files: Iterator[FileInfo]) -> list[FileInfo]:
-    """Return the next files of a walk as a batch.
-
-    A batch ends after `_BATCH_SIZE` files or `_MAX_BATCH_S` seconds.
-    """
+    """Return the next files of a walk: at most `_BATCH_SIZE` files, or as many as are found in `_MAX_BATCH_S` seconds."""
     deadline = time.monotonic() + _MAX_BATCH_S
     batch: list[FileInfo] = []
     for item in islice(files, _BATCH_SIZE):

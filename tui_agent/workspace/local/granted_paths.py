@@ -1,8 +1,7 @@
-"""Environment wrapper for one tool call. It opens the allowed files outside the workspace.
+"""Environment wrapper that opens the files outside the workspace that one tool call is allowed to use.
 
-Invariant: a path outside the workspace is opened only if its real path was allowed. The inner environment refuses all
-other outside paths. An approved path always opens the file that it referred to when it was approved: a link created
-later, inside or outside the workspace, is refused.
+Invariant: a path outside the workspace is opened only if its real path was allowed. If the path refers to another file
+after the approval, because of a new link, the path is refused.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -34,10 +33,10 @@ class LocalFilesystem(Protocol):
 def grant_paths(
     env: Environment, effects: Sequence[Effect], resolved: Mapping[str, str] | None = None
 ) -> Environment:
-    """Return the environment for a tool call with the effects `effects`.
+    """Return `env` with access to the files outside the workspace that a tool call's `effects` read or write.
 
-    `resolved` maps the call's paths to their real paths at the time of the policy's decision (see
-    `PolicyFacts.resolved`). It is None before a decision. An environment on another machine is returned unchanged.
+    `resolved`: maps the call's paths to their real paths at the time of the policy's decision (see
+    `PolicyFacts.resolved`); None before a decision. An environment on another machine is returned unchanged.
     """
     if not isinstance(env, LocalFilesystem):
         return env
@@ -53,8 +52,8 @@ def grant_paths(
 class GrantedEnvironment(EnvironmentWrapper):
     """Wraps an environment on this machine, and opens the allowed files outside the workspace itself.
 
-    `outside` are absolute real paths that can be opened; a folder includes everything below it. `pinned` maps a path in
-    a call to the real path at the time of the policy's decision.
+    `outside`: absolute real paths that can be opened; a folder includes everything below it.
+    `pinned`: maps a path in a call to its real path at the time of the policy's decision.
     """
 
     def __init__(
@@ -84,10 +83,8 @@ class GrantedEnvironment(EnvironmentWrapper):
         )
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove a file. Refuses links.
-
-        An allowed outside file is removed directly. Any other file is removed in the inner environment.
-        """
+        """Remove a file. An allowed file outside the workspace is removed directly, any other file by the inner
+        environment. Refuses links."""
         real = self._allowed_outside(self._inner.resolve(path))
         if real is None:
             await self._inner.remove(path, expected_digest)
@@ -120,9 +117,8 @@ class GrantedEnvironment(EnvironmentWrapper):
                 yield replace(item, path=f"{real.rstrip('/')}/{item.path}")
 
     def resolve(self, path: str) -> str:
-        """Return the real path that an approved path had at the time of approval. The inner environment resolves all
-        other paths.
-        """
+        """Return the real path of `path`. For a path that was approved, return the real path that it had at the time of
+        approval."""
         return self._pinned.get(path) or self._inner.resolve(path)
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:

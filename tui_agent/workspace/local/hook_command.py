@@ -1,7 +1,6 @@
-"""Hooks that are commands. A command gets the event as JSON, and answers with JSON output or its exit status.
+"""Hooks that are commands: each gets an event as JSON, and answers with JSON or an exit status.
 
-Invariant: the command and all its processes end within the time limit, and the reply contains the outcome. Invalid
-output is never accepted as an answer.
+Invariant: the command and all its processes end within the time limit. Invalid output never counts as an answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,8 +24,7 @@ MAX_ERROR_BYTES = 4_096
 AnswerReader: TypeAlias = Callable[[JsonMap, int, bytes, str], HookAnswer | str]
 """Function that reads the output of a hook command and returns the hook's answer, or an error text.
 
-Its arguments are the facts about the event, the exit status (0 or 2), the standard output and the standard
-error.
+Arguments: facts about the event, exit status (0 or 2), standard output, standard error.
 """
 
 
@@ -53,7 +51,8 @@ class HookCommand:
     ) -> None:
         """Create a hook that runs `command`.
 
-        `describe` turns an event's facts into the command's input. `read` turns the command's output into an answer.
+        `describe`: turns an event's facts into the command's input.
+        `read`: turns the command's output into an answer.
         Both default to the form in docs/hooks.md.
         """
         self._env = env
@@ -63,8 +62,8 @@ class HookCommand:
         self._read = read or _read_own_answer
 
     async def ask(self, event: JsonMap, time_limit_s: float) -> HookReply:
-        """Run the hook's command to its end and return the hook's reply. Cancelling ends the command and its
-        processes.
+        """Run the hook's command to its end and return the hook's reply. If cancelled, the command and its processes
+        are ended.
         """
         spec = ExecSpec(
             script=self._command,
@@ -112,10 +111,7 @@ def _read_own_answer(event: JsonMap, exit_code: int, printed: bytes, error_text:
 
 
 def parse_answer(printed: bytes) -> HookAnswer | str:
-    """Parse the output of a hook command.
-
-    Return an error text if the output is invalid. Empty output is an empty answer.
-    """
+    """Parse the output of a hook command, or return an error text if the output is invalid."""
     if not printed.strip():
         return HookAnswer()
     try:

@@ -1,11 +1,8 @@
 """Ignore files of a workspace: the files that they hide from searches, and the files that they can re-include.
 
-Invariant: this module only reads, and its work is limited. Beyond the limit, a file is treated as not hidden. A file is
-treated as hidden only if a rule in its folder or above hides it, and git and other programs interpret the rule in the
-same way. Ambiguous rules are treated as re-including.
+Invariant: this module only reads, and its work is limited. In case of doubt, a file counts as not hidden.
 
-`pathspec` would not shorten this module, because it only matches paths by git's rules, as `folds.text.gitignore` does.
-This module finds the lines that all programs interpret in the same way, and the lines that can re-include files.
+`pathspec` would not help, because it only matches paths by git's rules.
 """
 
 import os
@@ -22,18 +19,15 @@ GITIGNORE = ".gitignore"
 IGNORE_FILES = frozenset({GITIGNORE, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
 _REPOSITORIES = frozenset({GIT_FOLDER, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
-"""Names of ignore files and repository folders. Such a file or folder affects which files a search skips."""
+"""Names of ignore files and repository folders. These files and folders decide which files a search skips."""
 MAX_BYTES = 300_000
-"""Maximum bytes of all ignore files in one scan. Beyond that, every file is treated as possibly re-included."""
+"""Maximum bytes of all ignore files in one scan; beyond that, every file is treated as possibly re-included."""
 MAX_WORK = 500_000
-"""Maximum number of pattern comparisons in one scan. Beyond that, every file is treated as possibly re-included."""
+"""Maximum pattern comparisons in one scan; beyond that, every file is treated as possibly re-included."""
 MAX_STARS = 10
 """Maximum number of `*` in a pattern that re-includes files; a pattern with more is assumed to match everything."""
 MAX_PATTERNS = 1_000
-"""Maximum number of re-including patterns that apply in one folder.
-
-If there are more, every file is treated as possibly re-included.
-"""
+"""Maximum re-including patterns in one folder; beyond that, every file is treated as possibly re-included."""
 _AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
 """Regular expression for characters in a pattern that have different meanings in different programs."""
 _ANYTHING = "*"
@@ -47,18 +41,18 @@ class _FolderRules:
     rules: IgnoreRules
     """Git's rules from the top of the repository down to the folder."""
     in_repository: bool
-    """True inside a repository. Outside, programs other than git do not apply git's rules."""
+    """True inside a repository; outside, programs other than git do not apply git's rules."""
     left_out: bool = False
     """True if the folder itself is hidden from searches."""
     brought_back: tuple[str, ...] = ()
-    """Lower-case patterns for the last path components of files that a rule can re-include."""
+    """Patterns in lower case for the file names (last components of paths) that a rule can re-include."""
 
 
 class IgnoreFiles:
     """The ignore files in and above a workspace at one moment.
 
-    `names_in` returns the subset of `CONTROL_NAMES` that a folder contains. The folder is relative to the workspace,
-    with a trailing slash.
+    `names_in`: function that returns those of `CONTROL_NAMES` that a folder contains. Its argument is the folder's path
+    relative to the workspace, with a slash at the end.
     """
 
     def __init__(self, root: str, names_in: Callable[[str], Collection[str]]) -> None:
@@ -67,7 +61,7 @@ class IgnoreFiles:
         self._folders: dict[str, _FolderRules] = {}
         self._files: dict[str, bytes] = {}
         self._bytes_left = MAX_BYTES
-        """Number of bytes of ignore files that the scan can still read. Negative if a file exceeded the limit."""
+        """Number of bytes of ignore files that the scan can still read; negative if a file exceeded the limit."""
         self._work_left = MAX_WORK
 
     def is_left_out(self, name: str, *, folder: bool = False) -> bool:
@@ -146,7 +140,8 @@ class IgnoreFiles:
         return [f"{folder}/info/exclude" for folder in (own, os.path.join(own, shared))]  # noqa: PTH118
 
     def _read_limited(self, path: str) -> bytes:
-        """Read a file and subtract its size from the remaining limit. A longer file makes the limit negative."""
+        """Read a file and subtract its size from the remaining limit. If the file is longer than the remaining limit,
+        the limit becomes negative."""
         if path not in self._files:
             self._files[path] = data = _read_start(path, self._bytes_left + 1)
             self._bytes_left -= len(data)
@@ -154,7 +149,7 @@ class IgnoreFiles:
 
 
 def parent_folders(path: str) -> Iterator[str]:
-    """Yield the folders above a path, nearest first. The last one is `/`, or empty for a relative path."""
+    """Yield the folders above a path, nearest first, up to `/` or an empty string."""
     while path:
         path = path.rpartition("/")[0]
         yield path
@@ -177,7 +172,7 @@ def _limit_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
 def _common_rules(data: bytes) -> str:
     """Return the lines of an ignore file that all programs interpret in the same way.
 
-    The result ends before the first line that is not UTF-8, because some programs stop there.
+    Ends before the first line that is not UTF-8: some programs stop there.
     """
     try:
         text = data.decode("utf-8")

@@ -1,7 +1,7 @@
 """Reading, replacing and removing files of a local workspace. Blocking: call these in threads.
 
-Invariant: only regular files are opened. A file is replaced completely or not at all, and only if it still has the
-content that the caller expects.
+Invariant: only regular files are opened. A file is replaced only as a whole, and only if it still has the content that
+the caller expects.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from tui_agent.workspace.local.containment import FILE_FLAGS, Containment, path_
 from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 MAX_DIGEST_BYTES = 1_000_000_000
-"""Maximum size of a file to replace or remove, in bytes. The limit exists because the whole file is hashed first."""
+"""Maximum size of a file to replace or remove, in bytes: the whole file is hashed first."""
 _CHUNK = 1 << 20
 
 
@@ -90,7 +90,7 @@ class LocalFiles:
         return _content(parts, data, status)
 
     def remove(self, path: str, expect: str) -> None:
-        """Remove a file like `ports.environment.Environment.remove`. A link is refused, not followed."""
+        """Remove a file like `ports.environment.Environment.remove`; refuses links."""
         parts = self._contain.resolve_entry(path)
         with self._open_parent(parts, path) as folder_fd:
             state = _read_state(parts[-1], folder_fd, path)
@@ -99,8 +99,8 @@ class LocalFiles:
             os.fsync(folder_fd)
 
     def stat(self, path: str) -> FileInfo | None:
-        """Return the properties of a path, or None if the path does not exist. A link at the end of the path is not
-        followed.
+        """Return the properties of a path, or None if the path does not exist. Does not follow a link at the end of the
+        path.
         """
         parts = self._contain.resolve_entry(path)
         try:
@@ -113,7 +113,7 @@ class LocalFiles:
         return make_info("/".join(parts) or ".", status)
 
     def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """Return the entries of a folder, sorted by name. Files deleted in the meantime are left out."""
+        """Return the entries of a folder, sorted by name."""
         parts = self._contain.resolve_parts(path)
         try:
             with self._contain.open_folder(parts) as folder_fd:
@@ -128,7 +128,8 @@ class LocalFiles:
 
     @contextmanager
     def _open_parent(self, parts: tuple[str, ...], path: str, *, create: bool = False) -> Iterator[int]:
-        """Yield a descriptor of a file's folder. An `OSError` in the block becomes an `EnvironmentFault` about `path`."""
+        """Yield a descriptor of a file's folder. An `OSError` in the `with` block becomes an `EnvironmentFault` about
+        `path`."""
         if not parts:
             raise EnvironmentFault(f"{printable_path(path)} is a folder.")
         try:
@@ -169,9 +170,7 @@ def _content(parts: tuple[str, ...], data: bytes, status: os.stat_result) -> Fil
 
 
 def _read_up_to(fd: int, size: int, max_bytes: int, path: str) -> bytes:
-    """Read a whole file. Raise an error as soon as the file exceeds `max_bytes`, because the reported `size` can be
-    wrong.
-    """
+    """Read a whole file, but at most `max_bytes` bytes, because the reported `size` can be wrong."""
     if size > max_bytes:
         raise EnvironmentFault(
             f"{printable_path(path)} is too large: {format_bytes(size)}, the limit is {format_bytes(max_bytes)}.",

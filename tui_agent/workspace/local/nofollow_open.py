@@ -1,8 +1,6 @@
-"""Opening of a folder by the names on its path from the file system's root, without following any link.
+"""Opens a folder, given the names on its path from the root of the file system, without following any link.
 
-Invariant: the returned descriptor is the folder with exactly these names. The kernel refuses a link in place of any
-name, even a link created just before. `openat2` does this in one call. Without it, the folders are opened one after the
-other, with the same result.
+Invariant: the returned descriptor is the folder with exactly these names, even if a link was created just before.
 """
 
 import ctypes
@@ -16,9 +14,9 @@ from functools import cache
 from typing import TypeAlias
 
 OpenFolder: TypeAlias = Callable[[Sequence[str]], int]
-"""Function that opens a folder and returns a descriptor for listing and syncing the folder.
+"""Function that opens a folder by the names on its path, and returns a descriptor for listing and syncing.
 
-Its argument is the names on the folder's path. Raises `OSError`.
+Raises `OSError`.
 """
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -41,7 +39,7 @@ def open_folder_by_folder(names: Sequence[str]) -> int:
 
 
 def open_to_enter(names: Sequence[str]) -> int:
-    """Open a folder in order to start programs in it or open its entries. The descriptor cannot list the folder."""
+    """Open a folder in order to start programs in it or open its entries, but not to list it."""
     return _open_each(names, _PASS_FLAGS)
 
 
@@ -59,9 +57,8 @@ def _open_each(names: Sequence[str], last_flags: int) -> int:
 
 
 def _name_link_error(error: OSError, name: str, folder_fd: int) -> OSError:
-    """Return an ELOOP error if the name is a link, otherwise `error`. Linux itself reports a link as "not a
-    directory".
-    """
+    """Return an ELOOP error if `name` is a link in the folder, otherwise `error`. Linux reports a link only as "not a
+    directory"."""
     try:
         os.readlink(name, dir_fd=folder_fd)
     except OSError:

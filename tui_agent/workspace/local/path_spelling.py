@@ -1,35 +1,21 @@
-"""The stored spelling of a path, for file systems that open one file under several spellings.
+"""Finds how a path is spelled on disk, for file systems that open one file under several spellings.
 
-Invariant: this module works on any file system. A name that can be opened but is not listed in its folder is another
-spelling of the listed name with the same inode. So two names that differ only in case are treated as one name only if
-they open the same file.
+Invariant: names that differ only in case are the same name only if they open the same file.
 """
 
 import os
 import unicodedata
 from collections.abc import Iterator
-from typing import Protocol
 
 MAX_LISTED = 250_000
 """Maximum number of entries of a folder that are searched for a name."""
 
 
-class NameLookup(Protocol):
-    """Name lookups in a file system. Tests replace it to simulate a file system that ignores case."""
+class NameLookup:
+    """Name lookups in this machine's file systems. Tests replace it to simulate a file system that ignores case."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
-        """Return the device and inode of a path, or None if the path does not exist. Links are not followed."""
-        ...
-
-    def list_names(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Yield the name and the inode of each entry of a folder."""
-        ...
-
-
-class DiskNameLookup:
-    """Name lookups on this machine's file systems."""
-
-    def identity(self, path: str) -> tuple[int, int] | None:
+        """Return the device and inode of a path, or None if it does not exist. Links are not followed."""
         try:
             status = os.lstat(path)
         except (OSError, ValueError):
@@ -37,7 +23,7 @@ class DiskNameLookup:
         return status.st_dev, status.st_ino
 
     def list_names(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Yield the name and the inode of each entry of a folder. Yield nothing if the folder cannot be read."""
+        """Yield the name and the inode of each entry of a folder; nothing if the folder cannot be read."""
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -47,9 +33,9 @@ class DiskNameLookup:
 
 
 def listed_spelling(path: str, above: str, names: NameLookup) -> str:
-    """Return `path` as it is spelled on disk. `path` must be absolute and contain no links.
+    """Return `path` as it is spelled on disk. `path`: absolute, without links.
 
-    The part `above` and names that do not exist are not changed.
+    `above`: a folder above `path`. This part of the path is returned unchanged.
     """
     base = above.rstrip("/") if path.startswith(above.rstrip("/") + "/") else ""
     remaining = [name for name in path[len(base) :].split("/") if name]
@@ -88,7 +74,7 @@ def _other_spellings(name: str) -> set[str]:
 
 
 def _is_unusual(name: str) -> bool:
-    """Return True if a file system could list the file under another name, for example `PROGRA~1` or `name.`."""
+    """Return True if a file system could list this file under a different name. Examples: `PROGRA~1`, `name.`."""
     return "~" in name or name[-1] in ". " or any(unicodedata.category(char) == "Cf" for char in name)
 
 

@@ -1,7 +1,6 @@
 """Background programs that are connected by pipes, such as MCP servers.
 
-Invariant: like a command, such a program is a child of the reaper. The reaper ends the program when this process ends
-or is killed.
+Invariant: the reaper ends the program when this process ends or is killed.
 """
 
 import os
@@ -27,7 +26,7 @@ class PipedProcess:
     def __init__(
         self, child: Child, stdin: int, stdout: int, stderr: int, release: Callable[[], object] | None = None
     ) -> None:
-        """Wrap a started program. `release` is called in a thread when the program has ended."""
+        """Wrap a started program; `release` is called in a thread when the program has ended."""
         self._child = child
         self._release = release
         self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
@@ -57,7 +56,7 @@ class PipedProcess:
     async def end(self, grace_s: float) -> int | None:
         """Close the program's input, wait up to `grace_s` seconds for it to exit, then end all its processes.
 
-        Returns the exit code, negative for a signal. The process must not be used after this call.
+        Return the exit code, negative for a signal. The object must not be used after this call.
         """
         with anyio.CancelScope(shield=True):
             os.close(self._stdin)
@@ -95,8 +94,9 @@ def open_piped(
 
     Raises `EnvironmentFault` if the program cannot start.
 
-    `cleanup` is a program that the reaper runs if this process ends before the program. `descriptors` and `wrapped`:
-    see `ReaperClient.launch`. `release`: see `PipedProcess`.
+    `cleanup`: a program that the reaper runs if this process ends before the started program.
+    `descriptors` and `wrapped`: see `ReaperClient.launch`.
+    `release`: see `PipedProcess`.
     """
     (stdin, own_in), (own_out, stdout), (own_err, stderr) = os.pipe(), os.pipe(), os.pipe()
     started = None

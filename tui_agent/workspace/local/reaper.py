@@ -1,14 +1,14 @@
 """The reaper: a small process between tui-agent and all programs that its tools start.
 
-The reaper is started by the path of this file, uses only the standard library, and forks a *warden* for each command.
-The warden is the command's parent and adopts every orphaned descendant (on Linux as a subreaper). So a command cannot
-leave the warden's process tree by a new session, a double fork, an empty environment or another name.
+The reaper uses only the standard library, and forks a *warden* for each command. The warden adopts all descendants of
+the command, even in a new session (on Linux as a subreaper).
 
-Invariant: a warden ends with the last process of its tree, and kills the tree when its socket to tui-agent is closed
-for any reason. If a command kills its warden, the reaper adopts and kills the warden's tree.
+Invariant: when a command's socket to tui-agent is closed for any reason, the warden kills all processes of the command.
+If a command kills its warden, the reaper kills the command's processes.
 
-Messages on a warden's socket, one per line. To tui-agent: `started PID JSON`, `failed WHERE ERRNO`, `ended CODE` (a
-`subprocess` return code), `gone KILLED`. From tui-agent: `end SECONDS` (SIGTERM, then SIGKILL), `kill`.
+Messages on a warden's socket, one per line:
+- to tui-agent: `started PID JSON`, `failed WHERE ERRNO`, `ended CODE` (a `subprocess` return code), `gone KILLED`
+- from tui-agent: `end SECONDS` (SIGTERM, then SIGKILL), `kill`
 """
 
 import ctypes
@@ -30,11 +30,12 @@ from typing import Any, NoReturn
 LINUX = sys.platform == "linux"
 PR_SET_CHILD_SUBREAPER = 36
 MAX_OPEN_FILES = 65_536
-"""Maximum number of open files of a command. Without a limit, programs that close all possible descriptors are slow."""
+"""Maximum number of open files of a command, for programs that close all possible descriptors."""
 OOM_SCORE = 500
-"""Minimum `oom_score_adj` of commands. If memory is short, the kernel then kills commands before tui-agent."""
+"""Minimum `oom_score_adj` of commands: if memory is short, the kernel kills commands before tui-agent."""
 KILL_INTERVAL_S = 0.01
-"""Seconds between two rounds of killing new processes."""
+"""Seconds between two rounds of killing a command's processes. Each round kills the processes that were started since
+the last one."""
 IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
 """Maximum number of descriptors that tui-agent sends with one order to start a command."""
@@ -59,7 +60,7 @@ def main() -> None:
 
 
 def become_reaper() -> bool:
-    """Make this process adopt orphaned descendants. Return False if the system does not support it."""
+    """Make this process adopt orphaned descendants; return False if the system does not support it."""
     if not LINUX:
         return False
     return bool(ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
@@ -169,7 +170,7 @@ class Warden:
         """Start the command and serve the socket until no process of the command is left. Return the number of killed
         processes.
 
-        `given` are the descriptors of the working folder and of everything that the command receives.
+        `given`: descriptors of the working folder and of everything that the command receives.
         """
         if not self._start(given):
             return 0
@@ -239,9 +240,7 @@ class Warden:
         return max(int((self._kill_at - time.monotonic()) * 1000) + 1, int(KILL_INTERVAL_S * 1000))
 
     def _read_messages(self) -> bool:
-        """Read tui-agent's messages about the command. Return False if the socket is closed, because tui-agent has
-        ended.
-        """
+        """Read tui-agent's messages about the command; return False if tui-agent has ended."""
         try:
             data = self._line.recv(4096)
         except OSError:
@@ -264,11 +263,8 @@ class Warden:
                 self._send_line(f"ended {code}")
 
     def _is_tree_empty(self) -> bool:
-        """Return True if no process of the command is left.
-
-        Orphans become children of this process, so it is enough that this process has no children.
-        """
-        try:
+        """Return True if no process of the command is left."""
+        try:  # orphans become children of this process
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return self._is_subreaper or not is_group_alive(self._leader)
@@ -298,8 +294,8 @@ class Warden:
 class ControlGroups:
     """The control groups of one command, created below the writable control groups `bases`.
 
-    As a context manager, puts this process into the groups, so that a command started in the block is also in the
-    groups. Yields the limits that could be set.
+    Context manager: a command that is started in the `with` block belongs to these control groups. The `as` variable is
+    a `dict` of the limits that could be set.
     """
 
     def __init__(self, bases: Iterable[str], name: str, processes: int) -> None:
@@ -359,9 +355,10 @@ def lower_limit(which: int, maximum: int) -> None:
 
 
 def receive_order(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Receive an order to start a command. Return it with its descriptors, or None if the socket is closed.
+    """Receive an order to start a command, and the descriptors that were sent with the order. Return None if the socket
+    is closed.
 
-    The descriptors are the warden's socket, the working folder, and the descriptors for the command.
+    The descriptors are, in this order: the warden's socket, the working folder, and the descriptors for the command.
     """
     try:
         data, descriptors, _, _ = socket.recv_fds(line, _LENGTH_BYTES, MAX_DESCRIPTORS)
@@ -385,7 +382,7 @@ def receive_order(line: socket.socket) -> tuple[dict[str, Any], list[int]] | Non
 
 
 def find_descendants(root: int, without: Iterable[int] = ()) -> list[tuple[int, int]]:
-    """Return all live descendants of a process as pairs (process id, parent id). Leave out the processes `without` and
+    """Return all live descendants of a process as pairs (process id, parent id). Leaves out the processes `without` and
     their descendants.
     """
     if not LINUX:
@@ -417,19 +414,14 @@ def read_parent(pid: int) -> int | None:
 
 
 def kill_descendants(root: int, without: Iterable[int]) -> int:
-    """Kill the live descendants of `root`, and return their number. Spare the processes `without` and their
-    descendants.
-    """
+    """Kill the live descendants of `root`, and return their number. Spares `without` and their descendants."""
     return sum(send_signal(pid, parent, signal.SIGKILL) for pid, parent in find_descendants(root, without))
 
 
 def send_signal(pid: int, parent: int, signal_number: signal.Signals) -> bool:
-    """Send a signal to a process.
+    """Send a signal to a process, and return True if the signal was sent.
 
-    On Linux, the signal is sent only if the process is still a child of `parent`, because its id could have been
-    reused.
-
-    Return True if the signal was sent.
+    On Linux, the process must still be a child of `parent`, because its id could have been reused.
     """
     try:
         handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None

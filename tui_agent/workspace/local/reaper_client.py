@@ -1,8 +1,7 @@
 """Client of the reaper process (see `reaper`): starts commands through it and waits for them.
 
-Invariant: when `Child.end` returns, all processes of the command have ended. They also end soon after this process
-ends, even if this process is killed. Only this process has the sockets to the reaper and its wardens, so the kernel
-closes these sockets when this process ends.
+Invariant: when `Child.end` returns, all processes of the command have ended. If this process ends or is killed, the
+processes of its commands end soon after.
 """
 
 import json
@@ -26,7 +25,7 @@ from tui_agent.ports.environment import ProcessControl
 from tui_agent.workspace.local import reaper as reaper
 
 START_TIMEOUT_S = 20.0
-"""Maximum seconds to wait for the start of a command. A machine under load forks slowly."""
+"""Maximum seconds to wait for the start of a command; a machine under load forks slowly."""
 CLOSE_TIMEOUT_S = 5.0
 MAX_PROCESSES = min(4_096, 512 + 256 * (os.cpu_count() or 1))
 """Process limit per command: enough for a parallel build, low enough to stop a fork bomb."""
@@ -35,7 +34,7 @@ _RECEIVE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class StartFailure:
-    """A failure to start a command. `where` is what failed: `cwd` or `program`."""
+    """A failure to start a command. `where` says what was at fault: `cwd` (the working folder) or `program`."""
 
     where: str
     errno: int
@@ -63,7 +62,7 @@ class Child:
         while b"\n" not in self._buffer:
             data = self._line.recv(_RECEIVE_BYTES)
             if not data:
-                raise ReaperError("The reaper process ended before the command started.")
+                raise ReaperError("The process that starts commands ended before this command started.")
             self._buffer += data
         self._line.setblocking(False)
         line, _, self._buffer = self._buffer.partition(b"\n")
@@ -83,14 +82,12 @@ class Child:
         return None
 
     async def wait(self) -> None:
-        """Wait until the command itself has ended. Processes that it started can still be running."""
+        """Wait until the command itself has ended; processes that it started can still be running."""
         while self.code is None and not self.is_gone:
             await self._receive_more()
 
     async def end(self, grace: float) -> None:
-        """End all processes of the command: SIGTERM, `grace` seconds of waiting, SIGKILL. Return when all processes
-        have ended.
-        """
+        """End all processes of the command: SIGTERM, `grace` seconds of waiting, SIGKILL."""
         self._send_line(f"end {grace:g}")
         while not self.is_gone:
             await self._receive_more()
@@ -169,8 +166,8 @@ def _read_mount_points(lines: list[str]) -> dict[str, str]:
 class ReaperClient:
     """Starts one environment's commands through a reaper process.
 
-    `processes` is the process limit per command, if the system can enforce one. `groups` returns the control groups
-    that can contain new groups.
+    `processes`: process limit per command, if the system can enforce one.
+    `groups`: returns the control groups that can contain new groups.
     """
 
     def __init__(
@@ -198,10 +195,11 @@ class ReaperClient:
     ) -> Child | StartFailure:
         """Start a command in the folder of the descriptor `folder`. Blocking: call it in a thread.
 
-        `child_descriptors` maps the descriptor numbers that the command expects to our descriptors. `wrapped` means
-        that the program only runs another program. SIGTERM is sent only to that other program. `cleanup` is a program
-        to run after the command if this process has ended. Raises `ReaperError`, and `OSError` if there are no free
-        descriptors or memory.
+        `child_descriptors`: maps the descriptor numbers that the command expects to our descriptors.
+        `wrapped`: True if the command only runs another program. SIGTERM is then sent to that program, not to the
+        command.
+        `cleanup`: a program to run after the command if this process has ended.
+        Raises `ReaperError`, and `OSError` if there are no free descriptors or memory.
         """
         own_end, warden_end = socket.socketpair()
         child = Child(own_end)
@@ -232,7 +230,7 @@ class ReaperClient:
         return child
 
     def close(self) -> int:
-        """Kill all running commands and end the reaper. Return the number of killed processes. Blocking."""
+        """Kill all running commands, end the reaper, and return the number of killed processes. Blocking."""
         with self._lock:
             self._closed = True
             line, self._line = self._line, None
@@ -278,7 +276,9 @@ class ReaperClient:
                 )
             except OSError as error:
                 own_end.close()
-                raise ReaperError(f"The reaper process could not be started: {error}.") from error
+                raise ReaperError(
+                    f"The process that starts commands could not be started: {error}."
+                ) from error
         self._line = own_end
         release = weakref.finalize(self, own_end.close)  # also closes it if nobody closes the environment
         release.atexit = False
@@ -295,15 +295,16 @@ class ReaperClient:
 
 
 def _is_closed(line: socket.socket) -> bool:
-    """Return True if the reaper has ended. The reaper sends nothing, so a readable socket means that it has ended."""
+    """Return True if the reaper has ended. The reaper sends nothing on this socket, so the socket becomes readable only
+    when it is closed."""
     return bool(select.select([line], [], [], 0)[0])
 
 
 def user_process_limit(processes: int) -> int:
-    """Return the value of RLIMIT_NPROC that lets a command start `processes` processes, or 0 for no limit.
+    """Return the RLIMIT_NPROC for a command with at most `processes` processes; 0 means no limit.
 
-    The kernel counts all processes of the user, so their number is added. For root, the result is 0, because the kernel does
-    not apply the limit to a privileged user.
+    The kernel counts all processes of the user, so their present number is added. The result is 0 for root, which has
+    no such limit.
     """
     if os.getuid() == 0 or not reaper.LINUX:
         return 0

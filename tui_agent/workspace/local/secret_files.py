@@ -1,7 +1,7 @@
 """Search for possible secret files, and for links out of the workspace, before each command.
 
-Invariant: this module only reads, runs nothing and follows no link to a folder. The work is limited, and a folder is
-read again only if it changed. The caller decides which names are secret (the policy's list).
+Invariant: this module only reads, runs nothing and follows no link to a folder. A folder is read again only if it
+changed.
 """
 
 import os
@@ -34,16 +34,13 @@ _REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
 SKIPPED_FOLDERS = _REPOSITORIES | _INSTALLED
 """Folders that are not searched for secrets: repositories and installed packages."""
 _CERTIFICATE_ENDINGS = (".pem", ".crt")
-"""Endings of files that can be private keys or public certificates.
-
-Only the content shows if a file is a key or a certificate.
-"""
+"""Endings of files that can be private keys or public certificates; only the content shows which."""
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
 """Minimum age of a folder's last change, in nanoseconds, before the folder's listing can be reused.
 
-If the change is younger, the folder is read again: another change can have the same time.
+A second change soon after the first could have the same time.
 """
 _MAX_NAME_BYTES = 255
 """Maximum bytes of a name in a folder."""
@@ -51,7 +48,7 @@ _MAX_NAME_BYTES = 255
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """The names in a folder that matter for the search, as of the time when the folder was read."""
+    """The names in a folder that matter for the search, as they were when the folder was read."""
 
     stamp: tuple[int, int]
     folders: tuple[str, ...]
@@ -63,7 +60,7 @@ class _Folder:
     every_link: tuple[str, ...] = ()
     """Names of all symbolic links in the folder."""
     option_names: tuple[str, ...] = ()
-    """Names that a program could take for an option, e.g. `-rf`."""
+    """Names that a program could take for an option, such as `-rf`."""
     odd_names: tuple[str, ...] = ()
     """Names that are misread if a list is split at blanks, or that have a special meaning for some programs."""
     installed: tuple[str, ...] = ()
@@ -73,14 +70,14 @@ class _Folder:
     steering: tuple[str, ...] = ()
     """Files that configure the behaviour of some programs."""
     control_names: tuple[str, ...] = ()
-    """Names of ignore files and repositories. They affect which files searches skip."""
+    """Names of the ignore files and repositories in the folder. They determine which files a search skips."""
 
 
 class SecretFiles:
     """Finds possible secret files below `root`. Blocking: call it in a thread.
 
-    `is_secret` returns True for a secret path in the workspace (a folder's path ends with a slash). `readable` are
-    globs of paths that the user made readable for commands.
+    `is_secret`: returns True for a secret path in the workspace; a folder's path ends with a slash.
+    `readable`: globs of paths that the user made readable for commands.
     """
 
     def __init__(
@@ -93,16 +90,15 @@ class SecretFiles:
         self._steering = steering_names
         self._root = root.rstrip("/")
         self._longest = os.pathconf("/", "PC_PATH_MAX") - _MAX_NAME_BYTES - 2
-        """Maximum length of a folder's path, in bytes. In a deeper folder, a file's path could exceed the system's
-        limit.
-        """
+        """Maximum length of a folder's path, in bytes, so that its files' paths are within the system's limit."""
         self._secret = is_secret
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
-        """Maps a path to its folder. Holds only folders that were read in the current scan."""
+        """Maps a path to its folder, for the folders that were read in the current scan."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
-        """Maps a possible certificate file to its stamp and a flag. The flag is True if the file contains a private key."""
+        """Maps the path of a possible certificate file to a pair: the file's stamp (values that change with the file),
+        and True if the file contains a private key."""
         self._git = GitContent()
         self._ignore = IgnoreFiles(self._root, self._control_names)
         """The ignore files at the time of the current scan."""

@@ -1,8 +1,7 @@
 """Running programs to their end, so that no process is left behind.
 
-Invariant: a program has its own session and process group, no terminal, and a finite standard input. stdout and stderr
-share one pipe, so that their order is kept, unless they are requested separately. When a run ends, for whatever reason,
-all processes that it started are ended too (see `reaper`).
+Invariant: when a run ends, for whatever reason, all processes that the program started are ended too (see `reaper`). A
+program has its own session, no terminal, and a finite standard input.
 """
 
 import errno
@@ -33,7 +32,7 @@ CANCEL_GRACE_S = 0.1
 CLEANUP_LIMIT_S = 5.0
 _CHUNK = 1 << 16
 _TRIM_BYTES = 4 << 20
-"""Number of bytes by which a collected end of output may exceed its limit before it is trimmed."""
+"""The collected end of the output is trimmed when it exceeds its limit by more than this number of bytes."""
 SIGNAL_CODES = range(129, 160)
 _FINAL_OUTPUT_S = 0.5
 """Seconds to wait for more output if the program has ended but other processes still have the pipe open."""
@@ -41,7 +40,11 @@ _FINAL_OUTPUT_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to start. `folder` is a descriptor of the working folder; `cwd` is its name for messages."""
+    """A program to start.
+
+    `folder`: descriptor of the working folder.
+    `cwd`: the folder's name for messages.
+    """
 
     argv: tuple[str, ...]
     folder: int
@@ -56,7 +59,7 @@ class Command:
     descriptors: Mapping[int, int] = field(default_factory=dict)
     """Maps the number of an additional descriptor in the program to our descriptor."""
     is_wrapper: bool = False
-    """True if the program only runs another program and ends with it. SIGTERM is then sent to the other program."""
+    """True if the program only runs another program. SIGTERM is then sent to that other program."""
     cleanup: tuple[str, ...] = ()
     """A program to run after the end of the command if tui-agent itself has ended by then."""
 
@@ -93,9 +96,9 @@ class Launcher(Protocol):
 
 
 class OutputCollector:
-    """Passes a program's output to the sink, and collects at most `limit` bytes of it.
+    """Passes a program's output to `sink`, and collects at most `limit` bytes of it.
 
-    These are the first bytes of the output, and the last `newest` bytes.
+    Of a longer output, the beginning and the last `newest` bytes are collected.
     """
 
     def __init__(self, limit: int, sink: OutputSink, newest: int = 0) -> None:
@@ -142,7 +145,7 @@ async def run_command(
     grace: float = TERMINATE_GRACE_S,
     on_start: Callable[[ProcessControl], None] | None = None,
 ) -> ExecResult:
-    """Run a program to its end. `on_start` is called with the limits that apply to the program.
+    """Run a program to its end; `on_start` is called with the limits that apply to the program.
 
     If the caller is cancelled, all processes are ended before the cancellation propagates.
     """
@@ -254,10 +257,7 @@ def start_failure(outcome: Literal["not_found", "failed"], message: str) -> Exec
 async def _wait_for_end(
     child: RunningProgram, streams: Mapping[int, OutputCollector], command: Command, timeout_grace: float
 ) -> Literal["exited", "timeout", "flooded"]:
-    """Read output until the program ends, times out or writes too much, then end its remaining processes.
-
-    Return the outcome.
-    """
+    """Read output until the program ends, times out or writes too much; end its processes and return the outcome."""
     timeout, grace, is_timeout = command.timeout, CANCEL_GRACE_S, False
 
     def is_flooded() -> bool:
@@ -311,16 +311,16 @@ def _drain(read_end: int, collector: OutputCollector) -> None:
 
 
 def _shell_code(returncode: int | None) -> int | None:
-    """Return the exit code as a shell reports it, e.g. 137 (128 plus 9) for a process ended by signal 9."""
+    """Return the exit code as a shell reports it, such as 137 (128 plus 9) after signal 9."""
     if returncode is None:
         return None
     return returncode if returncode >= 0 else 128 - returncode
 
 
 def describe_end(outcome: str, returncode: int | None, timeout: float | None) -> str:
-    """Describe how a program was ended. Return an empty string if it ended by itself.
+    """Describe how a program was ended, or return an empty string if it ended by itself.
 
-    `returncode` is negative if a signal ended the program.
+    `returncode`: negative if a signal ended the program.
     """
     if outcome == "timeout" and timeout is not None:
         return f"stopped after {format_time_limit(timeout)}"

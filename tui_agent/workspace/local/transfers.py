@@ -1,6 +1,6 @@
 """Copies between an environment and this machine, and archives of a workspace. All functions block.
 
-Invariant: links are copied as links. An archive is complete or absent.
+Invariant: links are copied as links, and an archive is complete or absent.
 """
 
 import shutil
@@ -11,9 +11,9 @@ from tui_agent.errors import EnvironmentFault
 
 
 def copy_merged(source: Path, target: Path) -> None:
-    """Copy a file or folder; `target` is the path of the copy.
+    """Copy a file or folder to the path `target`.
 
-    Files of an existing folder stay unless they are replaced.
+    Files that exist only in the target folder stay. Raises `EnvironmentFault` if copying fails.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -21,7 +21,7 @@ def copy_merged(source: Path, target: Path) -> None:
             shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
         elif target.is_dir():
             raise EnvironmentFault(
-                f"{target} is a folder.", hint="Give the path of the copy, not the folder for it."
+                f"{target} is a folder.", hint="Give the path of the new file, not only its folder."
             )
         else:
             shutil.copy2(source, target)

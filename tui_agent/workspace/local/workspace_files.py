@@ -1,6 +1,6 @@
 """The files of a workspace on this machine, as an environment offers them.
 
-Invariant: nothing here blocks the event loop. Files are contained in the workspace (see `containment`).
+Invariant: nothing here blocks the event loop, and no file outside the workspace is reached (see `containment`).
 """
 
 from collections.abc import AsyncIterator, Iterable
@@ -19,23 +19,19 @@ class WorkspaceFiles:
     """The methods of `ports.environment.Environment` that concern files, for the folder of `containment`."""
 
     def __init__(self, containment: Containment) -> None:
-        self._contain = containment
+        self.containment = containment
         self._files = LocalFiles(containment)
 
     @property
     def root(self) -> str:
-        return self._contain.root
-
-    @property
-    def containment(self) -> Containment:
-        return self._contain
+        return self.containment.root
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
         """Read a regular file."""
         return await to_thread.run_sync(self._files.read, path, max_bytes)
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Replace or create a file. A cancellation cannot interrupt the call after the file has changed."""
+        """Replace or create a file; cannot be cancelled after the file has changed."""
         return await to_thread.run_sync(self._files.write, path, data, expected_digest)
 
     async def remove(self, path: str, expected_digest: str) -> None:
@@ -52,17 +48,17 @@ class WorkspaceFiles:
 
     async def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
         """Yield files and links below a path, read by a thread in batches."""
-        files = walk_files(self._contain, path, include_ignored)
+        files = walk_files(self.containment, path, include_ignored)
         while batch := await to_thread.run_sync(next_batch, files):
             for item in batch:
                 yield item
 
     def resolve(self, path: str) -> str:
         """Return the absolute path with all links followed, even if it is outside the workspace."""
-        return self._contain.resolve(path)
+        return self.containment.resolve(path)
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        return self._contain.resolve_all(paths)
+        return self.containment.resolve_all(paths)
 
     async def upload(self, local: Path, path: str) -> None:
         """Copy a file or folder to a path in the workspace."""
@@ -77,4 +73,4 @@ class WorkspaceFiles:
         await to_thread.run_sync(write_archive, Path(self.root), to)
 
     def _find_inside(self, path: str) -> Path:
-        return Path(self.root, *self._contain.resolve_parts(path))
+        return Path(self.root, *self.containment.resolve_parts(path))

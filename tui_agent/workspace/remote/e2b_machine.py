@@ -1,6 +1,6 @@
 """Sandboxes of E2B, through its SDK (extra `e2b`).
 
-The SDK gives output as text, so bytes that are not UTF-8 are replaced.
+The SDK returns output as text, so bytes that are not UTF-8 are replaced.
 """
 
 import shlex
@@ -29,13 +29,13 @@ INTERRUPTIONS = (
 )
 """Exceptions of the SDK and of its HTTP clients for a sandbox that is gone or cannot be reached."""
 USER = "root"
-"""Name of the user that runs commands and owns files. Only root can create the workspace's path."""
+"""Name of the user that runs commands: only root can create the workspace's path."""
 
 
 class E2BMachine:
     """A sandbox of E2B; implements `RemoteMachine`.
 
-    `image` is the name of a template or the path of a Dockerfile. If `image` is empty, E2B's default template is used.
+    `image`: name of a template or path of a Dockerfile; if empty, E2B's default template.
     """
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:
@@ -72,9 +72,7 @@ class E2BMachine:
             raise ConfigError(fault.message, hint="Set E2B_API_KEY to your key.") from error
 
     async def _build_template(self, dockerfile: Path) -> str:
-        """Return the name of the template for a Dockerfile. Build the template unless E2B has one built from the same
-        files.
-        """
+        """Return the name of the template for a Dockerfile, and build it unless E2B has it."""
         name = f"{IMAGE_NAME}-{await to_thread.run_sync(context_digest, dockerfile)}"
         if not await self._sdk.AsyncTemplate.exists(name):
             context = self._sdk.Template(file_context_path=dockerfile.parent)
@@ -91,7 +89,7 @@ class E2BMachine:
         on_stdout: Callable[[bytes], None],
         on_stderr: Callable[[bytes], None],
     ) -> int:
-        """Run a program; see `RemoteMachine`. Each command prolongs the sandbox's life."""
+        """Run a program; see `RemoteMachine`."""
         try:
             await self._prolong()
             handle = await self._sandbox.commands.run(

@@ -1,8 +1,7 @@
 """An environment that runs commands on a provider's machine and reads files on this machine.
 
-The workspace is copied to the machine at the same path. Before each command, files that changed here are copied to the
-remote machine. After the command, files that changed on the remote machine are copied back. So file tools, checkpoints,
-the repository map and mentions see what commands change.
+The workspace is copied to the machine at the same path. Before each command, changed files are copied to the machine,
+and afterwards back to here.
 
 Invariant: a command's result is returned only after its changes have been copied back.
 """
@@ -46,7 +45,7 @@ CLEANUP_LIMIT_S = 30.0
 class RemoteEnvironment(EnvironmentWrapper):
     """Commands of one workspace on a remote machine; implements `ports.environment.Environment`.
 
-    Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner` and `OutputWidthSetter`.
+    Also implements `ProgramFinder`, `WorkspaceScanner` and `OutputWidthSetter`.
     """
 
     def __init__(
@@ -57,10 +56,11 @@ class RemoteEnvironment(EnvironmentWrapper):
         work_dir: str = "",
         mounts: Mapping[Path, str] = MappingProxyType({}),
     ) -> None:
-        """Store the folders. The workspace is copied to `work_dir`, or to its own path if `work_dir` is empty.
+        """Create an environment on `machine`, which is not started yet.
 
-        `mounts` maps each further folder to its path on the machine. Changes on the machine are copied back, unless the
-        path ends with `,readonly`.
+        - `work_dir`: folder on the machine to which the workspace is copied; if empty, the workspace's own path.
+        - `mounts`: maps each additional folder to its path on the machine. If the path ends with `,readonly`, changes
+          on the machine are not copied back.
         """
         super().__init__(local)
         self._name = name
@@ -181,12 +181,16 @@ class RemoteEnvironment(EnvironmentWrapper):
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
         return self._local.git_is_steered(folders)
 
+    def find_files(self, paths: Collection[str]) -> frozenset[str]:
+        return frozenset()  # the remote files are not looked up here, so none is certain
+
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
         # The programs of the remote machine are unknown here, so each of these names may belong to the workspace.
         return frozenset(names)
 
     async def upload(self, local: Path, path: str) -> None:
-        """Copy a file or folder of this machine into the workspace, or a file to another path of the machine."""
+        """Copy a file or folder of this machine into the workspace, or a single file to another path of the remote
+        machine."""
         if is_within(self.resolve(path), self.root):
             await super().upload(local, path)
             return
@@ -197,7 +201,8 @@ class RemoteEnvironment(EnvironmentWrapper):
         await self._machine.write_file(data, path)
 
     async def download(self, path: str, local: Path) -> None:
-        """Copy a file or folder of the workspace to this machine, or a file from another path of the remote machine."""
+        """Copy a file or folder of the workspace to this machine, or a single file from another path of the remote
+        machine."""
         if is_within(self.resolve(path), self.root):
             await super().download(path, local)
         else:
@@ -205,7 +210,7 @@ class RemoteEnvironment(EnvironmentWrapper):
             await to_thread.run_sync(local.write_bytes, data)
 
     async def aclose(self) -> int:
-        """Remove the machine. Return the number of killed processes."""
+        """Remove the machine, and return the number of killed processes."""
         killed = 0
         try:
             if self._is_open:

@@ -12,8 +12,8 @@ SERVER_ERROR = 500
 def provider_fault(message: str, error: Exception, interruptions: Collection[str]) -> EnvironmentFault:
     """Convert an error that a provider's SDK raised to an `EnvironmentFault`.
 
-    The result is an `EnvironmentLost` if `interruptions` names the error's class or one of its base classes. It is also
-    an `EnvironmentLost` if the error's HTTP status says that the provider's server failed.
+    The result is an `EnvironmentLost` if `interruptions` names the error's class or a base class. The result is also an
+    `EnvironmentLost` for the HTTP status of a server error.
     """
     names = {kind.__name__ for kind in type(error).__mro__}
     status = getattr(error, "status_code", None)

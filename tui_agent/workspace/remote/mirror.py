@@ -1,7 +1,7 @@
 """Keeps a workspace and its copy on a remote machine equal, by copying archives of the changed files.
 
-Invariant: if a file changed on only one side since the last copy, it is written on the other side. If a file changed on
-both sides, the remote version is kept. Nothing is written outside the workspace.
+Invariant: nothing is written outside the workspace. A file that changed on one side is copied to the other side. If a
+file changed on both sides, the remote version is kept.
 """
 
 import io
@@ -28,9 +28,7 @@ _REMOVE = "xargs -0 rm -rf --"
 
 
 class Mirror:
-    """The copy of the folder `root` on a machine. The copy is at `place`. By default, it has the same path as
-    `root`.
-    """
+    """The copy of the folder `root` on a machine, at the path `place` (by default, the path `root`)."""
 
     def __init__(self, root: str, machine: RemoteMachine, place: str = "") -> None:
         self._root = root
@@ -46,7 +44,7 @@ class Mirror:
         await self.push()
 
     async def create_place(self) -> None:
-        """Create the folder on the machine, and a link to it at the folder's path on this machine."""
+        """On the machine, create the folder `place`, and `root` as a link to it unless `root` exists."""
         await self._run(_CREATE, self._place, self._root, cwd="/")
 
     async def push(self) -> None:

@@ -30,8 +30,7 @@ INTERRUPTIONS = (
 class ModalMachine:
     """A sandbox of Modal; implements `RemoteMachine`.
 
-    `image` is a registry's image or the path of a Dockerfile. If `image` is empty, Modal's default image (Debian) is
-    used.
+    `image`: a registry's image or path of a Dockerfile; if empty, Modal's default image (Debian).
     """
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:

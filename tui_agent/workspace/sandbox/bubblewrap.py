@@ -1,7 +1,6 @@
-"""Bubblewrap's command line: it mounts the whole file system read-only, and a command's writable paths over it.
+"""Bubblewrap's command line: the whole file system is mounted read-only, and writable paths over it.
 
-Invariant: this module reads and changes no files. The order of options matters, because later mounts cover earlier
-mounts.
+Invariant: this module reads and changes no files. The order of options matters: a later mount covers an earlier one.
 """
 
 import os
@@ -19,10 +18,7 @@ the second.
 
 @dataclass(frozen=True, slots=True)
 class PrivateFolders:
-    """tui-agent's own folders and files that are mounted in the sandbox.
-
-    These folders and files exist until the session ends.
-    """
+    """tui-agent's own folders and files that are mounted in the sandbox until the session ends."""
 
     temporary: str
     persistent: str
@@ -57,7 +53,7 @@ def bubblewrap_arguments(
     has_filter: bool,
     descriptors: tuple[int, int] = DESCRIPTORS,
 ) -> list[str]:
-    """Return bubblewrap's command line up to the command itself, including `--`. `folder` is the working folder."""
+    """Return bubblewrap's command line up to and including `--`, for the working folder `folder`."""
     own = {"/tmp": private.temporary, "/var/tmp": private.persistent}
     options = [machine.program, "--unshare-user"]
     options += ["--disable-userns"] if machine.can_forbid_nesting else []
@@ -101,17 +97,17 @@ def _bind_each(option: str, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
-    """Yield options that mount `source` over each path. `source` is a device; the sandbox does not allow opening it."""
+    """Yield options that mount the device `source` over each path."""
     for path in paths:
         yield from ("--ro-bind", source, path)
 
 
 @contextmanager
 def open_descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
-    """Yield two values: a map from bubblewrap's descriptor numbers to our descriptors, and our end of its status
-    output.
+    """Yield two values: a map from bubblewrap's descriptor numbers to our descriptors, and our end of the pipe to which
+    bubblewrap writes its status.
 
-    `calls` is the seccomp filter for bubblewrap, or None.
+    `calls`: the seccomp filter for bubblewrap, or None.
     """
     status, status_in = os.pipe()
     descriptors = [status, status_in]

@@ -1,7 +1,7 @@
 """One run of a command in the sandbox: preparation, execution, and detection of denials.
 
-Invariant: a command that cannot be confined is not run. Cancelling releases all its resources. Output of a failed
-attempt to create a sandbox is not passed on as output of the command.
+Invariant: a command that cannot be confined is not run. Messages about a failed attempt to create the sandbox are not
+passed on as the command's output.
 """
 
 import os
@@ -30,7 +30,8 @@ BWRAP_FAILED = 1
 _BWRAP_PREFIX = b"bwrap: "
 _MAX_LINE_BYTES = 4096
 MAX_ATTEMPTS = 3
-"""Maximum number of attempts to create a sandbox. An attempt fails if a file system is mounted or removed meanwhile."""
+"""Maximum number of attempts to create a sandbox. An attempt fails if a file system is mounted or removed at the same
+time."""
 
 
 async def run_confined(
@@ -94,7 +95,7 @@ async def run_confined(
 async def open_confined(
     confinement: Confinement, command: Command, spec: ExecSpec, reaper: ReaperClient
 ) -> PipedProcess:
-    """Start a program in the sandbox with pipes. The sandbox's resources are released when the program ends.
+    """Start a program in the sandbox with pipes.
 
     Raises `EnvironmentFault` if the program cannot be confined or started.
     """
@@ -131,9 +132,9 @@ def _open_confined(
 
 
 class _OutputFilter:
-    """Passes a sandboxed command's output on. The first line is delayed if bubblewrap possibly wrote it.
+    """Passes a sandboxed command's output on, but delays the first line if bubblewrap possibly wrote it.
 
-    If this line is the only output, the command has not run.
+    If bubblewrap wrote the line and failed, the command has not run, and the line is never passed on.
     """
 
     def __init__(self, sink: OutputSink) -> None:
@@ -168,7 +169,7 @@ async def _run_once(
     sink: OutputSink,
     run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
 ) -> tuple[ExecResult, bool, ConfinedCommand | None]:
-    """Try once to run the command. Return the result, True if the command started, and the prepared command."""
+    """Try once to run the command. Return the result of the run, True if the command started, and the prepared command."""
     context = _prepare(confinement, command, spec)
     try:
         prepared = await to_thread.run_sync(context.__enter__)
@@ -203,10 +204,7 @@ def _prepare(
 
 
 def _missing_program(command: Command) -> ExecResult | None:
-    """Return a result about the missing program or folder. Return None if both exist.
-
-    Bubblewrap's own message is unclear.
-    """
+    """Return a result about the missing program or folder, or None if both exist."""
     program, folder = Path(command.cwd, command.argv[0]), Path(command.cwd)
     if not folder.is_dir():
         return start_failure("not_found", f"The folder {command.cwd} does not exist.")

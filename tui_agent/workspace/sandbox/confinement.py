@@ -1,7 +1,6 @@
 """Preparation of one environment's commands to run in the sandbox.
 
-Invariant: a command that cannot be confined completely does not run at all. Temporary folders, descriptors and
-placeholders of a command are released when it has ended. The private folders are removed at the end of the session.
+Invariant: a command that cannot be confined completely does not run at all.
 """
 
 import errno
@@ -47,10 +46,7 @@ from tui_agent.workspace.sandbox.variables import confined_variables, with_stat_
 
 _MAX_STATUS_BYTES = 4096
 _SETTLED_S = 60.0
-"""Minimum age of a private folder that can be removed, in seconds.
-
-A younger folder is possibly not yet locked by its owner.
-"""
+"""Minimum age of a private folder that can be removed, in seconds; a younger one is possibly not yet locked."""
 _FOLDERS = ("tmp", "longer", "empty")
 _FILES = {"blank": 0o444, "shut": 0o000}
 
@@ -59,7 +55,7 @@ _FILES = {"blank": 0o444, "shut": 0o000}
 class ConfinedCommand:
     """A command prepared to run in the sandbox.
 
-    `descriptors` maps the descriptor numbers that the command expects to our descriptors.
+    `descriptors`: maps the descriptor numbers that the command expects to our descriptors.
     """
 
     argv: tuple[str, ...]
@@ -69,9 +65,10 @@ class ConfinedCommand:
     masked: tuple[SecretFile, ...] = ()
     """Files of the workspace that the command cannot read."""
     placeholders: tuple[str, ...] = ()
-    """Paths of empty placeholders. They keep the command from creating files at these paths."""
+    """Paths at which empty placeholders keep the command from creating files."""
     renaming_notes: Sequence[str] = ()
-    """Notes on renamed files: settings of other programs, e.g. `.vscode`, that the command created.
+    """Notes on files that the command created and that were renamed, because other programs would use them as settings
+    (such as `.vscode`).
 
     The list is complete when the run has ended.
     """
@@ -90,11 +87,13 @@ class ConfinedCommand:
 
 
 class ConfinementError(Exception):
-    """Raised if a command cannot be confined completely. The message gives the reason."""
+    """Raised if a command cannot be confined completely; the message gives the reason."""
 
 
 class Confinement:
-    """The sandbox for the commands of one environment. `records` is a folder that all tui-agent processes share.
+    """The sandbox for the commands of one environment.
+
+    `records`: a folder that all tui-agent processes share.
 
     All methods block: call them in a thread.
     """
@@ -112,9 +111,7 @@ class Confinement:
         self._records = records
         self._private: Path | None = None
         self._lock_fd = -1
-        """Descriptor that holds the lock on the private folders. Another process can get the lock only after this
-        process ended.
-        """
+        """Descriptor that holds the lock on the private folders until this process ends."""
         why_not = support.why_not or bounds.refusal()
         self.sandbox = (
             Sandbox(unavailable_reason=why_not)
@@ -126,8 +123,7 @@ class Confinement:
     def prepare_command(
         self, argv: Sequence[str], folder: OpenedPath, env: Mapping[str, str], spec: ExecSpec
     ) -> Iterator[ConfinedCommand]:
-        """Prepare a command to start in `folder` with the permissions of `spec`. When the `with` block ends, the
-        command's resources are released.
+        """Prepare a command to start in `folder` with the permissions of `spec`.
 
         Raises `ConfinementError`.
         """
@@ -216,7 +212,7 @@ class Confinement:
         return "" if self._secrets is None else self._secrets.incomplete_reason
 
     def close(self) -> None:
-        """Remove the sandbox's private folders. Call it only when no command is running."""
+        """Remove the sandbox's private folders; call it only when no command is running."""
         with self._lock:
             private, self._private = self._private, None
             lock_fd, self._lock_fd = self._lock_fd, -1
@@ -227,8 +223,8 @@ class Confinement:
     def _masked_files(self, mounts: Mounts, spec: ExecSpec) -> tuple[SecretFile, ...]:
         """Return the workspace files that the command of `spec` must not read.
 
-        A committed file without later changes is not masked for a command that can write. The command could read the
-        content from the repository anyway. If the file were masked, the command would commit or pack wrong content.
+        If the command can write, a secret file that is equal to its committed version is not masked. The command could
+        read the committed version in the repository anyway, and it could commit the mask in place of the file.
         """
         prefix = f"{self.bounds.root.rstrip('/')}/"
         hidden = {file.rstrip("/") for file in mounts.hidden}
@@ -286,9 +282,8 @@ class Confinement:
         *,
         network: bool,
     ) -> Iterator[tuple[list[str], Mapping[int, int], int]]:
-        """Yield bubblewrap's command line up to the command, the descriptors for the command, and our end of the status
-        output.
-        """
+        """Yield bubblewrap's command line, the descriptors for the command, and our end of the pipe to which bubblewrap
+        writes its status."""
         covers = bubblewrap.cover_files(mounts, private)
         guards = tuple(guard_arguments(mounts, covers, [place.path for place in extra]))
         filtered = self._support.filter is not None
@@ -328,10 +323,11 @@ class Confinement:
 
 
 def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
-    """Create unreadable copies of changed secret files, with the size and time of their committed versions.
+    """Create an unreadable stand-in for each changed secret file, with the size and time of the file's committed
+    version.
 
-    Git treats the secret files as unchanged. So git does not fail on these files, and does not commit changes in secret
-    files. Return a map from the path of a secret file to the path of its copy.
+    Return a map from each secret file to the stand-in that is mounted over it. Git then treats the secret files as
+    unchanged.
     """
     copies: dict[str, str] = {}
     for file in masked:
@@ -408,8 +404,10 @@ _SWAPPED = "two files with secrets were swapped while the command was prepared"
 def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
     """Yield the arguments that let `landlock.main` verify the mounts.
 
-    `cover_files` are mounted over `mounts.masked`; `opened` paths are verified elsewhere. Raises `OSError` if a path is
-    missing, is a link, or is below a link.
+    - `cover_files`: files that are mounted over `mounts.masked`.
+    - `opened`: writable paths to leave out, because the caller yields their arguments.
+
+    Raises `OSError` if a path is missing, is a link, or is below a link.
     """
     covers = [folder for folder in (*mounts.hidden, *mounts.masked) if folder.endswith("/")]
     hidden = {folder.rstrip("/") for folder in mounts.hidden}

@@ -1,7 +1,7 @@
 """Detection of the sandbox's denials from a failed command's last output.
 
-Invariant: this module is pure, except that it checks if mentioned files exist and reads variable names from masked
-files. The result is a guess that only decides if the user is asked to run the command again.
+Invariant: only the existence of mentioned files and the variable names in masked files are read. The result is a guess
+that only decides if the user is asked to run the command again.
 """
 
 import os
@@ -15,10 +15,10 @@ from tui_agent.workspace.local.containment import is_within
 from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds
 
 MAX_OUTPUT_CHARS = 6_000
-"""Number of characters at the end of the output that are checked. The fatal error is near the end."""
+"""Number of characters at the end of the output that are checked; the fatal error is there."""
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
 _PROGRAM_PREFIX = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
-"""Regular expression for the program's own path at the start of its message. This path was not denied."""
+"""Regular expression for the program's own path at the start of its message."""
 _READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)
 _REPOSITORY = re.compile(r"(?<![\w.-])\.git\b|\brepository\b|\bgit/worktrees\b")
 _SEALED = (
@@ -62,7 +62,8 @@ _BAD_SYSTEM_CALL = 128 + 31
 
 
 class SecretDenial(NamedTuple):
-    """A denied access to secret files: a sentence about it, and the files. Both are empty if nothing was denied."""
+    """A denied access to secret files: a sentence about the denial, and the files. Both are empty if nothing was
+    denied."""
 
     reason: str = ""
     files: tuple[SecretFile, ...] = ()
@@ -77,10 +78,10 @@ def explain_denial(
     sealed: bool = False,
     read_only: bool = False,
 ) -> str:
-    """Return a sentence about the access that the sandbox denied, or an empty string if the sandbox was probably not
-    the cause.
+    """Return a sentence about the access that the sandbox denied; empty if the sandbox was probably not the cause.
 
-    `sealed` corresponds to `ExecSpec.repository_read_only`, `read_only` to `ExecSpec.read_only`.
+    `sealed`: see `ExecSpec.repository_read_only`.
+    `read_only`: see `ExecSpec.read_only`.
     """
     lines = output[-MAX_OUTPUT_CHARS:].splitlines()
     if exit_code == _BAD_SYSTEM_CALL or any("bad system call" in line.lower() for line in lines):
@@ -99,10 +100,12 @@ def explain_denial(
 def find_denied_secrets(
     output: str, masked: Sequence[SecretFile], *, read_only: bool = False
 ) -> SecretDenial:
-    """Return the secret files that a failed command seems to need. Blocking.
+    """Return the secret files that a failed command seems to need, with a sentence about them. Blocking.
 
-    If the output says that secret files could not be opened or changed, these files are returned. Otherwise a file is
-    returned if it sets a variable that the output mentions. `read_only` corresponds to `ExecSpec.read_only`.
+    The result has the files that, according to the output, could not be opened or changed. If the output names no such
+    file, the result is a file that sets a variable named in the output.
+
+    `read_only`: see `ExecSpec.read_only`.
     """
     tail = output[-MAX_OUTPUT_CHARS:]
     files = _files_in_lines(tail, DENIED, masked)
@@ -136,17 +139,16 @@ def find_denied_secrets(
 def _files_in_lines(
     text: str, pattern: re.Pattern[str], masked: Sequence[SecretFile]
 ) -> tuple[SecretFile, ...]:
-    """Return the files that the lines with `pattern` name; the files of the last line come first."""
+    """Return the files that are named in lines matching `pattern`; the files named in the last matching line come
+    first."""
     lines = [line for line in text.splitlines() if pattern.search(line)]
     files = dict.fromkeys(file for line in reversed(lines) for file in _files_in_line(line, masked))
     return tuple(files)[:_MAX_FILES]
 
 
 def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
-    """Return the files whose full names are in `line`.
-
-    If there are none, return the first file whose last path component is in `line`.
-    """
+    """Return the files whose full names are in `line`. If there are none, return the first file whose last path
+    component is in `line`."""
     linked = tuple(
         file
         for file in masked

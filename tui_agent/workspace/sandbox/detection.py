@@ -1,6 +1,6 @@
 """Detection of sandbox support, by one real attempt per process.
 
-Invariant: the detection never raises. The reason for missing support is one sentence. Nothing is installed or changed.
+Invariant: the detection never raises and never changes anything.
 """
 
 import os
@@ -32,7 +32,8 @@ TRY_TIMEOUT_S = 5.0
 class SandboxSupport:
     """The kind of sandbox that this machine supports, or the reason why it supports none.
 
-    `machine` is set if bubblewrap works, and `filter` if the processor's system call numbers are known.
+    `machine`: set if bubblewrap works.
+    `filter`: set if the processor's system call numbers are known.
     """
 
     kind: str = ""
@@ -68,7 +69,7 @@ def start_detection() -> None:
 
 
 def detect_sandbox() -> SandboxSupport:
-    """Return this machine's sandbox support, detected once per process. Blocks until the detection is finished."""
+    """Return this machine's sandbox support, detected once per process. Blocking."""
     return _detection().result()
 
 

@@ -1,7 +1,7 @@
-"""Paths outside the workspace that one command can write, because exactly these paths were judged and allowed.
+"""Paths outside the workspace that the user allowed one command to write.
 
-Invariant: no other paths become writable. A missing file is first created empty, and removed again if the command
-leaves it empty. A folder becomes writable with everything below it, but only if nothing in it is guarded
+Invariant: no other paths become writable. A missing file is created first. If the command leaves the file empty, the
+file is removed again. A folder becomes writable with everything in it, but not if something in it is guarded
 (`Bounds.is_guarded`).
 """
 
@@ -18,7 +18,7 @@ from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds, find_exi
 from tui_agent.workspace.sandbox.sockets import find_listening
 
 MAX_ENTRIES = 2_000
-"""Maximum number of entries that are checked in a folder. A folder with more entries is not made writable."""
+"""Maximum number of entries in a folder that becomes writable, because each entry is checked."""
 _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
 """Mode of a new file before the umask, the same as for a file that the command itself creates."""
@@ -37,7 +37,8 @@ class OpenedPath:
 
 @contextmanager
 def open_paths(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[OpenedPath, ...]]:
-    """Yield the real paths of `paths` that the command can write. Each path is looked up again without following links."""
+    """Yield a tuple with the real path of each of the `paths` that the command can write. They are opened without
+    following links."""
     created: list[OpenedPath] = []
     try:
         candidates = [

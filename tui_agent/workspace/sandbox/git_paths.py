@@ -1,7 +1,7 @@
-"""Writable parts of a workspace's git repository: parts that commits need, never parts that run programs.
+"""The parts of a workspace's git repository that a command can write, because commits need them.
 
-Invariant: this module only reads. A repository outside the workspace (work tree, submodule) is used only if it refers
-back to this workspace, because the files in the workspace cannot be trusted.
+Invariant: parts that run programs are never included, and this module only reads. A repository outside the workspace
+(work tree, submodule) is used only if it refers back to the workspace.
 """
 
 import os
@@ -14,17 +14,14 @@ from tui_agent.workspace.local.containment import is_within
 
 _MAX_FILE_BYTES = 1_000_000
 _HOOKS_PATH = re.compile(r"hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE)
-"""Regular expression for the setting `hooksPath` anywhere in a line, for example after a section's header.
-
-A match in a comment does no harm.
-"""
+"""Regular expression for the setting `hooksPath` anywhere in a line, even in a comment."""
 _WORKTREE = re.compile(r"^[ \t]*+worktree[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _BARE_PARTS = ("refs", "objects", "HEAD")
-"""Names that together make a folder without `.git` a repository. The first missing name gets a placeholder."""
+"""Names that together make a folder without `.git` a repository; the first missing one gets a placeholder."""
 _COMMON_DIR = "commondir"
 """Name of the file that makes a repository use another repository for everything except `HEAD`.
 
-Git fails if a folder has this name.
+If there is a folder with this name, git fails.
 """
 _BARE_PROGRAM_FILES = ("HEAD", "config", "hooks", "info")
 _COMMIT_FOLDERS = ("objects", "refs", "logs")
@@ -35,9 +32,12 @@ _PROGRAM_FILES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class GitPlaces:
-    """Absolute paths of a workspace's git repository: `writable` folders for commits, and `read_only` paths in them.
+    """Absolute paths of a workspace's git repository.
 
-    `absent` are names that must not be created in `folder`, the repository's own folder.
+    - `writable`: folders that commits need.
+    - `read_only`: paths in these folders that commands must not change.
+    - `folder`: the repository's own folder.
+    - `absent`: names that must not be created in `folder`.
     """
 
     writable: tuple[str, ...] = ()
@@ -47,7 +47,8 @@ class GitPlaces:
 
 
 def find_git_places(root: str) -> GitPlaces:
-    """Return the git paths of the repository at the top of a workspace; no paths for a repository above it."""
+    """Return the git paths of the repository at the top of a workspace; no paths if the repository is in a folder above
+    the workspace."""
     top = Path(root, ".git")
     if (top / "HEAD").is_file():
         return _folder_places(str(top), root)
@@ -66,7 +67,7 @@ def find_git_places(root: str) -> GitPlaces:
 
 @dataclass(frozen=True, slots=True)
 class SealedPaths:
-    """The paths of a command that can only read the workspace's repository."""
+    """The writable and read-only paths for a command that must not change the workspace's repository."""
 
     writable: tuple[str, ...]
     read_only: tuple[str, ...]
@@ -91,7 +92,7 @@ def seal_repository(writable: Sequence[str], read_only: Sequence[str], root: str
 
 @dataclass(frozen=True, slots=True)
 class BareRepositoryPaths:
-    """Absolute paths that would make the top folder of a workspace a repository itself.
+    """Absolute paths that would turn the top folder of a workspace into a git repository without `.git`.
 
     At least one of `parts` and all of `absent` must stay missing.
     """
@@ -100,7 +101,7 @@ class BareRepositoryPaths:
     absent: tuple[str, ...] = ()
 
     def read_only_paths(self, placeholders: Collection[str]) -> tuple[str, ...]:
-        """Return the paths that a command must not change. `placeholders` are the existing placeholder files."""
+        """Return the paths that a command must not change, given the existing placeholder files."""
         if not self.parts:
             return ()
         placeholders = [path for path in self.parts if path in placeholders]
@@ -109,13 +110,13 @@ class BareRepositoryPaths:
 
 
 def bare_repository_paths(root: str) -> BareRepositoryPaths:
-    """Return the paths that would make the top folder of a workspace a repository."""
+    """Return the paths that would turn the top folder of a workspace into a git repository without `.git`."""
     top = root.rstrip("/")
     return BareRepositoryPaths(tuple(f"{top}/{name}" for name in _BARE_PARTS), (f"{top}/{_COMMON_DIR}",))
 
 
 def _bare_kept(root: str) -> tuple[str, ...]:
-    """Return the paths to protect in a top folder that is a bare repository."""
+    """Return the paths that must not change if the top folder of a workspace is itself a repository."""
     paths = (f"{root.rstrip('/')}/{name}" for name in _BARE_PROGRAM_FILES)
     return tuple(path for path in paths if os.path.lexists(path))
 

@@ -1,10 +1,15 @@
 """Program that runs inside the sandbox, restricts itself with Landlock and executes the command.
 
-Usage: `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`. A `=` path must
-still be the file with this identity. A `!` path, given with the identities of its folder and of the file, must not be
-replaced and must be mounted read-only. Otherwise nothing is run. The command can then write only to the folders, and
-cannot send signals to outside processes or connect to outside abstract sockets. Without Landlock in the kernel, the
-program only executes the command.
+Usage: `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`.
+
+- `=`: PATH must still be the file with this device and inode.
+- `!`: PATH must still be the file with the second device and inode, in the folder with the first device and inode, and
+  be mounted read-only.
+
+If one of these checks fails, nothing is run.
+
+The command can write only below each FOLDER. It cannot send signals to processes outside the sandbox or connect to
+their abstract sockets. Without Landlock in the kernel, the program only executes the command.
 
 Uses only the standard library.
 """
@@ -25,7 +30,7 @@ ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 SCOPES = 3
 """Landlock scopes: no connections to outside abstract sockets, and no signals to outside processes."""
 _SIGPIPE, _SIGXFSZ = 13, 25
-"""Signals that Python ignores. A program that Python executes would ignore these signals too."""
+"""Signals that Python ignores. A program that Python executes would ignore them too."""
 
 
 def supported_rights(abi: int) -> int:
@@ -53,7 +58,7 @@ class Kernel:
         return max(self._call(CREATE_RULESET, None, 0, _VERSION_FLAG), 0)
 
     def restrict(self, writable: list[str]) -> int:
-        """Restrict this process and the programs that it executes. Return the Landlock ABI used; 0 if not restricted."""
+        """Restrict this process and the programs that it executes; return the Landlock ABI, or 0 if not restricted."""
         abi = self.abi()
         if not abi:
             return 0

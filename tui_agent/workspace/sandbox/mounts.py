@@ -1,6 +1,6 @@
 """Visible and writable paths of sandboxed commands, determined for each command.
 
-Invariant: this module only reads. Missing paths are left out.
+Invariant: this module only reads, and missing paths are left out.
 """
 
 import os
@@ -16,7 +16,7 @@ from tui_agent.workspace.sandbox.git_paths import GitPlaces, find_git_places
 from tui_agent.workspace.sandbox.sockets import find_listening, find_listening_below
 
 PRIVATE_FOLDERS = ("/tmp", "/var/tmp", "/run")
-"""Folders that are replaced by a private folder in the sandbox. The machine's own content is not visible there."""
+"""Folders that are replaced by a private, empty folder in the sandbox."""
 _VISIBLE_RUN_FOLDERS = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
 _SYSTEM_SETTINGS = tuple("sys sysrq-trigger irq bus acpi asound driver fs mtrr scsi pressure".split())  # noqa: SIM905
 _SYSTEM_SECRETS = tuple("kcore kmsg keys kpagecount kpageflags kpagecgroup timer_list sched_debug".split())  # noqa: SIM905
@@ -28,15 +28,17 @@ _MAX_NAMED = 32
 class Bounds:
     """Limits of the access that all sandboxed commands of one environment have.
 
-    - `hidden` are absolute paths of secrets; the last component can be a glob.
-    - `read_only`, `absent` and `renamed` are names at the top of the workspace. No command can write `read_only` names
-      or create `absent` names. A `renamed` name is renamed if it appears while a command runs.
-    - `own_folders` are tui-agent's own folders; `writable` are further folders that the user made writable.
-    - `is_guarded` returns True for an outside path that must never be written; `guarded_folders` are guarded folders below
-      the home folder, existing or not.
-    - `is_secret` returns True for a workspace path with possible secrets; `readable` are globs of secret paths that the
-      user made readable for commands.
-    - `steering` are names of files that configure programs.
+    `hidden`: absolute paths of secrets; the last component can be a glob.
+    `read_only`: names at the top of the workspace that no command can write.
+    `absent`: names at the top of the workspace that no command can create.
+    `renamed`: names at the top of the workspace that are renamed if they appear while a command runs.
+    `own_folders`: tui-agent's own folders.
+    `writable`: further folders that the user made writable.
+    `is_guarded`: returns True for an outside path that must never be written.
+    `guarded_folders`: guarded folders below the home folder, existing or not.
+    `is_secret`: returns True for a workspace path with possible secrets.
+    `readable`: globs of secret paths that the user made readable for commands.
+    `steering`: names of files that configure programs.
     """
 
     root: str
@@ -54,7 +56,7 @@ class Bounds:
     steering: frozenset[str] = frozenset()
 
     def refusal(self) -> str:
-        """Return the reason why commands of this workspace cannot be confined. Empty if they can be confined."""
+        """Return the reason why commands of this workspace cannot be confined, or an empty string."""
         if is_within(os.path.realpath(self.home or "/nowhere"), self.root):
             return "The workspace contains your home folder, with files that run when you log in."
         for name in (*self.read_only, ".git", ".hg"):
@@ -65,7 +67,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Mounts:
-    """Absolute, existing paths to mount for one sandboxed command. Later mounts cover earlier mounts."""
+    """Absolute, existing paths to mount for one sandboxed command; a later mount covers an earlier one."""
 
     visible: tuple[str, ...]
     """Paths that are visible although they are in a private folder."""
@@ -80,9 +82,10 @@ class Mounts:
     masked_as_empty: bool = False
     """True if masked files appear empty to the command; otherwise they cannot be opened."""
     replacements: Mapping[str, str] = field(default_factory=dict)
-    """Maps a masked file to the file that is mounted over it. Only some of the `masked` files have such a file."""
+    """Maps a file in `masked` to the file that is mounted over it, if that is not the usual empty or unreadable file.
+    """
     read_only: bool = False
-    """True if this command can only read the `writable` paths."""
+    """True if this command must not write, not even to the `writable` paths."""
 
     @property
     def writable_now(self) -> tuple[str, ...]:
@@ -97,8 +100,12 @@ def find_mounts(
     opened: Sequence[str] = (),
     own: Sequence[str] = (),
 ) -> Mounts:
-    """Return the mounts of a sandboxed command. `words` is the command line. Paths in the command line stay visible.
-    `opened` are further paths that the command can write. The machine's own files are not visible at `own` paths.
+    """Return the mounts of a sandboxed command.
+
+    - `words`: the command line; paths in it stay visible.
+    - `opened`: additional paths that the command can write.
+    - `own`: paths in private folders at which the command sees files of earlier sandboxed commands, not files of this
+      machine.
     """
     git = find_git_places(bounds.root)
     writable = [
@@ -151,8 +158,7 @@ def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) ->
 
 
 def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
-    """Yield the entries of the home folder that have no dot at the start of their names. These are the user's own
-    files.
+    """Yield the user's own files: the entries of the home folder whose names do not start with a dot.
 
     Folders that contain the workspace or programs are left out.
     """
@@ -168,9 +174,8 @@ def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
 
 
 def find_existing(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the real paths of existing `paths`. The last component of a path can be a glob. A folder's path ends with a
-    slash.
-    """
+    """Yield the real path of each existing path in `paths`. The last component of a path can be a glob. The real path
+    of a folder ends with a slash."""
     for path in paths:
         folder, name = os.path.split(path)
         for match in map(str, Path(folder).glob(name)) if "*" in path else (path,):
@@ -211,13 +216,14 @@ def is_private(path: str) -> bool:
 
 
 PRIVATE_NAMES = {"/tmp": "tmp", "/var/tmp": "longer"}
-"""Maps a private folder that lasts for the session, e.g. /var/tmp, to its name in the sandbox's own folder."""
+"""Maps a private folder that lasts for the session, such as /var/tmp, to its name in the sandbox's own folder."""
 
 
 def first_private_name(path: str) -> str:
-    """Return the path of the top entry that contains `path` in a folder of `PRIVATE_NAMES`; empty for other paths.
+    """Return the path directly below a folder of `PRIVATE_NAMES` that is `path` or contains it; empty if `path` is in
+    none of these folders.
 
-    For example, `/var/tmp/build` for the path `/var/tmp/build/log/1`.
+    Example: `/var/tmp/build/log/1` → `/var/tmp/build`.
     """
     for folder in PRIVATE_NAMES:
         if path.startswith(f"{folder}/"):
@@ -229,8 +235,9 @@ def first_private_name(path: str) -> str:
 def is_own(path: str, base: Path | None) -> bool:
     """Return True if every file that a sandboxed command sees at `path` was made by a sandboxed command.
 
-    `path` is a real path, and `base` is the sandbox's own folder. The result is False if the machine has a file at the
-    path or above it, or if the private folder has a link at the path.
+    `path`: a real path.
+    `base`: the sandbox's own folder.
+    The result is False if the machine has a file at the path or above it, or if the private folder has a link there.
     """
     first = first_private_name(path)
     if not first or os.path.normpath(path) != path or os.path.lexists(first):

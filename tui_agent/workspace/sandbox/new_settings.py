@@ -1,7 +1,6 @@
 """Renaming of settings that a confined command created, for example `.claude` and `.vscode`.
 
-Other programs would use such settings without asking. A placeholder at each possible name would prevent their creation,
-but everybody would see the placeholders. Therefore such a file is renamed when the command and all its processes have
+Other programs would use such settings without asking. So the file is renamed when the command and its processes have
 ended.
 
 Invariant: nothing is deleted, and nothing that existed before the command is touched.
@@ -19,8 +18,8 @@ SUFFIX = ".sandboxed"
 def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]]) -> Iterator[list[str]]:
     """At the end of the `with` block, rename each of the `names` that has appeared at the top of the workspace.
 
-    `more` is called at the end and returns further names to rename, such as `HEAD` if the workspace is no longer a git
-    repository. Yields an empty list. At the end, the list gets a note on each renamed file.
+    `more`: function that is called at the end of the block and returns further names to rename, such as `HEAD`.
+    Yields a list. At the end of the block, a note on each renamed file is added to it.
     """
     before = set(os.listdir(root))  # noqa: PTH208 - only names are needed
     notes: list[str] = []

@@ -1,7 +1,6 @@
 """Notes for the model if the sandbox makes a command's output differ from reality.
 
-Invariant: this module reads only the start of the output and a few small files on the command line. A difference that a
-program does not print cannot be detected.
+Invariant: only the start of the output and a few small files are read.
 """
 
 import os
@@ -32,9 +31,9 @@ def find_output_notes(
     *,
     is_read_only: bool,
 ) -> Iterator[str]:
-    """Yield notes on a sandboxed command that succeeded. Blocking.
+    """Yield notes for the model on how the sandbox changed the output of a command that succeeded. Blocking.
 
-    If `is_read_only`, the files that are masked appeared empty to the command.
+    `is_read_only`: True if the command only reads files, so that the masked files appeared empty to it.
     """
     text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
     names = [Path(path).name for path in placeholders]
@@ -82,7 +81,7 @@ def find_output_notes(
 
 
 def _looks_at_changes(script: str) -> bool:
-    """Return True if one of the commands could be a git command that compares files with the repository."""
+    """Return True if a command in `script` could be a git command that compares files with the repository."""
     return any(
         (git := _GIT.search(command)) and _LOOKS_AT_CHANGES.search(command, git.end())
         for command in re.split(r"[;|&\n]", script)
@@ -102,13 +101,16 @@ def _listed_files(text: str, masked: Sequence[SecretFile]) -> list[str]:
 
 
 def _find_listed(text: str, names: Sequence[str]) -> set[str]:
-    """Return the subset of `names` that the output lists: at the end of a line, or in single quotes."""
+    """Return the subset of `names` that the output lists: in single quotes or at the end of a line.
+
+    After a colon and a blank, the name ends a message (`fatal: not a git repository (…): .git`) and is not listed.
+    """
     mentioned = {name for name in names if name in text}
     return {
         name
         for name in mentioned
         if re.search(
-            rf"(?:^|[\s/]){re.escape(name)}$|[ \t/]{re.escape(name)}/$|'{re.escape(name)}'", text, re.M
+            rf"(?:^|(?<!:)[\s/]){re.escape(name)}$|[ \t/]{re.escape(name)}/$|'{re.escape(name)}'", text, re.M
         )
     }
 
@@ -119,7 +121,7 @@ def _is_listed_alone(text: str, name: str) -> bool:
 
 
 def _exists_in_listing(name: str, words: Sequence[str], folder: str, placeholders: Sequence[str]) -> bool:
-    """Return True if a folder on the command line really has an entry of this name, other than a placeholder."""
+    """Return True if a folder on the command line really has an entry of this name that is not a placeholder."""
     paths = (os.path.normpath(f"{Path(folder, word)}/{name}") for word in (".", *_possible_paths(words)))
     return any(path not in placeholders and os.path.lexists(path) for path in paths)
 

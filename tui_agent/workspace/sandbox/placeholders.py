@@ -1,10 +1,10 @@
 """Placeholders at names that must not be created while a command runs.
 
-A sandbox can protect only existing paths. Therefore an empty folder is created at each missing name, and removed when
-no process runs a command in the workspace any more. To remove the placeholders of a killed process, this file is run as
-a program.
+A sandbox can protect only existing paths, so an empty folder is created at each missing name. The placeholder is
+removed when no process runs a command in the workspace any more. For a killed process, this file is run as a program
+that removes the placeholders.
 
-Invariant: a placeholder is removed only if it is unchanged. This module uses only the standard library.
+Invariant: a placeholder is removed only if it is unchanged. Only the standard library is used.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 _FILES = {"commondir": b".\n", "config.worktree": b""}
-"""Mapping from a name in a git folder to the content of a placeholder file. The content has no effect on git."""
+"""Maps a name in a git folder to the content of a placeholder file. Git ignores this content."""
 _MAX_RECORD_BYTES = 100_000
 
 
@@ -34,8 +34,8 @@ class Placeholders:
     def hold(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
         """Create placeholders at the missing `paths`, and yield all placeholders that exist.
 
-        No placeholder is removed during the block. Only the first missing path in `one_of` gets a placeholder. Raises
-        `OSError` if a path cannot be created.
+        No placeholder is removed during the `with` block. Of the paths in `one_of`, only the first missing one gets a
+        placeholder. Raises `OSError` if a placeholder cannot be created.
         """
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = _open_lock_file(self._file)
@@ -75,8 +75,7 @@ class Placeholders:
     def _content_of(self, path: str) -> bytes | None:
         """Return the content of a placeholder, or None if the placeholder is a folder.
 
-        At the top of the workspace, all placeholders are folders, because git skips an empty folder but would read a
-        file.
+        At the top of the workspace, placeholders are folders: git skips an empty folder, but would read a file.
         """
         folder, _, name = path.rpartition("/")
         return None if folder == self._root else _FILES.get(name)
@@ -123,8 +122,9 @@ def _create_placeholder(path: str, content: bytes | None) -> None:
 
 
 def _new_file(path: str) -> tuple[int, bool]:
-    """Open a new file. Return (descriptor, True if the file already has its name). If possible, the file gets its name
-    only after the content is written. A git command that runs meanwhile would fail on an empty `commondir`.
+    """Open a new file at `path`, and return (descriptor, True if the file already has its name).
+
+    If possible, the file gets its name only when its content is written: git would fail on an empty `commondir`.
     """
     if sys.platform == "linux":
         with suppress(OSError):  # not every file system supports nameless files

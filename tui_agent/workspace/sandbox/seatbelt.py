@@ -1,7 +1,7 @@
 """The macOS sandbox: a Seatbelt profile for `sandbox-exec`.
 
-Invariant: this module is pure. In a profile, later rules override earlier ones. Unlisted paths can be read but not
-written.
+Invariant: this module is pure. In a profile, a later rule overrides an earlier one. A path without a rule of its own
+can be read but not written.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/random", "/dev/urandom",
 
 
 def build_profile(mounts: Mounts, private: str, *, network: bool) -> str:
-    """Return the Seatbelt profile of one command. `private` is the command's temporary folder.
+    """Return the Seatbelt profile of one command, with the temporary folder `private`.
 
     Unlike on Linux, the command can see outside processes and connect to services on localhost.
     """

@@ -1,7 +1,7 @@
 """System calls denied to sandboxed commands, as a classic BPF program for seccomp.
 
-Invariant: this module is pure. Calls that are not listed are allowed. A call of another architecture (32-bit, x32)
-kills the process.
+Invariant: this module is pure. Every call that is not denied here is allowed. A call in the form of another
+architecture (32-bit, x32) kills the process.
 """
 
 import struct
@@ -23,7 +23,7 @@ NEW_NAMESPACES: Final = 0x7E020080
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 """Requests that insert input into a terminal as if it had been typed."""
 ALLOWED_FAMILIES = (1, 2, 10, 16)
-"""Allowed socket families: local, IPv4, IPv6 and netlink. Others (vsock, packet, alg …) ignore namespaces."""
+"""Allowed socket families: local, IPv4, IPv6 and netlink; others (vsock, packet, alg …) ignore namespaces."""
 
 DENIED_CALLS: Final = tuple(
     """ptrace process_vm_readv process_vm_writev pidfd_getfd kcmp mount umount2 pivot_root chroot move_mount open_tree
@@ -35,7 +35,7 @@ DENIED_CALLS: Final = tuple(
 )
 """System calls denied with EPERM, if the architecture has them."""
 UNSUPPORTED_CALLS: Final = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
-"""System calls denied with ENOSYS. Programs then use older calls, and a filter can check their arguments."""
+"""System calls denied with ENOSYS. Programs then use older calls. A filter can check the arguments of older calls."""
 SET_USER_ID: Final = 0o4000
 """Mode bit that makes a program run as its owner, whoever starts it."""
 _CREATES: Final = 0x400040
@@ -57,7 +57,8 @@ _OPENING_CALLS: Final = {"open": (1, 2), "openat": (2, 3)}
 class Architecture:
     """A processor architecture.
 
-    `audit` is its number in seccomp filters. `numbers` maps a system call's name to its number.
+    `audit`: number in seccomp filters.
+    `numbers`: maps a system call's name to its number.
     """
 
     audit: int
@@ -150,13 +151,15 @@ def _deny_set_user_id(position: int) -> list[bytes]:
 
 
 def _match_call(number: int, checks: list[bytes]) -> list[bytes]:
-    """Return BPF instructions that apply `checks` to one system call, and allow the call if no check returns."""
+    """Return BPF instructions that run `checks` for the system call with this number. If no check decides, the call is
+    allowed."""
     body = [*checks, _instruction(_RETURN, _ALLOW)]
     return [_instruction(_EQUAL, number, 0, len(body)), *body]
 
 
 def _load_argument(index: int) -> list[bytes]:
-    """Return BPF instructions that load the lower 32 bits of an argument. The checked calls use only these bits."""
+    """Return BPF instructions that load the lower 32 bits of the argument `index`. The upper bits do not matter: the
+    calls that are checked do not use them."""
     return [_instruction(_LOAD, _ARGUMENTS + 8 * index)]
 
 

@@ -1,9 +1,8 @@
 """Sockets on which programs of this machine listen.
 
-The sandbox mounts something over each socket, because a read-only file system does not prevent connecting to it.
+The sandbox mounts something over each socket: even on a read-only file system, programs could connect to it.
 
-Invariant: this module only reads. Sockets of a sandboxed command without network are not included, because the kernel
-lists them in a separate table.
+Invariant: this module only reads. Sockets of a sandboxed command without network are not included.
 """
 
 import errno
@@ -17,7 +16,7 @@ from tui_agent.workspace.local.containment import is_within
 
 _TABLE = Path("/proc/net/unix")
 _MOST_FOLDERS = 50_000
-"""Maximum number of folders that are searched for sockets. In a larger workspace, `OSError` is raised."""
+"""Maximum number of folders that are searched for sockets; beyond that, `OSError` is raised."""
 
 
 def find_listening(table: Path = _TABLE) -> list[str]:
@@ -30,8 +29,7 @@ def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
 
     Raises `OSError` if the workspace has too many folders.
 
-    The kernel's table contains the path that a program used to create a socket. This path can be relative or outdated,
-    so the whole workspace is searched.
+    The whole workspace is searched: the kernel's table can have relative or outdated paths.
     """
     names = set[str]()
     for path in _read_socket_names(table):

@@ -1,6 +1,6 @@
 """Environment variables of a sandboxed command: no access to the user's running services, and writable caches.
 
-Invariant: this module is pure. A cache folder that the user has set is not changed.
+Invariant: this module is pure, and a cache folder that the user has set is not changed.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,7 @@ _SERVICE_VARIABLES = frozenset(
     TMUX_PANE STY NVIM NVIM_LISTEN_ADDRESS KITTY_LISTEN_ON WEZTERM_UNIX_SOCKET VSCODE_IPC_HOOK VSCODE_IPC_HOOK_CLI
     VSCODE_GIT_IPC_HANDLE VSCODE_GIT_ASKPASS_MAIN SYSTEMD_EXEC_PID NOTIFY_SOCKET LISTEN_FDS LISTEN_PID INVOCATION_ID""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Names of variables that hold the address of one of the user's services.
-
-Such a service acts for any program that connects to it.
-"""
+"""Variables with the address of a user's service. Any program could use the service by this address."""
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 _CACHES = {
     "GOCACHE": "go-build",
@@ -30,24 +27,18 @@ _CACHES = {
     "MPLCONFIGDIR": "matplotlib",
     "NUMBA_CACHE_DIR": "numba",
 }
-"""Maps a variable to the name of the cache folder that it sets.
-
-Without a writable cache, the programs that read these variables fail or are slow.
-"""
+"""Maps a variable to the name of the cache folder that it sets."""
 _CACHES_IN_WORKSPACE = {"RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy"}
-"""Maps a variable to the name of the cache folder that it sets.
-
-Without the variable, the program would put its cache in the workspace.
-"""
+"""Maps a variable to the name of a cache folder that would otherwise be in the workspace."""
 SANDBOX_VARIABLE = "TUI_AGENT_SANDBOX"
 _SETTINGS = "GIT_CONFIG_PARAMETERS"
 """Name of a variable with additional settings for git, each in single quotes."""
 
 
 def confined_variables(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -> dict[str, str]:
-    """Return the environment variables of a sandboxed command. `temporary` is its folder for temporary files.
+    """Return the environment variables of a sandboxed command; `temporary` is its folder for temporary files.
 
-    If `read_only` (see `ExecSpec.read_only`), caches that are usually in the workspace are moved to `temporary`.
+    If `read_only` (see `ExecSpec.read_only`), caches in the workspace are moved to `temporary`.
     """
     inherited = {
         name: value
@@ -60,6 +51,7 @@ def confined_variables(env: Mapping[str, str], temporary: str, *, read_only: boo
 
 
 def with_stat_comparison(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables `env` with settings that make git detect changes by size and by time in seconds only."""
+    """Return the variables `env` with settings for git added: git then detects changes only by a file's size and by its
+    time in whole seconds."""
     settings = (env.get(_SETTINGS, ""), "'core.checkStat=minimal'", "'core.trustctime=false'")
     return {**env, _SETTINGS: " ".join(filter(None, settings))}

@@ -1,6 +1,8 @@
 """The index is the same however it came about: in which order, and by how many processes."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +64,21 @@ def test_two_processes_make_of_many_files_the_index_that_one_makes(tmp_path: Pat
     assert len(kept.scores("pros", (1.0, 1.0, 1.0))[0]) == 12
     assert kept.meta("graph") == "ready"
     kept.close()
+
+
+def test_the_index_counts_as_being_built_as_soon_as_its_process_starts(tmp_path: Path) -> None:
+    root, index = tmp_path / "repo", tmp_path / "index"
+    root.mkdir()
+    build = worker.Build(index, "key", root)
+    child = worker.start(build, [], [], detached=False)
+    os.kill(child.pid, signal.SIGSTOP)  # as slow as on a busy machine
+    assert worker.is_building(index)
+    with pytest.raises(BlockingIOError):
+        worker.start(build, [], [], detached=False)
+    os.kill(child.pid, signal.SIGCONT)
+    child.wait(60)
+    assert not worker.is_building(index)
+    worker.end(child, detached=False)
 
 
 @pytest.mark.slow_variants
@@ -140,3 +157,69 @@ def test_the_last_pieces_of_work_are_the_smallest_so_that_two_processes_end_toge
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] <= sizes[0] // 4
     assert len(worker._split_chunks(entries[:50])) == 2
+
+
+def test_a_graph_computed_while_a_file_changed_is_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, index = tmp_path / "repo", tmp_path / "index"
+    root.mkdir()
+    (root / USER).write_text("def used(): ...\n")
+    entries = list(list_files(root, show_all).entries)
+    ours, theirs = open_index(index, "key"), open_index(index, "key")
+    indexer.update(ours, str(root), entries)
+    page_rank = graph.page_rank
+
+    def change_meanwhile(edges: graph.Edges) -> list[float]:
+        indexer.update(theirs, str(root), entries)
+        return page_rank(edges)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(graph, "page_rank", change_meanwhile)
+        graph.write_graph(ours)
+    assert ours.meta("graph") == ""
+    graph.write_graph(ours)
+    assert ours.meta("graph") == "ready"
+    ours.close()
+    theirs.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("\n\ndef load_basket(): ...\n", "ready"),
+        ("def load_basket(): return ship_of_no_file()\ndef load_of_no_other_file(): ...\n", "ready"),
+        ("def load_basket(): send_receipt()\n", ""),
+        ("def load_baskets(): ...\n", ""),
+        ("\0", ""),
+        (None, ""),
+    ],
+)
+def test_an_edit_outdates_the_graph_only_if_it_concerns_names_of_other_files(
+    tmp_path: Path, text: str | None, state: str
+) -> None:
+    (tmp_path / "basket.py").write_text("def load_basket(): ...\n")
+    (tmp_path / "receipt.py").write_text("def send_receipt(): load_basket()\n")
+    index = open_index(tmp_path / "index", "key")
+    indexer.update(index, str(tmp_path), [Entry("basket.py", 0, 0, 0), Entry("receipt.py", 0, 0, 0)])
+    graph.write_graph(index)
+    if text is None:
+        indexer.update(index, str(tmp_path), [], ["basket.py"])
+    else:
+        (tmp_path / "basket.py").write_text(text)
+        indexer.update(index, str(tmp_path), [Entry("basket.py", 1, 1, 1)])
+    assert index.meta("graph") == state
+    index.close()
+
+
+def test_a_worker_that_ends_before_it_writes_the_graph_leaves_it_outdated(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    (tmp_path / "gone.py").write_text("def load_basket(): ...\n")
+    kept = open_index(index, "key")
+    indexer.update(kept, str(tmp_path), [Entry("gone.py", 0, 0, 0)])
+    graph.write_graph(kept)
+    child = worker.start(worker.Build(index, "key", tmp_path), [], ["gone.py"], detached=False)
+    child.communicate(timeout=60)  # the worker finds its input closed
+    assert not kept.files()
+    assert kept.meta("graph") == ""
+    kept.close()

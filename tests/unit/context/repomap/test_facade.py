@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap import worker
+from tui_agent.context.repomap import repository_map, worker
 from tui_agent.context.repomap.file_list import list_files
+from tui_agent.context.repomap.history import BEST
 from tui_agent.context.repomap.index_db import index_path, remove
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.query import Ask, ClosedFlag, from_scan
@@ -77,6 +78,11 @@ def repo_map() -> Iterator[Maps]:
     maps.close()
 
 
+def run_git(root: Path, *words: str) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@t")
+    subprocess.run(["git", *identity, *words], cwd=root, check=True, capture_output=True)
+
+
 def paths(view: MapView) -> list[str]:
     return [one.path for one in view.files]
 
@@ -118,16 +124,53 @@ def test_the_same_files_and_question_give_the_same_bytes(root: Path, repo_map: M
         assert views == [views[0]] * 3, query
 
 
-def test_a_map_without_the_newest_links_between_files_says_that_it_is_partial(
-    root: Path, repo_map: Maps
-) -> None:
-    grown = repo_map(root)
+def test_the_map_after_a_few_changed_files_is_complete(root: Path, repo_map: Maps) -> None:
+    grown = repo_map(root, patience=0.0)
     grown.map("coupon", refresh=True)
     for name in ("a", "b", "c"):
         (root / f"{name}.py").write_text("from shop.coupon import apply_coupon\n")
-    early, settled = grown.map("coupon"), grown.map("coupon", refresh=True)
-    assert early.total == settled.total == 8
-    assert early.partial and not settled.partial
+        early = grown.map("coupon")
+        assert not early.partial and "partial" not in early.text
+        assert early == repo_map(root, f"cache {name}").map("coupon", refresh=True)
+
+
+def test_the_map_after_a_commit_is_complete(root: Path, repo_map: Maps) -> None:
+    run_git(root, "init")
+    run_git(root, "commit", "--allow-empty", "-m", "first")
+    grown = repo_map(root, patience=60.0)
+    grown.map("zeppelin", refresh=True)
+    for number in range(2):
+        (root / "shop/mail.py").write_text(f"def send_receipt(address): return {number}\n")
+        run_git(root, "add", "shop/mail.py")
+        run_git(root, "commit", "-m", f"Stop teardown {number} of the zeppelin")
+        view = grown.map("zeppelin")
+        assert not view.partial
+        assert "history" in view.files[0].reasons
+
+
+def test_a_graph_that_only_a_worker_may_update_is_awaited(
+    root: Path, repo_map: Maps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repository_map, "MAX_GRAPH_FILES", 0)
+    grown, hasty = repo_map(root, patience=60.0), repo_map(root, "other", patience=0.0)
+    for mapped in (grown, hasty):
+        mapped.map("coupon", refresh=True)
+    for name in ("a", "b"):
+        (root / f"{name}.py").write_text("from shop.coupon import apply_coupon\n")
+        assert not grown.map("coupon").partial
+    assert hasty.map("coupon").partial
+    assert hasty.wait(60)
+    assert hasty.map("coupon") == grown.map("coupon")
+
+
+def test_a_map_after_very_many_changed_files_says_that_it_is_partial(root: Path, repo_map: Maps) -> None:
+    mapped = repo_map(root, patience=0.0)
+    mapped.map("coupon", refresh=True)
+    for number in range(MANY):
+        (root / f"new{number}.py").write_text("from shop.coupon import apply_coupon\n")
+    assert mapped.map("coupon").partial
+    assert mapped.wait(60)
+    assert not mapped.map("coupon").partial
 
 
 @pytest.mark.slow
@@ -267,21 +310,31 @@ def test_names_that_are_not_utf_8_are_shown_escaped(root: Path, repo_map: Maps) 
 
 
 def test_past_commits_speak_for_the_files_that_they_touched(root: Path, repo_map: Maps) -> None:
-    def git(*words: str) -> None:
-        identity = ("-c", "user.name=t", "-c", "user.email=t@t")
-        subprocess.run(["git", *identity, *words], cwd=root, check=True, capture_output=True)
-
-    git("init")
-    git("add", "shop", "tests", "README.md")
-    git("commit", "-m", "first")
+    run_git(root, "init")
+    run_git(root, "add", "shop", "tests", "README.md")
+    run_git(root, "commit", "-m", "first")
     (root / "shop/mail.py").write_text("def send_receipt(address): return 1\n")
-    git("commit", "-am", "Stop the flaky teardown of the zeppelin")
+    run_git(root, "commit", "-am", "Stop the flaky teardown of the zeppelin")
     first = repo_map(root, patience=0.0).map("zeppelin teardown is flaky")
     settled = repo_map(root, "other").map("zeppelin teardown is flaky", refresh=True)
     assert (first.partial, settled.partial) == (True, False)
     for view in (first, settled):
         assert paths(view)[0] == "shop/mail.py"
         assert "history" in view.files[0].reasons
+
+
+def test_commits_that_match_equally_count_the_same_whenever_they_were_indexed(
+    root: Path, repo_map: Maps
+) -> None:
+    run_git(root, "init")
+    grown = repo_map(root, "grown", patience=60.0)
+    for numbers in (range(BEST), range(BEST, BEST + 10)):
+        for number in numbers:
+            (root / f"part{number}.txt").write_text("text\n")
+            run_git(root, "add", f"part{number}.txt")
+            run_git(root, "commit", "-m", "Stop the flaky teardown")
+        grown.map("flaky teardown", refresh=True)
+    assert grown.map("flaky teardown") == repo_map(root, "new").map("flaky teardown", refresh=True)
 
 
 @pytest.mark.slow

@@ -76,6 +76,12 @@ def test_what_is_no_file_names_none(question: str) -> None:
     assert find_named_files(question, alike()) == []
 
 
+@pytest.mark.parametrize("path", ["lib/promql.go", "web/promql.ts"])
+def test_a_product_name_does_not_name_a_file_of_one_word(path: str) -> None:
+    assert find_named_files("PromQL: faster queries", alike([path])) == []
+    assert len(find_named_files("`PromQLParser` fails", alike(["lib/promQLParser.ts"]))) == 1
+
+
 def test_a_bare_word_in_quotes_names_a_file_only_when_it_is_all_that_is_quoted() -> None:
     programs = alike(["bin/console", "bin/composer"])
     for question in ("```console\n$ run it\n```", "run `composer config it`", "'console of it'"):

@@ -240,17 +240,34 @@ def test_what_is_no_program_stands_behind_one_that_has_the_same_words(make: Make
     assert make(files | OTHERS).order("the coupon of a basket")[0] == "shop/coupon.py"
 
 
-@pytest.mark.parametrize("declaring", ["shop/types.py", "shop/coupon.pyi", "shop/errors.py"])
-def test_what_only_declares_stands_behind_what_does_it(make: Make, declaring: str) -> None:
-    files = {declaring: COUPON, "shop/voucher.py": COUPON}
-    assert make(files | OTHERS).order("the coupon of a basket")[:2] == ["shop/voucher.py", declaring]
+@pytest.mark.parametrize("stub", ["shop/coupon.pyi", "shop/coupon.d.ts"])
+def test_a_type_stub_comes_after_the_code(make: Make, stub: str) -> None:
+    files = {stub: COUPON, "shop/voucher.py": COUPON}
+    assert make(files | OTHERS).order("the coupon of a basket")[:2] == ["shop/voucher.py", stub]
+
+
+@pytest.mark.parametrize("path", ["shop/types.py", "shop/errors.py"])
+def test_a_file_of_types_or_errors_counts_like_other_code(make: Make, path: str) -> None:
+    files = {path: COUPON, "shop/voucher.py": COUPON}
+    assert make(files | OTHERS).order("the coupon of a basket")[:2] == [path, "shop/voucher.py"]
 
 
 def test_files_in_the_folder_that_a_commits_title_names_come_first(make: Make) -> None:
     text = "export function retry() {}\n"
     found = make({f"packages/{name}/src/retry.ts": text for name in ("a", "http-client", "server")})
     assert found.order("fix(client): retry")[0] == "packages/http-client/src/retry.ts"
+    assert found.order("server: retry")[0] == "packages/server/src/retry.ts"
     assert found.order("fix: retry")[0] == "packages/a/src/retry.ts"
+
+
+def test_the_folder_of_a_scope_outweighs_more_matches_elsewhere(make: Make) -> None:
+    elsewhere = "packages/server/src/retry.ts"
+    sending = "packages/client/src/send.ts"
+    repository = make(
+        {elsewhere: "retry(client)\n" * 4, sending: "export function send() {\n  retry()\n}\n"} | OTHERS
+    )
+    assert repository.order("fix: retry")[0] == elsewhere
+    assert repository.order("fix(client): retry")[0] == sending
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,8 @@ def test_what_is_said_first_weighs_more_and_the_last_word_still_half() -> None:
         ("fix retries", (), ("fix", "retry")),
         ("fix: ", (), ("fix",)),
         ("docs(client): retry", (), ("doc", "client", "retry")),
+        ("tsdb/index: retry", ("tsdb", "index"), ("tsdb", "index", "retry")),
+        ("retry http://localhost", (), ("retry", "http", "localhost")),
     ],
 )
 def test_of_a_commits_title_the_scopes_count_and_the_type_does_not(

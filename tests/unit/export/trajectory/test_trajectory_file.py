@@ -14,7 +14,7 @@ import pytest
 from tests.stubs.golden import golden_session
 from tests.stubs.small_disk import small_disk
 from tests.stubs.store import said, store
-from tests.stubs.story import called, finished, responded, tool_call
+from tests.stubs.story import called, finished, requested, responded, tool_call
 from tui_agent.errors import StoreError, StoreFull, UsageError
 from tui_agent.export.trajectory.parquet import TEMPORARY_PREFIX, DamagedParquet, read_rows, read_trace
 from tui_agent.export.trajectory.records import AgentTrace
@@ -24,12 +24,12 @@ from tui_agent.export.trajectory.trajectory_file import (
     update_trajectory,
 )
 from tui_agent.export.trajectory.writer import TraceWriter
-from tui_agent.protocol.base import CallId, Payload
+from tui_agent.protocol.base import AgentId, CallId, Payload
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import SessionEnded, SessionHeadMoved
-from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserSteered
 from tui_agent.store.log_reader import read_records
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_log import SessionLog
@@ -148,6 +148,51 @@ def test_tests_give_calls_and_progress_by_their_newest_run(tmp_path: Path) -> No
         ("verifier:shell", 1, "too slow"),
     ]
     assert trace.parts[1].envoi_calls[0].duration_ms == 5
+
+
+def test_a_steering_message_is_on_the_first_answer_that_contains_it(tmp_path: Path) -> None:
+    log = session(
+        tmp_path,
+        said("do it"),
+        TurnStarted(turn=1),
+        requested("r0"),
+        UserSteered(text="only a.txt"),
+        responded("r0", "thinking", tool_call("c0")),
+        called("c0"),
+        UserSteered(text="and hurry"),
+        finished("c0", part=2),
+        requested("r1"),
+    )
+    log.append(UserSteered(text="for the delegate"), agent=AgentId("ag_1"))
+    log.append(responded("r9", "of a delegate", first_part=3), agent=AgentId("ag_1"))
+    log.append(responded("r1", "a", "b", first_part=4))
+    log.close()
+    trace = read_session_trace(log.folder, Redactor())
+    assert [part.turn_user_message for part in trace.parts] == [
+        "do it",
+        None,
+        None,
+        None,
+        "only a.txt\n\nand hurry",
+        None,
+    ]
+
+
+def test_a_steering_message_waits_for_the_next_turn_unless_it_was_undone(tmp_path: Path) -> None:
+    trace = trace_of(
+        tmp_path,
+        said("do it"),
+        TurnStarted(turn=1),
+        responded("r0", "done"),
+        UserSteered(text="undone"),
+        head_move(2, 3),
+        UserSteered(text="and b.txt"),
+        TurnFinished(turn=1, reason="interrupted"),
+        said("go on"),
+        TurnStarted(turn=2),
+        responded("r1", "done", first_part=1),
+    )
+    assert [part.turn_user_message for part in trace.parts] == ["do it", "and b.txt\n\ngo on"]
 
 
 def test_the_end_is_null_until_it_is_recorded_and_counts_the_current_branch(tmp_path: Path) -> None:

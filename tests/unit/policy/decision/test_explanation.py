@@ -11,6 +11,7 @@ from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.effects import (
     Effect,
     InternalEffect,
+    McpCallEffect,
     NetworkEffect,
     ReadEffect,
     RunEffect,
@@ -242,11 +243,8 @@ def asked(*effects: Effect) -> PermissionRequested:
     )
 
 
-UNKNOWN = {
-    "Reads": "not known",
-    "Writes": "not known",
-    "Network": "not blocked: the command can use the network",
-}
+UNKNOWN = {"Reads": "not known", "Writes": "not known"}
+CONNECTS = "not blocked: the {} can use the network"
 OUTSIDE = {"Undo": "/undo restores nothing outside this workspace"}
 INSIDE = {"Undo": "/undo restores the changed files, but nothing else"}
 
@@ -254,7 +252,11 @@ INSIDE = {"Undo": "/undo restores the changed files, but nothing else"}
 @rows(
     "effects, expected",
     [
-        ((), {**UNKNOWN, **INSIDE}),
+        ((), {**UNKNOWN, **INSIDE, "Network": CONNECTS.format("tool")}),
+        (
+            (McpCallEffect(server="time", tool="now"),),
+            {**UNKNOWN, **INSIDE, "Network": CONNECTS.format("MCP server")},
+        ),
         ((NetworkEffect(host="x.org"),), {"Reads": "nothing else", "Writes": "nothing", "Network": "x.org"}),
         (
             (InternalEffect(subject="notes"),),

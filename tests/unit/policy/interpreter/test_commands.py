@@ -60,7 +60,7 @@ def test_entries_are_found_by_program_and_subcommand(line: str, expected: list[s
         ("show -n x", "x of show may be something other than a number", False),
         ('show -n "$X"', '"$X" of show may be something other than a number', False),
         ("git -c core.pager=x log", "-c core.pager=x of git is not known to be harmless", False),
-        ("git branch --sort --list", "--list of git branch is given where a value is expected", False),
+        ("git branch --sort --list", "git branch takes --list as the value of the option before it", False),
         ("show @a", "@a begins with @, which may be special for show", False),
         ("show '|a'", "'|a' begins with |, which may be special for show", False),
         ('show "$X"', 'it is not certain which file "$X" is', False),

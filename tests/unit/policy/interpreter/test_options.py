@@ -209,7 +209,7 @@ def test_a_word_that_an_option_refuses_raises_a_doubt() -> None:
         ([word("-e"), unknown()], []),
         ([word("-e"), unknown(many=True)], ["$x may expand to several arguments of prog, or to none"]),
         ([unknown("-")], ["-$x may become an option of prog"]),
-        ([unknown("-e")], ["-e$x of prog may be empty, so the next word may be a value"]),
+        ([unknown("-e")], ["-e$x of prog may be empty; -e would then take the next word"]),
         ([unknown("-ea")], []),
         ([unknown("-l")], ["-l$x may become an option of prog"]),
         ([unknown("--")], ["--$x may become an option of prog"]),

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.workspace.local.test_spelling import FoldingNames
 from tui_agent.errors import EnvironmentFault
 from tui_agent.workspace.local.containment import Containment
-from tui_agent.workspace.local.path_spelling import DiskNameLookup, listed_spelling
+from tui_agent.workspace.local.path_spelling import NameLookup, listed_spelling
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ PATHS = [
 
 
 @pytest.mark.slow_variants
-@pytest.mark.parametrize("names", [DiskNameLookup(), FoldingNames()])
+@pytest.mark.parametrize("names", [NameLookup(), FoldingNames()])
 @pytest.mark.parametrize("order", [1, -1])
-def test_together_they_lead_where_each_does_alone(folder: Path, names: DiskNameLookup, order: int) -> None:
+def test_together_they_lead_where_each_does_alone(folder: Path, names: NameLookup, order: int) -> None:
     root = os.path.realpath(folder)
     contain = Containment(root, names=names)
     found = contain.resolve_all(PATHS[::order])
@@ -54,7 +54,7 @@ def test_together_they_lead_where_each_does_alone(folder: Path, names: DiskNameL
 
 
 def test_a_folder_is_looked_up_once_and_each_time_anew(folder: Path) -> None:
-    class Counting(DiskNameLookup):
+    class Counting(NameLookup):
         looked = 0
 
         def identity(self, path: str) -> tuple[int, int] | None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tui_agent.workspace.local.containment import Containment
-from tui_agent.workspace.local.path_spelling import DiskNameLookup, listed_spelling
+from tui_agent.workspace.local.path_spelling import NameLookup, listed_spelling
 
 
-class FoldingNames(DiskNameLookup):
+class FoldingNames(NameLookup):
     """This machine's files as a file system sees them to which letters' case and form mean nothing."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
@@ -83,8 +83,8 @@ def test_a_spelling_is_the_name_that_this_machines_file_system_takes_it_for(tmp_
     listed = {path.stat().st_ino: path.name for path in tmp_path.iterdir()}
     for name in given:
         true = listed[(tmp_path / name).stat().st_ino]  # where letters count, the name itself
-        assert listed_spelling(f"{tmp_path}/{name}", str(tmp_path), DiskNameLookup()) == f"{tmp_path}/{true}"
-    assert listed_spelling(f"{tmp_path}/missing", str(tmp_path), DiskNameLookup()) == f"{tmp_path}/missing"
+        assert listed_spelling(f"{tmp_path}/{name}", str(tmp_path), NameLookup()) == f"{tmp_path}/{true}"
+    assert listed_spelling(f"{tmp_path}/missing", str(tmp_path), NameLookup()) == f"{tmp_path}/missing"
 
 
 def test_a_folder_is_called_as_this_machines_file_system_takes_its_name(folder: Path) -> None:
@@ -98,7 +98,7 @@ def test_hard_links_that_differ_in_case_stay_two_names(tmp_path: Path) -> None:
         os.link(tmp_path / "a", tmp_path / "A")
     one = (tmp_path / "A") not in tmp_path.iterdir()  # where the file system folds names
     true = "a" if one else "A"
-    assert listed_spelling(f"{tmp_path}/A", str(tmp_path), DiskNameLookup()) == f"{tmp_path}/{true}"
+    assert listed_spelling(f"{tmp_path}/A", str(tmp_path), NameLookup()) == f"{tmp_path}/{true}"
 
 
 def test_a_folder_that_may_not_be_listed_leaves_the_name_as_it_is(folder: Path) -> None:

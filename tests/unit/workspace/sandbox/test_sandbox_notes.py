@@ -59,3 +59,11 @@ def test_a_word_at_the_end_of_a_line_is_no_stand_in(tmp_path: Path) -> None:
     stands = (str(tmp_path / "refs"),)
     assert told(("make",), tmp_path, "updating local tracking refs\n", stands) == ()
     assert told(("ls",), tmp_path, "a.txt\nrefs\n", stands) != ()
+
+
+def test_a_message_that_ends_with_a_name_lists_no_stand_in(tmp_path: Path) -> None:
+    stands = (str(tmp_path / ".git"),)
+    message = "fatal: not a git repository (or any of the parent directories): .git\n"
+    assert told(("./run",), tmp_path, message, stands) == ()
+    for listing in (".git\n", "./.git\n", "a.txt  .git\n", "drwxr-xr-x 2 root root 4096 Jan 1 10:00 .git\n"):
+        assert told(("./run",), tmp_path, listing + message, stands) != (), listing

@@ -1,5 +1,4 @@
 """Readers for programs with a language of their own: sed, awk, jq, printf, find, xargs, fd and test.
 
-Each reader accepts only a proven subset of its language.
 Invariant: text that a reader does not recognise character by character is a doubt, never a guess.
 """

@@ -1,7 +1,7 @@
 """The reader of awk programs that only compute and print, and that stop at the end of their input.
 
-Invariant: every token is recognised, and every `/` is known to be a division or a regex. No token runs a program, opens
-a file or reads the environment. The only loop is over the elements of an array.
+Invariant: every token is recognised, and every `/` is known to be a division or a regex. No accepted token runs a
+program, opens a file or reads the environment. The only loop is over the elements of an array.
 """
 
 import re
@@ -21,10 +21,7 @@ _TOKEN = re.compile(
 _REGEX = re.compile(
     r"/(?!=)(?:\\[^\n]|[^\[\\/\n]|\[\^?+(?!\])(?:\[:[a-z]++:\]|[^\]\\\[/\n]|\\[^\]\[\n])*+\])*+/"
 )
-"""Matches a regex that ends at the same place in every awk.
-
-Some versions of awk treat brackets specially, others do not.
-"""
+"""Matches a regex that ends at the same place in every version of awk."""
 _BRACKET = re.compile(r"[ \t]*+\(")
 _OVER_ELEMENTS = re.compile(r"[ \t]*+\([ \t]*+[a-z]\w*+[ \t]++in[ \t]++[a-z]\w*+[ \t]*+\)", re.ASCII)
 _OPERAND: Final = "an operand"
@@ -33,7 +30,7 @@ _BEFORE_PATTERN = frozenset(
 )
 """Tokens that make every awk read the next slash as the start of a regex."""
 _COMPLETE = frozenset({"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "length"})
-"""Tokens that make every awk read the next newline as the end of the statement. Keywords are not included."""
+"""Tokens after which every awk reads a newline as the end of the statement. Keywords are not included."""
 _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 
@@ -45,9 +42,9 @@ def find_doubt(script: str) -> str:
 class _Program(ScriptScanner):
     """A scanner for one awk program.
 
-    `_before` is the previous token, or `_OPERAND` for a token that can be the left operand of a division. `_open` has
-    the open brackets; the bracket of a condition is stored as `if`. `_printing` is True while the current statement
-    prints.
+    `_before`: the previous token, or `_OPERAND` for a token that can be the left operand of a division.
+    `_open`: the open brackets. The bracket of a condition is stored as `if`.
+    `_printing`: True while the current statement prints.
     """
 
     language = "awk"

@@ -1,7 +1,7 @@
 """The reader of fd calls: the folders to search, and the commands to run on each path found.
 
 Invariant: options are parsed by the catalog's list, except `-x` and `-X`, which take all following words. A placeholder
-other than `{}` can be any text.
+other than `{}` can stand for any text.
 """
 
 import re
@@ -24,8 +24,7 @@ from tui_agent.policy.interpreter.report import Certainty, Value
 _COMMAND: Final = re.compile(r"(?:-([A-Za-z0-9]*?)([xX])|--exec(-batch)?(?==|$))(.*)", re.DOTALL)
 """Matches an option of fd that runs a command.
 
-The groups are the letters before the option in a cluster (`-HIx`), the letter or suffix of the option, and an attached
-value.
+The groups: the letters before the option in a cluster (`-HIx`), the option's letter or suffix, and an attached value.
 """
 _PLACEHOLDER: Final = re.compile(r"\{(?:/|//|\.|/\.)\}|\{\{")
 
@@ -49,8 +48,8 @@ def _entry() -> Entry:
 class _Reader:
     """The reader of one call of fd.
 
-    `own` are the words that do not belong to a command. `commands` are the commands to run; True marks a command that
-    gets many paths at once.
+    `own`: the words that do not belong to a command.
+    `commands`: pairs of a command to run, and True if this command gets many paths at once.
     """
 
     own: list[Value] = field(default_factory=list)
@@ -91,10 +90,7 @@ class _Reader:
         return ArgumentReport(files, effects, commands, prints, self.doubt)
 
     def _read_command(self, option: re.Match[str], source: str, words: Iterable[Value]) -> None:
-        """Read a command that fd runs.
-
-        `words` are the words after the option that starts the command, up to `;`.
-        """
+        """Read a command that fd runs, from the words after the option up to `;`."""
         letters, letter, batch, attached = option.groups()
         if letters:
             self.own.append(Value(source, Certainty.KNOWN, f"-{letters}"))

@@ -1,7 +1,6 @@
 """The reader of find calls: the folders to search, the actions on each file found, and the commands to run.
 
-Invariant: the expression is parsed word by word, as find does. A word that the catalog does not list for find is a
-doubt.
+Invariant: the expression is parsed as find parses it. A word that the catalog does not list for find is a doubt.
 """
 
 import posixpath
@@ -40,9 +39,10 @@ def _table() -> Mapping[str, Option]:
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """An action of a find call on every file with a name that matches `names`.
+    """An action of a find call.
 
-    `batch` is True if the command of the action gets many files at once.
+    `names`: patterns of the file names for which find does the action.
+    `batch`: True if one command gets many files at once.
     """
 
     option: Option
@@ -62,10 +62,7 @@ class _Expression:
         self._reason = ""
 
     def read(self) -> None:
-        """Parse the words of the call: options, starting points and the expression.
-
-        Words that are not understood raise a doubt and are skipped.
-        """
+        """Parse the words of the call: options, starting points and the expression."""
         while self._words[self._place :] and self._words[self._place].known in ("-H", "-L", "-P"):
             self._read_primary(self._words[self._place], None)
             self._place += 1
@@ -142,10 +139,7 @@ class _Expression:
         return self._read_primary(word, names)
 
     def _read_primary(self, word: Value, names: Names) -> Names:
-        """Parse a test or an action of `find`.
-
-        Return the file names that make a test true. Return None for an action, and for a test that ignores names.
-        """
+        """Parse a test or an action. Return the file names that make a test true; None if it is not about names."""
         option = _table().get(word.known or "")
         if option is None:
             self._doubt(f"it is not known what {word.source} of find does")
@@ -168,7 +162,7 @@ class _Expression:
         return found_names.names_of_pattern(value.known, either_case=word.text == "-iname")
 
     def _read_command(self, option: Option, action: str, names: Names) -> None:
-        """Parse the command of an action up to `;`, or up to `{} +`. A word that can be `;` or `+` raises a doubt."""
+        """Parse the command of an action up to `;` or `{} +`."""
         words: list[Value] = []
         end = ""
         while not end and (word := self._next_word()) is not None:
@@ -195,11 +189,7 @@ class _Expression:
                     yield tuple(fill_word(word, "{}", filled) for word in run.command)
 
     def _file_deletions(self, start: Value, names: Names) -> list[FileUse]:
-        """Return the uses of files for a deletion below the starting point `start`.
-
-        If `start` lies in the workspace, return a use for each path below it with one of the `names`. Otherwise return
-        one use of everything below `start`, limited to the `names`.
-        """
+        """Return the uses of files for a deletion below the starting point `start`."""
         if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
             return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]
         return [FileUse(name.text, "delete", name.certainty) for name in self._found_paths(start, names)]
@@ -209,7 +199,8 @@ class _Expression:
         return [*found_names.names_below(start, names), *itself]
 
     def _finds_start(self, start: Value, names: Names) -> bool:
-        """Return True if the starting point itself can match. False for `.`, `..` and paths with a trailing slash."""
+        """Return True if `start` itself, and not only a file below it, can have one of `names`. A known path that ends
+        with `.`, `..` or a slash has no such name."""
         last = posixpath.basename(start.text)
         if start.known is not None and last in ("", ".", ".."):
             return False

@@ -1,7 +1,6 @@
-"""The paths that find and fd can find, and the insertion of these paths into the commands that find and fd run.
+"""Patterns for the paths that find and fd can find, and the insertion of these paths into commands.
 
-Invariant: a pattern returned here matches every path that can be found, including hidden names, which a shell's `*`
-does not match.
+Invariant: each pattern matches every path that can be found, including hidden names.
 """
 
 import posixpath
@@ -14,7 +13,7 @@ from tui_agent.policy.interpreter.patterns import OPTION_SIGNS, escape, prefix_o
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 Names: TypeAlias = tuple[str, ...] | None
-"""Patterns that together match every name that find or fd may find. None if any name is possible."""
+"""Patterns that together match every name that find or fd may find; None if any name is possible."""
 
 HERE = Value(".", Certainty.KNOWN, ".")
 
@@ -30,10 +29,7 @@ def union_names(alternatives: Iterable[Names]) -> Names:
 
 
 def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names:
-    """Return the names that a name test such as `-name '*.py'` selects.
-
-    Return None (any name) if the test selects every name or the pattern is complex.
-    """
+    """Return the names that a name test such as `-name '*.py'` selects; None (any name) for `*` or a complex pattern."""
     if not pattern or not pattern.isascii() or set(pattern) & set("[\\/{") or not pattern.strip("*?"):
         return None
     if pattern[0] in "*?" and pattern[1:2] in ("*", "?"):
@@ -44,10 +40,7 @@ def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names
 
 
 def names_below(start: Value, names: Names) -> list[Value]:
-    """Return patterns that match every path below `start` with one of these names.
-
-    Hidden names are included, although a shell's `*` does not match them.
-    """
+    """Return patterns that match every path below `start` with one of these names, including hidden names."""
     base = (start.text if start.known is None else escape(start.text)).rstrip("/")
     ends = ["**"] if names is None else [f"**/{name}" for name in _with_dots(names)]
     may_be_option = _may_be_option(start)
@@ -58,9 +51,10 @@ def names_below(start: Value, names: Names) -> list[Value]:
 
 
 def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Value | None:
-    """Return a value that matches every path below the starting points.
+    """Return a value that matches every path below the starting points. With `itself`, the value also matches the
+    starting points.
 
-    With `itself`, the starting points match too. Returns None if the starting points have no common folder.
+    Return None if the starting points have no common folder.
     """
     folders = {
         posixpath.dirname(prefix_of(start)) if itself or start.known is None else start.text
@@ -77,10 +71,7 @@ def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Valu
 
 
 def fill_word(word: Value, mark: str, name: Value) -> Value:
-    """Replace each `mark` (such as `{}`) in a word by a name.
-
-    A word that is not certain can contain the mark, so it becomes unknown.
-    """
+    """Replace each `mark` (such as `{}`) in a word by a name. A word that is not certain becomes unknown."""
     if word.known == mark:
         return replace(name, source=word.source)
     if word.known is None:
@@ -100,7 +91,8 @@ def fill_word(word: Value, mark: str, name: Value) -> Value:
 
 
 def effects_of_repeating(commands: Iterable[Sequence[Value]]) -> frozenset[Effect]:
-    """Return the effects of running commands once for each name found. With `sleep`, this can take forever."""
+    """Return the additional effects of running the commands once for each name found. For example, many runs of `sleep`
+    may never end."""
     waits = any((command[0].known or "").rpartition("/")[2] == "sleep" for command in commands)
     return frozenset({Effect.NEVER_ENDS} if waits else ())
 

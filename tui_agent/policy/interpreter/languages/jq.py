@@ -39,8 +39,8 @@ def find_doubt(script: str) -> str:
 class _Filter(ScriptScanner):
     """A scanner for one jq filter.
 
-    `_open` is the stack of open brackets. A `"` on the stack stands for code that is interpolated in a string.
-    `_before` is the previous token.
+    `_open`: the stack of open brackets. A `"` stands for code that is interpolated in a string.
+    `_before`: the previous token.
     """
 
     language = "jq"
@@ -79,10 +79,8 @@ class _Filter(ScriptScanner):
             raise UnreadError(self._doubt_about(name, f"it is not known what {name} does in this jq filter"))
 
     def _consumes(self) -> bool:
-        """Return True if the pattern of `sub` never matches the empty text.
-
-        Old versions of jq never stop replacing an empty match.
-        """
+        """Return True if the pattern of `sub` never matches the empty text. Old versions of jq replace an empty match
+        forever."""
         pattern = _LITERAL.match(self._text, self._place)
         return pattern is not None and all(map(_CONSUMES.fullmatch, pattern[1].split("|")))
 

@@ -1,7 +1,7 @@
 """The reader of printf formats.
 
 Invariant: a format is harmless only if its conversions just print their arguments. `%n` is not harmless: it sets a
-variable, and the variable's name can contain code that bash runs.
+variable, and bash can run code in the variable's name.
 """
 
 import re

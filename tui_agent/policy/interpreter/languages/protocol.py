@@ -12,10 +12,10 @@ from tui_agent.policy.interpreter.report import FileUse, Value
 
 
 class ScriptReader(Protocol):
-    """A reader of scripts for sed, awk, jq or printf. A script is a single text.
+    """A reader of scripts for sed, awk, jq or printf.
 
-    The reader returns a doubt as a clause ("awk may run a program"). The result is empty only if every character was
-    recognised as harmless.
+    Returns a doubt as a clause ("awk may run a program"). The result is empty only if every character was recognised as
+    harmless.
     """
 
     def __call__(self, script: str) -> str: ...
@@ -25,8 +25,9 @@ class ScriptReader(Protocol):
 class Call:
     """A call of find, fd, xargs or test, with its listed options parsed.
 
-    `options` are the spellings in order with their values (None: without a value); `operands` are all other words.
-    `piped` is a pattern of each line of standard input (file names); None if the lines can be any text.
+    `options`: the spellings in order, each with its value or None.
+    `operands`: all other words.
+    `piped`: a pattern of each line of standard input (file names); None if the lines can be any text.
     """
 
     arguments: Sequence[Value]
@@ -39,9 +40,11 @@ class Call:
 class ArgumentReport:
     """The interpretation of a call of find, fd, xargs or test.
 
-    `commands` are the words of the commands that the call runs, with names filled in. `prints` is a pattern that bounds
-    the output (paths); None if the output is not bounded. `doubt` is a clause; empty if there is no doubt. With a
-    doubt, `files`, `effects` and `commands` can be incomplete. They are still filled in, so that `deny` rules apply.
+    `commands`: the words of the commands that the call runs, including the file names that the call adds to them.
+    `prints`: a pattern that bounds the output (paths); None if the output is not bounded.
+    `doubt`: a clause; empty if there is no doubt.
+
+    If there is a doubt, `files`, `effects` and `commands` can be incomplete. `deny` rules still apply to them.
     """
 
     files: tuple[FileUse, ...] = ()

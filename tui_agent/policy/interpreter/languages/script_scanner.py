@@ -16,13 +16,13 @@ MAX_CHARACTERS: Final = 100_000
 
 
 class UnreadError(Exception):
-    """Raised for a script that a reader does not support; its text is the doubt."""
+    """Raised for a script that a reader does not support, with the doubt as its text."""
 
 
 class ScriptScanner(ABC):
-    """A scanner for one script of sed, awk, jq or printf; a subclass reads the script token by token.
+    """A scanner for one script of sed, awk, jq or printf, read token by token by a subclass.
 
-    `language` is the name of the language's table in `words.toml`, and `_words` is the content of that table.
+    `language`: the name of the language's table in `words.toml`.
     """
 
     language: ClassVar[str]
@@ -52,10 +52,7 @@ class ScriptScanner(ABC):
         """Check at the end of the script that no bracket or string is left open."""
 
     def _expect(self, pattern: re.Pattern[str], doubt: str = "") -> re.Match[str]:
-        """Match the pattern at the current position of the script and advance past the match.
-
-        Without a match, raise `UnreadError` with `doubt`; the default is a doubt about the next character.
-        """
+        """Match the pattern at the current position and advance past the match; otherwise raise `UnreadError`."""
         found = pattern.match(self._text, self._place)
         if found is None:
             raise UnreadError(doubt or self._doubt_about(self._text[self._place : self._place + 1]))

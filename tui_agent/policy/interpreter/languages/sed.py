@@ -1,7 +1,7 @@
 """The reader of sed scripts that only print, delete and replace text.
 
-Invariant: an unrecognised character is a doubt, and so is text that GNU sed and BSD sed parse differently. No accepted
-script repeats a command without reading a line.
+Invariant: an unrecognised character is a doubt, and so is text that GNU sed and BSD sed parse differently. In an
+accepted script, every loop reads a line in each round.
 """
 
 import re
@@ -10,9 +10,8 @@ from functools import lru_cache
 from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner
 
 _BETWEEN = re.compile(r"(?:[ \t;\n}]|#[^\n\\]*+(?=\n|\Z))*+")
-"""Matches separators and comments.
-
-A backslash in a comment is not accepted. In some versions of sed, it continues the comment.
+"""Matches separators and comments. A backslash in a comment is refused: in some versions of sed, it continues the
+comment.
 """
 _END = re.compile(r"[ \t]*+(?=[;\n}#]|\Z)")
 _MARK = re.compile(r"[/|,#:@!%_~+=;&<>'\"]")
@@ -27,19 +26,13 @@ _COMMAND = re.compile(
 _ALL_LINES = re.compile(
     r":(\w) *+; *+(?:N *+; *+\$!b\1|\$! *+\{ *+N *+; *+b\1 *+;?+ *+\})(?=;[^\n]*\Z|\Z)", re.ASCII
 )
-"""Matches the idiom that joins all lines.
-
-No other loop is accepted. BSD sed treats all text after the command as the label.
-"""
+"""Matches the idiom that joins all lines, the only loop that is accepted."""
 
 
 @lru_cache(maxsize=64)
 def _delimiter_pattern(mark: str, *, regex: bool) -> re.Pattern[str]:
-    """Compile a pattern for text up to and including the closing delimiter `mark`.
-
-    The text must not have a delimiter in a bracket expression, or a backslash before the `]`. Only some versions of sed
-    end the regex there.
-    """
+    """Compile a pattern for the text up to and including the closing delimiter `mark`. It matches only if all versions
+    of sed find the same end."""
     end = re.escape(mark)
     if not regex:
         return re.compile(rf"(?:\\.|[^\\\n{end}])*+{end}", re.DOTALL)

@@ -21,7 +21,7 @@ _JOINERS: Final = _FILE_COMPARISONS | _COMPARISONS | {"-a", "-o"}
 
 
 def read_arguments(call: Call) -> ArgumentReport:
-    """Interpret a call of `test`, `[` or `[[`. A closing bracket is one of its arguments."""
+    """Interpret a call of `test`, `[` or `[[`."""
     words = list(call.arguments)
     double = bool(words) and words[-1].known == "]]"
     if words and words[-1].known in ("]", "]]"):
@@ -36,10 +36,7 @@ def read_arguments(call: Call) -> ArgumentReport:
 
 
 def _read_term(term: Sequence[Value], *, double: bool) -> ArgumentReport:
-    """Interpret one condition of `test`. The number of words decides whether a word is an operator or an operand.
-
-    `double` is True for a condition inside `[[ … ]]`. Such a condition contains neither `&&` nor `||`.
-    """
+    """Interpret one condition without `&&` and `||`, inside `[[ … ]]` if `double`."""
     while len(term) > 1 and term[0].known == "!" and not (len(term) == 3 and term[1].known in _JOINERS):
         term = term[1:]
     if len(term) == 1:

@@ -1,7 +1,7 @@
 """The reader of xargs calls: the command to run, with the names from standard input.
 
-Invariant: without `-0` a name can be split into several words, and unbounded input can be any text. Options that
-exclude each other raise a doubt.
+Invariant: without `-0`, a name can be split into several words. Unbounded input can be any text. Options that exclude
+each other raise a doubt.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ _COUNTING = frozenset({"-n", "--max-args", "-L", "-l", "--max-lines"})
 
 
 def read_arguments(call: Call) -> ArgumentReport:
-    """Interpret a call of xargs. The operands are the command to run; the default is `echo`."""
+    """Interpret a call of xargs, whose operands are the command to run."""
     given = {spelling for spelling, _ in call.options}
     names = _fed_names(call, given)
     command = tuple(call.operands) or (Value("echo", Certainty.KNOWN, "echo"),)
@@ -39,8 +39,8 @@ def read_arguments(call: Call) -> ArgumentReport:
 def _fed_names(call: Call, given: set[str]) -> Value:
     """Return a value for the words that xargs reads from standard input.
 
-    `given` are the spellings of the call's options. Without `-0`, xargs splits its input at blanks. A piece of a number
-    is still a number, but a piece of a file name can be any text, even an option.
+    Without `-0`, xargs splits its input at blanks. A piece of a number is still a number, but a piece of a file name
+    can be any text, even an option.
     """
     delimiters = [word for spelling, word in call.options if spelling in ("-d", "--delimiter")]
     separator = delimiters[-1].known if delimiters and delimiters[-1] is not None else ""

@@ -1,6 +1,6 @@
 """The lower part of the comparison screen: a file that differs, the failing tests, the answers and the tools.
 
-Invariant: no diff and no answer is cut off. Long lines wrap, and the rows scroll.
+Invariant: no diff and no answer is cut off: long lines wrap, and the rows scroll.
 """
 
 from collections.abc import Callable, Sequence
@@ -76,7 +76,7 @@ class Ends:
     def _draw_file(self, number: int) -> list[Strip]:
         files, columns = self._comparison.differences, self._columns
         if not files:
-            words = " " * columns.labels + "No files differ at the end."
+            words = " " * columns.labels + "Both sessions end with the same files."
             none = row(columns.width, [(words, self._style("t3"))], fill=self.fill)
             return [self._title("Where they differ"), none]
         file = files[number]

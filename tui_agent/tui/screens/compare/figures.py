@@ -1,6 +1,6 @@
 """The figures in a comparison of two sessions, such as time, cost and tokens, and the difference in each figure.
 
-Invariant: all functions are pure. The screen, the table on standard output and the Markdown export use the same words.
+Invariant: the screen, the table on standard output and the Markdown export use the same words.
 """
 
 from bisect import bisect_right
@@ -14,12 +14,15 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_average, format_cost, format_duration, format_number, format_tokens
 
 MIN_RATIO, MIN_WHOLE_RATIO = 1.1, 10.0
-"""A ratio of two figures is shown from the first value on, and without a decimal from the second value on."""
+"""Ratios below `MIN_RATIO` are not shown. Ratios from `MIN_WHOLE_RATIO` on are shown without a decimal."""
 
 
 class Cell(NamedTuple):
-    """A value of one of the two compared sessions. The length of the value's bar is proportional to `amount`. `note`
-    describes the difference from the other session's value. `added` and `removed` are numbers of lines.
+    """A value of one of the two compared sessions.
+
+    - `amount`: the length of the value's bar is proportional to this number
+    - `note`: difference from the other session's value, in words
+    - `added`, `removed`: numbers of lines
     """
 
     text: str
@@ -30,8 +33,10 @@ class Cell(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A row of the comparison with a value of each session. `most` is the larger final amount and scales the bars. It
-    is 0 for a row without bars.
+    """A row of the comparison with a value of each session.
+
+    `most`: the amount for which a bar has its full length, i.e. the larger of the two sessions' final amounts; 0 for a
+    row without bars.
     """
 
     label: str
@@ -41,7 +46,7 @@ class Figure(NamedTuple):
 
 
 def final_sums(side: Side) -> Beat:
-    """Return the final numbers of a compared session."""
+    """Return the numbers of a compared session at its end."""
     return Beat(
         side.duration_ms,
         "end",
@@ -56,13 +61,14 @@ def final_sums(side: Side) -> Beat:
         len(side.files),
         side.added,
         side.removed,
+        side.cost_precision,
     )
 
 
 def sums_at(side: Side, ms: float) -> Beat:
     """Return the numbers of a compared session `ms` milliseconds after the fork point.
 
-    If the session ended before that time, return the session's final numbers.
+    If the session ended earlier, return its final numbers.
     """
     if not side.timeline or ms >= side.timeline[-1].at_ms:
         return final_sums(side)
@@ -77,7 +83,7 @@ def sums_at(side: Side, ms: float) -> Beat:
 def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None) -> list[Figure]:
     """Return the rows of the comparison's table in their fixed order.
 
-    `now` has the numbers of both sessions at one moment. If `now` is None, use the numbers at the end of each session.
+    `now`: the numbers of both sessions at one moment; the default is the end of each session.
     """
     ends = final_sums(left), final_sums(right)
     own, other = now or ends
@@ -108,8 +114,7 @@ def describe_model(side: Side) -> str:
 def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
     """Describe the common beginning of two sessions.
 
-    Return a description, and the newest common message or action in quotation marks. The quotation is empty if there is
-    no such message or action.
+    Return a description, and the newest common message or action in quotation marks, or `""` if there is none.
     """
     if point is None:
         return "no common start: the whole sessions are compared", ""
@@ -123,7 +128,8 @@ def describe_missing(file: FileDifference, side: Side) -> str:
 
 
 _DrawCell: TypeAlias = Callable[[Side, Beat, Beat], Cell]
-"""A function that takes a compared session, its figures and the figures of the other session, and returns a cell."""
+"""A function that returns a figure's `Cell` for a session, given the session, its numbers and the other session's
+numbers."""
 
 
 def _time(side: Side, own: Beat, other: Beat) -> Cell:
@@ -135,7 +141,7 @@ def _cost(side: Side, own: Beat, other: Beat) -> Cell:
         return Cell("not known" if own.tokens_in or own.tokens_out else "none")
     ratio = _describe_ratio(own.cost_usd, other.cost_usd or 0.0)
     note = "local model" if side.local and not own.cost_usd else ratio
-    return Cell(format_cost(own.cost_usd), own.cost_usd, note)
+    return Cell(format_cost(own.cost_usd, own.cost_precision), own.cost_usd, note)
 
 
 def _iterations(side: Side, own: Beat, other: Beat) -> Cell:

@@ -1,7 +1,6 @@
 """The upper part of the comparison screen: header, names of both sessions, figures with bars, and both timelines.
 
-Invariant: the rows are drawn from plain data. Every figure has a row, even if it is 0. A bar is proportional to its
-amount, and columns never overlap.
+Invariant: every figure has a row, even if it is 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,15 +31,16 @@ from tui_agent.units import format_line_changes
 
 MARGIN = 2
 TINY = 30
-"""If the screen is narrower than this, in cells, there is no room for labels."""
+"""Width in cells below which the screen has no room for labels."""
 
 
 class Columns(NamedTuple):
     """The columns of the comparison, in cells.
 
-    `labels`, `left` and `right` are the first columns of the labels and of the sessions' values. If there is room for
-    only one session, `left` is its column. If two texts are next to each other, `beside` is the first column of the
-    right text; otherwise it is 0.
+    - `labels`: the column where the labels begin
+    - `left`, `right`: the columns where the sessions' values begin; `right` is 0 if there is room for only one session
+    - `beside`: the column where the second of two texts begins, if both are side by side; 0 if the second text is below
+      the first
     """
 
     width: int
@@ -90,7 +90,7 @@ def join_pieces(width: int, pieces: Iterable[Piece], fill: Style, ellipsis: str)
 
 
 SIDE_ROLES: Final[tuple[Role, Role]] = ("accent", "number")
-"""The colour roles of the left and the right session. Without colours, names and columns still tell them apart."""
+"""The colour roles of the left and the right session."""
 FIGURE_CELLS: Final = 13
 """Width in cells of a figure that is followed by a bar."""
 NOTE_CELLS: Final = 14
@@ -101,8 +101,8 @@ _SHORT: Final = {"Tokens in / out": "Tokens"}
 class Moment(NamedTuple):
     """The playhead's place on both timelines.
 
-    `ms` is the time since the fork point in milliseconds; None at the end of the timelines. `text` shows the speed and
-    the time.
+    - `ms`: time since the fork point in milliseconds; None at the end of the timelines
+    - `text`: the speed and the time
     """
 
     ms: float | None = None
@@ -111,9 +111,11 @@ class Moment(NamedTuple):
 
 
 class CompareHead(LinePane):
-    """The rows above the files and answers of a comparison. `chosen` is the branch to keep: 0 left, 1 right."""
+    """The rows above the files and answers of a comparison.
 
-    surface = "s0"
+    `chosen`: the branch to keep: 0 left, 1 right.
+    """
+
     comparison: Comparison | None = None
     chosen: int = 0
     moment: Moment = Moment()
@@ -307,7 +309,7 @@ class CompareHead(LinePane):
 
 
 class CompareHeader(Header):
-    """The header with the names of the compared sessions. It shows no policy, because nothing runs on this screen."""
+    """The header with the names of the compared sessions."""
 
     comparison: Comparison | None = None
     opened: str = ""

@@ -1,10 +1,9 @@
 """The screen that compares two branches: figures, timelines that play together, files that differ, and answers.
 
-Invariant: the screen is read-only. No model and no tool runs, and nothing is written except an export that the user
-requests.
+Invariant: the screen is read-only: it runs no model and no tool, and writes only an export that the user requests.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +13,6 @@ from textual.app import ComposeResult
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.trace.timeline import Timeline
-from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import beside_json, read_rows
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.export_form import export_to_chosen_place
@@ -37,29 +35,17 @@ MIN_LINES: Final = 3
 class CompareScreen(PlayheadScreen):
     """The screen that compares two branches.
 
-    `names` are one or two sessions, as arguments of `tui-agent compare`. `keep` opens a branch; `report_missing`
-    receives the reason why the sessions cannot be compared. The screen's keys have the scope `compare` in the registry
-    of actions.
+    - `names`: one or two sessions, as arguments of `tui-agent compare`
+    - `keep`: function that opens a branch
+    - `report_missing`: called with the reason why the sessions cannot be compared
     """
 
+    scope = "compare"
     DEFAULT_CSS = """
     CompareScreen { background: $s0; }
     CompareScreen Lines { height: 1fr; overflow-x: hidden; scrollbar-size: 1 1; background: $s0; }
     CompareScreen Notice { display: none; }
     """
-    key_methods = {
-        "compare_side": "choose_other",
-        "compare_file": "show_file",
-        "compare_play": "toggle_play",
-        "compare_keep": "keep",
-        "compare_export": "export",
-        "compare_leave": "leave",
-        "compare_event": ("go", "event"),
-        "compare_ends": "go_to_end",
-        "compare_speed": "change_speed",
-        "compare_scroll": "scroll_page",
-        "help": "open_help",
-    }
 
     def __init__(
         self,
@@ -75,10 +61,9 @@ class CompareScreen(PlayheadScreen):
         self.comparison: Comparison | None = None
         self.chosen = 0
         self.file = 0
-        self.looks_of = looks = lambda: context.app.looks
-        self.header, self.footer, self.notice = CompareHeader(looks), Footer(looks), Notice(looks)
+        self.header, self.footer, self.notice = CompareHeader(), Footer(), Notice()
         self.header.opened = context.state.title
-        self.head, self.lines = CompareHead(looks), Lines(looks)
+        self.head, self.lines = CompareHead(), Lines()
         self.playhead = Playhead(_merge_timelines(None), 0)
 
     def compose(self) -> ComposeResult:
@@ -132,7 +117,7 @@ class CompareScreen(PlayheadScreen):
     def show_ends(self, *, keep: bool = True) -> None:
         if self.comparison is not None:
             columns = columns_for(self.app.size.width)
-            ends = Ends(self.comparison, self.looks_of(), columns, self.chosen)
+            ends = Ends(self.comparison, self.looks, columns, self.chosen)
             self.lines.set_rows(ends.rows(self.file), ends.fill, keep=keep)
 
     @property
@@ -143,9 +128,6 @@ class CompareScreen(PlayheadScreen):
         self.show_place()  # Both timelines also move between events.
 
     # -- keys ------------------------------------------------------------------------------------------------------
-
-    def key_scopes(self) -> Sequence[Scope]:
-        return ("compare",)
 
     def choose_other(self) -> None:
         self.choose(1 - self.chosen)
@@ -175,7 +157,7 @@ class CompareScreen(PlayheadScreen):
             self.app.call_later(self._keep, self.head.sides[self.chosen])
 
     def export(self) -> None:
-        """Write the comparison to a Markdown file. Writing continues if the screen is closed meanwhile."""
+        """Write the comparison to a Markdown file."""
         if self.comparison is not None:
             form = export_to_chosen_place(
                 self.context.app,
@@ -190,7 +172,7 @@ class CompareScreen(PlayheadScreen):
     def open_help(self) -> None:
         """Show all keys of the comparison, and the meaning of the marks."""
 
-        looks = self.looks_of()
+        looks = self.looks
         legend: list[Part] = []
         for mark, word, role in (*MARKS, DENIED):
             symbol = (mark_symbol(mark, looks.symbols), looks.palette.style(role, "s3"))

@@ -15,8 +15,10 @@ from tui_agent.tui.cli_client import beside_json, read_rows
 
 @dataclass(frozen=True, slots=True)
 class MapSymbol:
-    """A definition in a file of the repository map. Lines are counted from 1; `parent` is the class around the
-    symbol.
+    """A definition in a file of the repository map.
+
+    - `line`, `end`: first and last line, counted from 1
+    - `parent`: the class around the symbol
     """
 
     line: int = 0
@@ -38,7 +40,10 @@ class MapSymbol:
 
 @dataclass(frozen=True, slots=True)
 class MapFile:
-    """A file in the repository map. `score` is relative to the score of the first file, from 0 to 1."""
+    """A file in the repository map.
+
+    `score`: the score relative to the first file, from 0 to 1.
+    """
 
     path: str
     score: float = 0.0
@@ -50,11 +55,11 @@ class MapFile:
     The number is 0 if only the file's path contains the word.
     """
     used_by: tuple[str, ...] = ()
-    """Files that use names defined in this file; the file that uses them most comes first."""
+    """The files that use names defined in this file, the file with the most uses first."""
 
     @property
     def matches(self) -> str:
-        """The words of the question that match the file. If no word matches, the reasons why the file is listed."""
+        """The words of the question that match the file or, if no word matches, why the file is in the map."""
         return ", ".join([word for word, _ in self.words] or self.reasons)
 
 
@@ -66,7 +71,7 @@ class MapLine(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Path and signature. They identify the row when the files are listed in a new order."""
+        """Path and signature, to find the same row again when the files are listed in a new order."""
         return self.file.path, self.symbol.text if self.symbol is not None else ""
 
 
@@ -74,7 +79,7 @@ class MapLine(NamedTuple):
 class Answer:
     """The answer of `tui-agent map`: the ranked files, and a note for the user.
 
-    If there is no map, `fault` says why.
+    `fault`: why there is no map.
     """
 
     files: tuple[MapFile, ...] = ()
@@ -95,7 +100,7 @@ def map_arguments(
 ) -> list[str]:
     """Return the arguments of `tui-agent` that request a map.
 
-    If `data_dir` is given, the index is stored in that folder.
+    `data_dir`: folder for the index, if it is not the default folder.
     """
     words = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]
     words += _data_dir_option(data_dir)
@@ -128,7 +133,7 @@ def parse_answer(status: int, output: str) -> Answer:
 def map_lines(files: Sequence[MapFile], *, airy: bool) -> list[MapLine | None]:
     """Return a row for each file, followed by rows for its symbols.
 
-    With `airy`, an empty row (None) is added before and after a file that has symbols.
+    `airy`: True to add an empty row (None) before and after a file that has symbols.
     """
     lines: list[MapLine | None] = []
     previous = MapFile("")

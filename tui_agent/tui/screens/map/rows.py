@@ -15,7 +15,7 @@ from tui_agent.tui.screens.map.queries import MapFile, MapLine, MapSymbol
 from tui_agent.tui.text import clean_line, fit, fit_path
 from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import Part, Pen, cells, list_pen, row
+from tui_agent.tui.widgets.rows import Part, Pen, cells, row
 from tui_agent.units import format_tokens
 
 _BAR_CELLS = 9
@@ -39,9 +39,8 @@ def column_names(width: int, looks: Looks) -> Strip:
     return row(width, [(f"{score}file and symbols", quiet)], [("matches", quiet)], fill=quiet)
 
 
-def draw_line(line: MapLine | None, width: int, looks: Looks, *, chosen: bool, pinned: bool) -> Strip:
+def draw_line(line: MapLine | None, width: int, drawn: Pen, *, pinned: bool) -> Strip:
     """Return the row of a file or a symbol; an empty row if `line` is None."""
-    drawn = list_pen(looks, chosen)
     if line is None:
         return drawn.line(width, [])
     if line.symbol is not None:
@@ -87,7 +86,7 @@ def _highlight(text: str, line: Pen) -> list[Part]:
 
 
 PINNED = "pinned"
-"""The ranking's reason for pinned files."""
+"""The reason that the ranking gives for a pinned file."""
 MEANINGS: Final = {
     "named": "the question names it",
     "words": "it contains words of your question",
@@ -134,8 +133,8 @@ def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None
 def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most: int) -> None:
     """Add the code of a file or symbol, in at most `most` rows.
 
-    `text` is the file's text; None if it is not loaded. If the text cannot be shown, `fault` says why; otherwise it is
-    empty.
+    - `text`: the file's text; None if it is not loaded
+    - `fault`: why the text cannot be shown; empty if it can
     """
     if text is None or fault:
         facts.section("Code")
@@ -148,10 +147,10 @@ def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most
 
 
 def code_preview(line: MapLine, text: str) -> str:
-    """Return the code of the row as a diff without changes.
+    """Return the code to preview for a row, in the form of a diff without changes.
 
-    For a symbol, return its lines. For a file, return the first lines of each listed symbol. If no symbol is listed,
-    return the first lines of the file.
+    For a symbol, this is the symbol's code. For a file, this is the beginning of each of its symbols; for a file
+    without symbols, the beginning of the file.
     """
     lines = text.split("\n")
     last = len(lines) - (not lines[-1])
@@ -175,7 +174,10 @@ def code_preview(line: MapLine, text: str) -> str:
 def draw_map_facts(
     facts: Facts, choice: RepoMapOptions, files: int, settings: SessionSettings | None, note: str
 ) -> None:
-    """Add facts about the whole map: its size, when the model gets it, and the part of `note` after its semicolon."""
+    """Add facts about the whole map: its size, and when the model gets it.
+
+    `note`: the note of `tui-agent map` about the map; the text after its first semicolon is added too.
+    """
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
     if files:

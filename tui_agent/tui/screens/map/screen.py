@@ -1,14 +1,13 @@
 """The screen with the repository map: the files that the model sees, why they are listed, and actions on the map.
 
-Invariant: `tui-agent map` ranks the files in the same way for this screen and for the model. Pinned files, hidden files
-and the length are settings of the session. Only the newest request is awaited. No key waits for an answer.
+Invariant: `tui-agent map` ranks the files in the same way for this screen and for the model.
 """
 
 import asyncio
 import os
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual.strip import Strip
 
@@ -16,7 +15,6 @@ from tui_agent.config.small_files import read_regular
 from tui_agent.protocol.commands import SetRepoMap, SetRepoMapOptions
 from tui_agent.protocol.settings import RepoMapOptions
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.map.queries import (
@@ -35,6 +33,7 @@ from tui_agent.tui.screens.search_page import SearchPage
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.rows import Pen
 
 LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
 """Lengths of the map that the user can choose, in tokens."""
@@ -43,25 +42,27 @@ HINT = "a question, a task, names"
 EDITS = frozenset({"left", "right", "home", "end", "backspace", "delete", "ctrl+a", "ctrl+e", "ctrl+w"})
 """Keys that edit the current question; any other key begins a new question."""
 EMPTY = "Nothing to map here: no file with text was found."
-FOLLOW_S = 0.25
 MAX_CODE_BYTES = 1_000_000
 _LEAST_CODE = 6
 """Minimum number of rows in the preview of a file's code."""
 COUNT_S = 0.8
 """Time between two queries of the index's progress while the index is built, in seconds."""
+MAX_REPEATS = 5
+"""Maximum number of automatic requests for the same map. The limit matters for files that keep changing."""
 BUILDING = "the index is still being built"
 """The note of `tui-agent map` for a map from an incomplete index."""
 
 
 class MapPage(SearchPage[MapLine | None]):
-    """The repository map without its keys: a question, the list and the details.
+    """The screen with the repository map: a question, the list of files and the details. `MapScreen` adds the actions.
 
-    `query` is the question; if it is empty, the newest message is the question.
+    `query`: the question; the default is the newest message.
     """
 
-    scope: ClassVar[Scope] = "map"
+    scope = "map"
     find_scope = "map_find"
     use_action = "map_mention"
+    follow_s = 0.25
     detail_word = "details"
 
     def __init__(self, context: AppContext, query: str = "") -> None:
@@ -71,36 +72,28 @@ class MapPage(SearchPage[MapLine | None]):
         self.top.field.insert(query or " ".join(context.state.root_task.split())[:MAX_QUERY_CHARS])
         self.top.field.cursor = 0
         self.top.typing, self.top.hint = False, HINT
-        self.top.columns = lambda width: column_names(width, self.looks_of())
         self.listing.can_choose = lambda line: line is not None
         self.is_new = False
-        """True while the field for another question is open and empty."""
+        """True while the field for a new question is open and still empty."""
         self.answer: Answer | None = None
         self.asked = ""
         """The question of the newest request."""
         self.busy = False
         """True until the newest request is answered."""
         self._listed = ""
-        """The question that the listed files answer."""
+        """The question for which the listed files were ranked."""
         self._indexed_files = 0
         """Number of files in the index so far; 0 if unknown."""
         self._is_built, self._is_counting = True, False
-        self._files_at_request = -1
-        """Number of files in the index when the map was last requested automatically; -1 before that.
-
-        The screen requests the map again when the index is complete.
-        """
+        self._repeats = 0
+        """Number of times that the screen has requested this map again because the index was incomplete."""
         self._texts: dict[str, tuple[str | None, str]] = {}
-        """Maps a file's path to its text, or to None and the reason why the text cannot be shown.
-
-        A new answer clears these texts.
-        """
+        """Maps a file's path to its text, or to None and the reason why the text cannot be shown."""
         self._settings = settings = context.state.settings
         self.choice = RepoMapOptions() if settings is None else settings.map_options
 
     def on_mount(self) -> None:
         self.request_map()
-        self.set_interval(FOLLOW_S, self.follow)
         self.set_interval(COUNT_S, self.watch_index)
 
     def follow(self) -> None:
@@ -123,7 +116,14 @@ class MapPage(SearchPage[MapLine | None]):
     # -- the map ---------------------------------------------------------------------------------------------------
 
     def request_map(self, *, refresh: bool = False) -> None:
-        """Request the map from `tui-agent map`. With `refresh`, `tui-agent map` reads all files again."""
+        """Request the map from `tui-agent map`.
+
+        `refresh`: True to make `tui-agent map` read all files again.
+        """
+        self._repeats = 0
+        self._send_request(refresh=refresh)
+
+    def _send_request(self, *, refresh: bool = False) -> None:
         self.busy, self.asked = True, self.top.field.text
         self._show_progress()
         self.show_detail()
@@ -165,10 +165,10 @@ class MapPage(SearchPage[MapLine | None]):
         for state in read_rows(IndexState, output)[:1]:
             self._indexed_files = state.files
             if not self.busy and not state.building:
-                self._is_built = True
-                if self._files_at_request != state.files:
-                    self._files_at_request = state.files
-                    self.request_map()
+                self._is_built = self._repeats == MAX_REPEATS
+                if not self._is_built:
+                    self._repeats += 1
+                    self._send_request()
         self._show_progress()
 
     def _progress(self) -> str:
@@ -176,7 +176,7 @@ class MapPage(SearchPage[MapLine | None]):
         if not self.busy and self._is_built:
             return ""
         files = f" {format_count(self._indexed_files, 'file')}" if self._indexed_files else ""
-        return f"reading the repository{self.looks_of().symbols.ellipsis}{files}"
+        return f"reading the repository{self.looks.symbols.ellipsis}{files}"
 
     def _show_progress(self) -> None:
         fault = self.answer is not None and self.answer.fault
@@ -190,10 +190,11 @@ class MapPage(SearchPage[MapLine | None]):
         self.top.status, self.top.hint = "words of the last message" if is_own else "", HINT
 
     def list_files(self, stay: Literal["row", "place", "top"] = "row") -> None:
-        """List the files of the newest answer.
+        """List the files of the newest answer of `tui-agent map`.
 
-        With `stay="row"`, keep the selected row, or a row of the same file. With `stay="place"`, keep the position of
-        the selection. With `stay="top"`, select the first row.
+        - `stay="row"`: select the same row again, or another row of the same file
+        - `stay="place"`: select the row at the same place in the list, whatever it contains now
+        - `stay="top"`: select the first row
         """
         if self.answer is None:
             return
@@ -215,24 +216,31 @@ class MapPage(SearchPage[MapLine | None]):
         note = note or (self.answer.note.partition(";")[0] if self.answer is not None else "")
         self.head.show_title("Repository map", note)
 
-    def draw_row(self, item: MapLine | None, width: int, chosen: bool) -> Strip:
-        pinned = item is not None and item.file.path in self.choice.pinned
-        return draw_line(item, width, self.looks_of(), chosen=chosen, pinned=pinned)
+    def column_names(self, width: int) -> Strip:
+        return column_names(width, self.looks)
 
-    def draw_detail(self, facts: Facts) -> None:
+    def draw_row(self, item: MapLine | None, width: int, line: Pen) -> Strip:
+        pinned = item is not None and item.file.path in self.choice.pinned
+        return draw_line(item, width, line, pinned=pinned)
+
+    def fill_detail(self, facts: Facts) -> None:
         answer = self.answer or Answer()
         facts.gap()
         end = Facts(facts.looks, facts.width)
         draw_map_facts(end, self.choice, len(answer.files), self.context.state.settings, answer.note)
         if self.chosen is not None:
-            draw_file_facts(facts, self.chosen.file, self.choice)
+            self.draw_detail(facts, self.chosen)
             self._draw_code(facts, self.chosen, self.detail.size.height - len(end.rows))
         elif answer.fault and not self.busy:
             facts.text(answer.fault, "t3")
         facts.rows += end.rows
 
+    def draw_detail(self, facts: Facts, line: MapLine) -> None:
+        draw_file_facts(facts, line.file, self.choice)
+
     def _draw_code(self, facts: Facts, line: MapLine, height: int) -> None:
-        """Add code of a row until the details fill `height` rows. If the file is not loaded, start to read it."""
+        """Add the code of the file or symbol in the row `line`, until the details fill `height` rows. If the file is
+        not loaded yet, start to read it."""
         path = line.file.path
         text, fault = self._texts.get(path, (None, ""))
         draw_code(facts, line, text, fault, most=max(_LEAST_CODE, height - len(facts.rows) - 3))
@@ -261,25 +269,7 @@ def read_text(file: Path) -> tuple[str | None, str]:
 
 
 class MapScreen(MapPage):
-    """The screen with the repository map. The screen's keys have the scopes `map` and `map_find` in the registry of
-    actions.
-    """
-
-    key_methods = {
-        "map_row": "move",
-        "map_mention": "enter",
-        "map_insert": "use",
-        "map_pin": ("toggle", "pinned"),
-        "map_hide": ("toggle", "hidden"),
-        "map_budget": "change_length",
-        "map_inject": "switch_injection",
-        "map_refresh": "read_again",
-        "map_find": "start_typing",
-        "map_leave": "close_detail_or_leave",
-        "map_ask": "ask",
-        "map_keep": "stop_typing",
-        "map_rows": "leave_field_for_rows",
-    }
+    """The screen with the repository map."""
 
     # -- typing ----------------------------------------------------------------------------------------------------
 
@@ -303,7 +293,7 @@ class MapScreen(MapPage):
         self.set_typing(True)
 
     def stop_typing(self, *, keep: bool = False) -> None:
-        """Close the question field. If `keep` is False, restore the question of the newest request."""
+        """Close the question field, and restore the previous question unless `keep` is True."""
         if not keep:
             self.top.field = Field(self.asked)
         elif self.top.field.text != self.asked:
@@ -343,7 +333,7 @@ class MapScreen(MapPage):
         else:
             super().enter()
 
-    def use(self) -> None:
+    def use(self, line: MapLine | None = None) -> None:
         """Mention the selected file in the message, and return to the message."""
         file = self._chosen_file("mention")
         if file is not None:
@@ -351,8 +341,9 @@ class MapScreen(MapPage):
             self.leave()
 
     def toggle(self, which: Literal["pinned", "hidden"]) -> None:
-        """Change whether the selected file is pinned, or whether it is hidden. Pinning a hidden file shows it, and
-        hiding a pinned file unpins it.
+        """Pin or unpin the selected file (`pinned`), or hide or show it (`hidden`).
+
+        Pinning a hidden file shows it again, and hiding a pinned file unpins it.
         """
         file = self._chosen_file("pin" if which == "pinned" else "hide")
         if file is None:
@@ -370,7 +361,7 @@ class MapScreen(MapPage):
         self.say(f"{clean_line(file.path)} is {'no longer' if was_on else 'now'} {which}.")
 
     def _chosen_file(self, action: str) -> MapFile | None:
-        """Return the file in the selected row. If no row is selected, show a notice and return None."""
+        """Return the file in the selected row; if no row is selected, show a notice and return None."""
         if self.chosen is not None:
             return self.chosen.file
         why = "the repository is still being read" if self.busy else "no file is listed"

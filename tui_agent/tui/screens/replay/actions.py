@@ -78,9 +78,9 @@ class ReplayActions(MomentScreen):
         """Return the fork point at the shown event; None if nothing is shown yet."""
         if self.views is None:
             return None
-        entries, record = self.views.transcript.view().entries, self.moments.records[self.playhead.place]
+        entries, records = self.views.transcript.view().entries, self.moments.records
         state, read = self.views.state.view(), self.source.read_text
-        return await fork_point_at(self.source.id, entries, state, self.seq, record, read)
+        return await fork_point_at(self.source.id, entries, state, self.seq, records, read)
 
     def fork(self) -> None:
         """Create a session that continues from the shown event."""
@@ -93,16 +93,30 @@ class ReplayActions(MomentScreen):
         if self.host.fork is not None:
             self.host.fork(point, self.say)
             return
-        form = ForkForm(self.looks_of, point, await workplaces_for(point, "fork"))
+        form = ForkForm(point, await workplaces_for(point, "fork"))
         request = await self.app.push_screen_wait(form)
         if request is None:
             return
         self.say("Forking …")
         result = await make_fork(self.host.ask, point, request)
         if result.id:
-            self.say(f"Forked. {self.host.opens} {result.id} opens the fork. {result.note}".rstrip(), "done")
+            self._show_fork(f"{self.host.opens} {result.id}", result.note)
         else:
             self.say(result.fault, "error")
+
+    def _show_fork(self, command: str, note: str) -> None:
+        """Open a sheet with the command that opens the fork. A notice could cut the command off."""
+        self.say("Forked.", "done")
+
+        def draw(facts: Facts) -> None:
+            facts.text("This command opens the fork:")
+            facts.gap()
+            facts.text(command, bold=True)
+            if note:
+                facts.gap()
+                facts.text(note, "t2")
+
+        self.app.push_screen(Viewer("Forked", draw, plain=command))
 
     def what_if(self) -> None:
         """Create a session that continues from the shown event with one change."""
@@ -119,7 +133,7 @@ class ReplayActions(MomentScreen):
             self.host.revert(self.seq, lambda: self.app.call_later(self.dismiss, None))
 
     def copy(self) -> None:
-        """Copy the selected text. Without a selection, copy the shown event as JSON."""
+        """Copy the selected text; if nothing is selected, copy the shown event as JSON."""
         if not self.ready:
             return
         record = self.moments.records[self.playhead.place]
@@ -149,18 +163,18 @@ class ReplayActions(MomentScreen):
         if not name and len(panes) == 1:
             name = next(iter(panes))
         if name in panes:
-            self.app.push_screen(PluginPaneScreen(self.looks_of, self.plugin_panes, name))
+            self.app.push_screen(PluginPaneScreen(self.plugin_panes, name))
         else:
             items = [Item(pane, pane_title(pane)) for pane in panes]
             empty = "No plugin offered a pane in this session."
-            picker = Picker(self.looks_of, "Panes of plugins", items, empty=empty)
+            picker = Picker("Panes of plugins", items, empty=empty)
             self.app.push_screen(picker, lambda pane: self.show_pane(pane) if pane else None)
 
     # -- sheets ----------------------------------------------------------------------------------------------------
 
     def _open_sheet(self, title: str, draw: DrawBody, empty: str, right: str = "") -> None:
         title = f"{title} at event {self.seq}"
-        self.app.push_screen(Viewer(self.looks_of, title, draw, right=right, empty=empty))
+        self.app.push_screen(Viewer(title, draw, right=right, empty=empty))
 
     def show_sheet(self, name: str) -> None:
         """Open the sheet `files`, `todo` or `jobs` with the session's state at the shown event."""
@@ -168,7 +182,7 @@ class ReplayActions(MomentScreen):
             getattr(self, f"_show_{name}")(self.views)
 
     def _show_files(self, views: Views) -> None:
-        files, minus = views.files.view().files, self.looks_of().symbols.minus
+        files, minus = views.files.view().files, self.looks.symbols.minus
 
         def draw(facts: Facts) -> None:
             for file in files:
@@ -219,11 +233,9 @@ class ReplayActions(MomentScreen):
             if value is not None:
                 self._start(self._show_message(view.items[int(value)]), "message")
 
-        self.app.push_screen(
-            Picker(self.looks_of, f"{TITLE}, at event {seq}", compacted_rows(view), empty=EMPTY), read
-        )
+        self.app.push_screen(Picker(f"{TITLE}, at event {seq}", compacted_rows(view), empty=EMPTY), read)
 
     async def _show_message(self, item: MessageRow) -> None:
         text = await read_message(item, self.source.read_text)
         title = message_title(item)
-        self.app.push_screen(Viewer(self.looks_of, title, lambda facts: facts.text(text), plain=text))
+        self.app.push_screen(Viewer(title, lambda facts: facts.text(text), plain=text))

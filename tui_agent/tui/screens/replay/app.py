@@ -1,6 +1,6 @@
 """The app that only replays a recorded session.
 
-Invariant: the app starts no engine and writes nothing. Esc closes the app.
+Invariant: the app starts no engine and writes nothing.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,8 @@ from tui_agent.tui.screens.single_screen import SingleScreenApp
 class ReplayApp(SingleScreenApp, inherit_bindings=False):
     """App that replays a session.
 
-    It starts at the event `to_seq`. None means the last event. Space plays at `speed`.
+    - `to_seq`: the event at which the replay starts; None for the last event
+    - `speed`: the speed of playing
     """
 
     CSS_PATH = "../../styles/app.tcss"
@@ -36,9 +37,7 @@ class ReplayApp(SingleScreenApp, inherit_bindings=False):
             opens="tui-agent --session",
             leave=self.action_leave,
         )
-        self.content = self.replay = ReplayScreen(
-            source, host, lambda: self.looks, to_seq=to_seq, speed=speed
-        )
+        self.content = self.replay = ReplayScreen(source, host, self.looks, to_seq=to_seq, speed=speed)
 
     def reshape(self, width: int = 0, height: int = 0) -> None:
         super().reshape(width, height)

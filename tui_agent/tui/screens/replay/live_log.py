@@ -1,6 +1,6 @@
 """Replay of a session that another process is writing: new events extend the timeline.
 
-Invariant: when events are added, a playhead at the end moves to the new end. Any other playhead does not move.
+Invariant: when events are added, a playhead at the end moves to the new end; any other playhead stays.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 from tui_agent.tui.screens.replay.source import LiveSource, ReplayHost
 from tui_agent.tui.theme.theme import Looks
+from tui_agent.units import format_cost
 
 FOLLOW_S = 0.5
 
@@ -22,14 +23,14 @@ FOLLOW_S = 0.5
 class FollowingScreen(ReplayScreen):
     """The replay screen of a log that is growing.
 
-    It starts at the event `to_seq`. None means the last event.
+    `to_seq`: the event at which the replay starts; None for the last event.
     """
 
     is_watched = False
     """True if another process has the session open."""
 
     def __init__(
-        self, source: LiveSource, host: ReplayHost, looks: Callable[[], Looks], *, to_seq: int | None = None
+        self, source: LiveSource, host: ReplayHost, looks: Looks, *, to_seq: int | None = None
     ) -> None:
         super().__init__(source, host, looks, to_seq=to_seq)
         self._live_source = source
@@ -63,7 +64,7 @@ class FollowingScreen(ReplayScreen):
         await self._prepare()
         if was_at_end:
             head.move_to(head.last)
-        self.header.total_cost = self.moments.total_cost
+        self.header.total_cost = format_cost(*self.moments.total_cost, short=True)
         self.pane.set_line(head.line)
         self.show_place()
 
@@ -78,11 +79,12 @@ def open_live_replay(
 ) -> None:
     """Open the replay of a session's log at an event, or at the log's end, and show new events as the log grows.
 
-    `is_watched` is True if a process still writes the log. `closed` is called when the user leaves the replay.
+    - `is_watched`: True if a process still writes the log
+    - `closed`: called when the user leaves the replay
     """
     # Imported here, because the app loads the store only when it reads a log.
     source = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     host = ReplayHost(context.ask, opens="/sessions")
-    screen = FollowingScreen(cast(LiveSource, source), host, lambda: context.app.looks, to_seq=to_seq)
+    screen = FollowingScreen(cast(LiveSource, source), host, context.app.looks, to_seq=to_seq)
     screen.is_watched = is_watched and to_seq is None
     context.app.push_screen(screen, lambda _: closed())

@@ -1,7 +1,6 @@
 """The panes of a replay: chat, todo, trace, context and cost as they were at any event, above a timeline.
 
-Invariant: the screen runs no model or tool and writes nothing. A key press applies only a limited number of events,
-even in a very long log.
+Invariant: the screen runs no model or tool and writes nothing.
 """
 
 import asyncio
@@ -34,7 +33,7 @@ from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.block_rows import draw_blocks
 from tui_agent.tui.transcript.messages import BlobWanted
-from tui_agent.tui.transcript.tools import QUICK_S
+from tui_agent.tui.transcript.tool_rows import QUICK_S
 from tui_agent.tui.transcript.widget import TranscriptWidget
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.footer import Footer
@@ -48,13 +47,13 @@ _ROLES: Final[dict[Level, Role]] = {"info": "t2", "done": "success", "warning": 
 
 
 class ReplayHeader(Header):
-    """The header of a replay. It shows no policy, because nothing runs in a replay."""
+    """The header of a replay."""
 
-    total_cost: float | None = None
+    total_cost: str = ""
     is_live: bool = False
     """True if the newest event of a log is shown, and the log can still grow."""
     broken_part: str = ""
-    """Name of the first part of the screen that could not be drawn; empty if there is none."""
+    """Name of the first part of the screen that could not be drawn; empty if all parts were drawn."""
 
     def _right(self, width: int) -> list[Part]:
         palette = self.looks.palette
@@ -67,11 +66,12 @@ class ReplayHeader(Header):
         elif width >= 80:
             note = "read only: runs no model and no tools" if width >= 140 else "read only"
             parts += [gap, (note, self.style("t2"))]
-        cost = "" if self.state is None else format_cost(self.state.cost_usd)
+        state = self.state
+        cost = "" if state is None else format_cost(state.cost_usd, state.cost_precision, short=True)
         if cost and width >= 50:
             parts += [gap, (cost, with_intent(self.style(), "cost"))]
-            if self.total_cost is not None and width >= 80:
-                parts.append((f" of {format_cost(self.total_cost)}", self.style("t2")))
+            if self.total_cost and width >= 80:
+                parts.append((f" of {self.total_cost}", self.style("t2")))
         if self.meter is not None and self.meter.window:
             number = meter_style(palette, self.meter, self.surface, bold=True)
             parts += [("  ", self.style()), (format_percent(self.meter.fraction).rjust(4), number)]
@@ -87,7 +87,7 @@ class ReplayFaults:
         self._reported = set[tuple[str, str]]()
 
     def guard(self, name: str, draw: Callable[[], object]) -> None:
-        """Call `draw` to draw the part `name` of the screen. Report an error instead of raising it."""
+        """Call `draw` to draw the part `name` of the screen; report an error instead of raising it."""
         try:
             draw()
         except Exception as error:  # noqa: BLE001 - a supervisor: an error must not stop the other parts
@@ -111,8 +111,7 @@ class ReplayFaults:
 class ReplayChat(WorkerErrorReporter, TranscriptWidget):
     """The transcript at any moment of a replay.
 
-    `read` returns the full content of a text that is stored outside the log. After a move, unchanged entries are not
-    drawn again.
+    `read`: returns the full content of a text that is stored outside the log.
     """
 
     can_focus = False
@@ -156,7 +155,7 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
 class MomentScreen(PlayheadScreen):
     """The panes of a replay at the event under the playhead, without keys and actions.
 
-    The screen starts at the event `to_seq`. None means the last event.
+    `to_seq`: the event at which the replay starts; None for the last event.
     """
 
     DEFAULT_CSS = """
@@ -171,17 +170,16 @@ class MomentScreen(PlayheadScreen):
         self,
         source: ReplaySource,
         host: ReplayHost,
-        looks: Callable[[], Looks],
+        looks: Looks,
         *,
         to_seq: int | None = None,
         speed: float = 1.0,
     ) -> None:
         super().__init__()
         self.source, self.host = source, host
-        self.looks_of = looks
-        self.header, self.sidebar, self.footer = ReplayHeader(looks), Sidebar(looks), Footer(looks)
-        self.pane_strip, self.pane = PaneStrip(looks), TimelinePane(looks)
-        self.chat = ReplayChat(looks(), source.read_text, id="replay-chat")
+        self.header, self.sidebar, self.footer = ReplayHeader(), Sidebar(), Footer()
+        self.pane_strip, self.pane = PaneStrip(), TimelinePane()
+        self.chat = ReplayChat(looks, source.read_text, id="replay-chat")
         self.plugin_panes = PaneFeed(lambda: source.folder, self._find_panes, self._start, is_live=False)
         self.plugin_panes.changed.append(self.sidebar.show)
         self.sidebar.sections = PluginSections(
@@ -199,7 +197,7 @@ class MomentScreen(PlayheadScreen):
         self._notice: tuple[str, Role] = ("reading …", "t2")
         self._faults = ReplayFaults(self.header, self.say)
         self._panes_opened = False
-        """True if the side panes replace the chat. This happens if there is no room for both."""
+        """True if the side panes replace the chat, because there is no room for both."""
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -244,7 +242,7 @@ class MomentScreen(PlayheadScreen):
     # -- reading ---------------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        """Read the log, and build the timeline and the keyframes. Keys are handled meanwhile."""
+        """Read the log, and build the timeline and the keyframes. The screen handles keys in the meantime."""
         try:
             records = await self.source.read_all()
         except TuiAgentError as fault:
@@ -259,7 +257,7 @@ class MomentScreen(PlayheadScreen):
             return
         place = len(records) - 1 if self._to_seq is None else self.moments.index_of(self._to_seq)
         self.playhead = Playhead(line, place, self._speed)
-        self.header.total_cost = self.moments.total_cost
+        self.header.total_cost = format_cost(*self.moments.total_cost, short=True)
         self.pane.set_line(line)
         self.show_place()
 
@@ -273,7 +271,7 @@ class MomentScreen(PlayheadScreen):
 
     @property
     def ready(self) -> bool:
-        """True if the log is read, so that there is a moment to show."""
+        """True if the log is read, so that events can be shown."""
         return self.views is not None
 
     def _find_panes(self) -> PanePlaces:

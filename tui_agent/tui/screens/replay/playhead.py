@@ -1,6 +1,6 @@
 """The playhead, a place on the timeline of a replay or a comparison, and the screen with keys that move the playhead.
 
-Invariant: a playhead never reads the clock. The caller passes the elapsed time.
+Invariant: a playhead never reads the clock; the caller passes the elapsed time.
 """
 
 import time
@@ -20,7 +20,7 @@ Stop: TypeAlias = Literal["event", "part", "turn", "marker"]
 
 
 class Playhead:
-    """The playhead of a timeline. At `speed` 1 it plays in real time, with long pauses shortened."""
+    """The playhead of a timeline. With `speed` 1, the playhead moves in real time, except in long pauses."""
 
     def __init__(self, line: Timeline, place: int, speed: float = 1.0) -> None:
         self.line = line
@@ -116,7 +116,8 @@ class PlayheadScreen(FullScreen):
         self.move(Playhead.toggle)
 
     def go(self, stop: Stop, direction: int) -> None:
-        """Pause, and move to the next event, part, turn or marker, or to the previous one if `direction` is negative."""
+        """Pause, and move to the next event, message part (e.g. a tool call), turn or marker. If `direction` is
+        negative, move to the previous one."""
         if self.ready:
             head = self.playhead
             head.playing = False

@@ -20,37 +20,8 @@ from tui_agent.tui.widgets.lists import Intent
 
 
 class ReplayScreen(ReplayActions):
-    """The replay screen. The screen's keys have the scope `replay` in the registry of actions."""
+    """The replay screen."""
 
-    key_methods = {
-        "replay_play": "toggle_play",
-        "replay_event": ("go", "event"),
-        "replay_part": ("go", "part"),
-        "replay_turn": ("go", "turn"),
-        "replay_marker": ("go", "marker"),
-        "replay_ends": "go_to_end",
-        "replay_tenth": "go_to_tenth",
-        "replay_speed": "change_speed",
-        "replay_find": "find",
-        "replay_again": "find_again",
-        "replay_panes": "toggle_panes",
-        "replay_scroll": "scroll_chat",
-        "replay_page": "scroll_page",
-        "replay_todo": ("show_sheet", "todo"),
-        "replay_files": ("show_sheet", "files"),
-        "replay_jobs": ("show_sheet", "jobs"),
-        "replay_pane": "show_pane",
-        "replay_put_away": "show_put_away",
-        "replay_fork": "fork",
-        "replay_what_if": "what_if",
-        "replay_revert": "revert",
-        "replay_copy": "copy",
-        "replay_export": "export",
-        "replay_leave": "leave",
-        "help": "open_help",
-        "field_use": ("end_find", True),
-        "field_leave": ("end_find", False),
-    }
     _wanted = ""
     """The text of the last search."""
 
@@ -79,7 +50,7 @@ class ReplayScreen(ReplayActions):
 
     @on(Intent)
     def _on_intent(self, event: Intent) -> None:
-        """Handle a click on a pane. A click on a span in the trace moves to the span's first event."""
+        """Handle a click on a pane."""
         event.stop()
         name, _, index = f"{event.name} {event.argument}".partition(" ")
         if name == "span" and self.views is not None and index.isdigit():
@@ -102,10 +73,10 @@ class ReplayScreen(ReplayActions):
             self.field = Field(self._wanted)
             self.show_head()
 
-    def end_find(self, search: bool) -> None:
-        """Close the search field, and search for the typed text if `search` is set."""
+    def end_typing(self, keep: bool) -> None:
+        """Close the search field, and search for the typed text if `keep` is set."""
         field, self.field = self.field, None
-        if field is not None and search and field.text.strip():
+        if field is not None and keep and field.text.strip():
             self._wanted = field.text
             self.find_again(1)
         self.show_head()
@@ -123,16 +94,16 @@ class ReplayScreen(ReplayActions):
             return
         self.move_to(match)
         is_wrapped = match <= place if forward else match >= place
-        start = f"Continued at the {'beginning' if forward else 'end'}. " if is_wrapped else ""
+        start = f"Search continued at the {'beginning' if forward else 'end'}. " if is_wrapped else ""
         keys = f"{self.key_map.key_of('replay_again', 1)} next match, {self.key_map.key_of('replay_again', 0)} previous"
         self.say(f"{start}{keys}")
 
 
 def search_text(records: Sequence[Record], text: str, place: int, *, forward: bool) -> int | None:
-    """Return the index of the next or previous record that contains the text. Case is ignored. Return None if no record
-    contains the text.
+    """Return the index of the nearest record that contains `text`, after the record with the index `place` or, if
+    `forward` is False, before it. Return None if no record contains `text`.
 
-    The search begins after or before the index `place`, and continues at the other end of the records.
+    The search continues at the other end of the records if it reaches one end.
     """
     wanted, sign = text.casefold(), 1 if forward else -1
     for distance in range(1, len(records) + 1):

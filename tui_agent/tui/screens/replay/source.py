@@ -33,25 +33,28 @@ class LiveSource(ReplaySource, Protocol):
     """A session that another process can write while the replay screen reads it."""
 
     async def read_new(self, after: int) -> Sequence[Record]:
-        """Return the events after sequence number `after` that are new since the last call."""
+        """Return the events after the event with the number `after`, which must be the newest event that the caller
+        already has."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayHost:
-    """Services that the replay screen uses. A service that is not available is None.
+    """Services that the replay screen uses; a service that is not available is None.
 
-    `opens` is the command that opens a session, without the session's id.
+    `opens`: the command that opens a session, without the session's id.
     """
 
     ask: Ask
     opens: str
     revert: "Callable[[int, Callable[[], object]], None] | None" = None
-    """Function that reverts the open session to an event. It calls the given function when the replay must close."""
+    """Function that reverts the open session to an event. The function's second argument is a function that closes the
+    replay.
+    """
     fork: StartFork | None = None
-    """Function that creates a fork at an event and opens it. If None, the replay creates the fork and shows
-    the fork's id.
+    """Function that creates a fork at an event and opens it. If None, the replay creates the fork and shows the fork's
+    id.
     """
     what_if: StartFork | None = None
     leave: Callable[[], None] | None = None
-    """Function that closes the replay. If None, the screen below the replay is shown again."""
+    """Function that closes the replay; if None, the screen below is shown again."""

@@ -1,7 +1,6 @@
 """The timeline of a replay: state, activity, marks, playhead and times. A click or drag moves the playhead.
 
-Invariant: the pane has seven rows, or four on a low terminal, or one on a small terminal. The pane is drawn from plain
-data.
+Invariant: the pane has seven rows, or four on a low terminal, or one on a small terminal.
 """
 
 from typing import NamedTuple
@@ -21,10 +20,10 @@ SMALL, LOW, FULL = 1, 4, 7
 
 
 class Head(NamedTuple):
-    """The content of the state row above the timeline. While the user types a search, `find` is the drawn search field.
+    """The content of the state row above the timeline.
 
-    `notice` is shown below the state row. If the pane has less than `FULL` rows, the notice is shown at the row's end
-    instead.
+    - `find`: the drawn search field, while the user types a search
+    - `notice`: shown in a row below the state row, or at the end of the state row if the pane has less than `FULL` rows
     """
 
     place: int = 0

@@ -1,21 +1,20 @@
 """The details of the selected session, on the right side of the session list.
 
-Invariant: the details are drawn at once from the list's row, and completed when the output of `sessions preview`
-arrives. Unknown values are left out.
+Invariant: the details are drawn at once from the list's row, and completed later by `sessions preview`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.text.line_diff import FileCounts
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import JsonRow, text_of
 from tui_agent.tui.screens.sessions.rendering import branch_mark, highlight
 from tui_agent.tui.screens.sessions.rows import Hit, Row, state_of
 from tui_agent.tui.text import clean, clean_line, fit, reveal_line, shorten_home
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.facts import Facts, FileCounts
+from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, cells, part, state_mark, wrap
 from tui_agent.units import (
     format_bytes,
@@ -31,6 +30,7 @@ from tui_agent.units import (
 MAX_MESSAGE_ROWS, MAX_ANSWER_ROWS, MAX_FILES, MAX_BRANCHES = 4, 6, 8, 6
 KINDS = {
     "user.message": "your message",
+    "user.steered": "your message",
     "model.responded": "an answer",
     "tool.called": "a call",
     "tool.finished": "a result",
@@ -57,21 +57,28 @@ class PendingInput:
 
 @dataclass(frozen=True, slots=True)
 class BranchPreview:
-    """A fork of the session, or a branch that was left by an undo or revert."""
+    """A branch of the session, or a fork.
+
+    `current`: True for the branch that the session is on.
+    """
 
     kind: str = ""
-    at_seq: int = 0
+    name: str = ""
     started: float = 0.0
     outcome: str = ""
+    state: str = ""
+    current: bool = False
     tests: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A session as printed by `sessions preview --json`. `flaws` is None if the log was not checked.
+    """A session as printed by `sessions preview --json`.
 
-    `tests` has the counts `passed` and `failed`, `todo` has `done` and `total`, `context` has `used`, `window` and
-    `fraction`.
+    - `flaws`: None if the log was not checked
+    - `tests`: the counts `passed` and `failed`
+    - `todo`: the counts `done` and `total`
+    - `context`: `used` and `window` in tokens, and `fraction`
     """
 
     whole: bool = True
@@ -88,7 +95,10 @@ class Preview:
 
 
 class SessionDetail:
-    """Draws the details of one session. `words` are the words of the search. They are highlighted."""
+    """Draws the details of one session.
+
+    `words`: the words of the search, which are highlighted.
+    """
 
     def __init__(self, facts: Facts, words: Sequence[str], now: float) -> None:
         self._facts = facts
@@ -99,7 +109,7 @@ class SessionDetail:
         """All text drawn so far, to check which words of the search appear in it."""
 
     def draw(self, session: Row, hit: Hit | None, preview: Preview | None) -> None:
-        """Add all rows. Without a preview, add only the rows with facts from the list of sessions."""
+        """Add all rows; without a preview, only the facts from the list of sessions."""
         facts = self._facts
         facts.gap()
         for line in wrap(session.name, facts.room):
@@ -185,7 +195,7 @@ class SessionDetail:
             path = clean_line(path)
             return path if len(path) <= room else self._symbols.ellipsis + path[-room + 1 :]
 
-        self._facts.line_counts(replace(file, path=tail(file.path)) for file in files[:MAX_FILES])
+        self._facts.line_counts(file._replace(path=tail(file.path)) for file in files[:MAX_FILES])
         if len(files) > MAX_FILES:
             self._facts.text(f"{len(files) - MAX_FILES} more", "t3")
 
@@ -200,7 +210,7 @@ class SessionDetail:
             ]
         )
         facts.fact("Turns", "" if session.turns is None else str(session.turns))
-        facts.fact("Cost", format_cost(session.cost_usd))
+        facts.fact("Cost", format_cost(session.cost_usd, session.cost_precision))
         facts.fact("Log", format_bytes(session.size_bytes))
 
     def _draw_work(self, preview: Preview) -> None:
@@ -219,17 +229,16 @@ class SessionDetail:
         if not preview.branches:
             return
         self._facts.section("Branches")
-        branches, mark = preview.branches[:MAX_BRANCHES], branch_mark(self._facts.looks)
-        names = [
-            f"{mark}{'fork' if branch.kind == 'fork' else 'branch'} at event {branch.at_seq}"
-            for branch in branches
-        ]
+        shown, mark = preview.branches[:MAX_BRANCHES], branch_mark(self._facts.looks)
+        names = [f"{mark if index else ''}{branch.name}" for index, branch in enumerate(shown)]
         widest = max(map(len, names))
-        own_result = self._result(preview.tests, session.outcome)
-        self._draw_branch("main".ljust(widest), session.started, *own_result)
-        for name, branch in zip(names, branches, strict=True):
-            is_fork = branch.kind == "fork"
-            result = self._result(branch.tests, branch.outcome) if is_fork else ("", "t2", "")
+        for name, branch in zip(names, shown, strict=True):
+            if branch.current:
+                result = self._result(preview.tests, session.outcome)
+            elif branch.kind == "fork":
+                result = self._result(branch.tests, branch.state)
+            else:
+                result = *state_mark(branch.state, self._symbols), branch.outcome
             self._draw_branch(name.ljust(widest), branch.started, *result)
 
     def _result(self, tests: Mapping[str, int] | None, outcome: str) -> tuple[str, Role, str]:

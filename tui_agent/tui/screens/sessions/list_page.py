@@ -1,7 +1,7 @@
 """The list of sessions: loaded and searched by `tui-agent sessions`, filtered during typing, with a preview.
 
-Invariant: this module reads no session log. It runs `tui-agent sessions`. When a newer request of the same kind is
-sent, the answer to the older request is never shown.
+Invariant: this module reads no session log: it runs `tui-agent sessions`. Only the answer to the newest request of each
+kind is shown.
 """
 
 import asyncio
@@ -28,7 +28,8 @@ from tui_agent.tui.screens.sessions.rows import (
 )
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.units import format_bytes, format_cost
+from tui_agent.tui.widgets.rows import Pen
+from tui_agent.units import combine_precision, format_bytes, format_cost
 
 PAUSE_S = 0.15
 """Pause in typing before a request is sent, in seconds."""
@@ -37,7 +38,7 @@ SLOW_S = 1.5
 EXIT_NOTHING_FOUND = 1
 """Exit status of `tui-agent sessions search` if there is no match."""
 MIN_SEARCH_CHARS = 2
-"""Minimum length of a search in the sessions' texts, in characters. A single letter would match every text."""
+"""Minimum length of a search in the sessions' texts, in characters."""
 
 
 class SessionsPage(SearchPage[Line]):
@@ -50,24 +51,22 @@ class SessionsPage(SearchPage[Line]):
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
-        self.table = SessionTable(self.looks_of)
-        self.header = self.sums = SessionsHeader(self.looks_of)
-        self.top.columns = self.table.draw_heads
+        self.table = SessionTable()
+        self.header = self.sums = SessionsHeader()
         self.top.hint = "searches names and all text"
         self.listing.can_choose = lambda line: line.row is not None
         self.listing.key = lambda line: line.key
         self.here_only = False
         self.rows: Sequence[Row] = ()
+        self._is_listed = False
+        """True after the list was loaded for the first time."""
         self.hits: Mapping[str, Hit] = {}
         self._hits_for = ""
         self.search_field = self.top.field
         self._status = "Reading the sessions …"
         """Text that is shown in the list if there are no sessions, or if they are not loaded yet."""
         self._previews: dict[str, tuple[float, Preview]] = {}
-        """Maps a session's id to (time, preview).
-
-        The time is that of the session's last change when the preview was read.
-        """
+        """Maps a session's id to (time, preview); the time is the session's last change before the preview was read."""
         self._count = 0
 
     def on_mount(self) -> None:
@@ -78,7 +77,7 @@ class SessionsPage(SearchPage[Line]):
 
     @property
     def text(self) -> str:
-        """The text to search for; it does not change while the field is used to rename a session."""
+        """The text to search for. While the user types a new name of a session, the text to search for does not change."""
         return self.search_field.text.strip()
 
     @property
@@ -98,6 +97,7 @@ class SessionsPage(SearchPage[Line]):
         finally:
             slow.stop()
         self.rows = await asyncio.to_thread(parse_sessions, output)
+        self._is_listed = True
         key = self.key_map.key_of("sessions_use")
         self._status = f"No sessions yet. {key} starts one. Or try: tui-agent demo"
         if status:
@@ -106,9 +106,10 @@ class SessionsPage(SearchPage[Line]):
         self._previews.clear()
         self.show_lines(chosen)
         costs = [row.cost_usd for row in self.rows if row.cost_usd is not None]
+        precision = combine_precision(*(row.cost_precision for row in self.rows))
         sums = (
             format_count(len(self.rows), "session"),
-            format_cost(sum(costs)) if costs else "",
+            format_cost(sum(costs), precision, short=True) if costs else "",
             f"{format_bytes(sum(row.size_bytes for row in self.rows))} of logs",
         )
         self.sums.set_sums([text for text in sums if text])
@@ -124,10 +125,7 @@ class SessionsPage(SearchPage[Line]):
         self.show_lines()
 
     def show_typed(self) -> None:
-        """Search the names at once, and the texts after a pause in typing.
-
-        Matches of the last text search stay until then.
-        """
+        """Search the names at once, and the texts after a pause in typing."""
         text = self.text
         if not self._hits_for or not text.startswith(self._hits_for):
             self.hits, self._hits_for = {}, ""
@@ -193,8 +191,9 @@ class SessionsPage(SearchPage[Line]):
     def _empty_text(self) -> str:
         key_of = self.key_map.key_of
         if self.text:
-            pending = " in a name yet" if self.top.status else ""
-            return f'Nothing matches "{clean_line(self.text)}"{pending}. {key_of("sessions_clear")} clears.'
+            if self.top.status or not self._is_listed:
+                return f'Searching for "{clean_line(self.text)}" …'
+            return f'Nothing matches "{clean_line(self.text)}". {key_of("sessions_clear")} clears the search.'
         if self.rows:
             return f"No sessions in this folder. {key_of('sessions_place')} shows all."
         return self._status
@@ -205,13 +204,13 @@ class SessionsPage(SearchPage[Line]):
         count = f"{self._count} of {total}" if self._count != total else str(total or "")
         self.head.show_title("Sessions", count)
 
-    def draw_row(self, item: Line, width: int, chosen: bool) -> Strip:
-        return self.table.draw_line(item, width, chosen=chosen)
+    def column_names(self, width: int) -> Strip:
+        return self.table.draw_heads(width, self.pen)
 
-    def draw_detail(self, facts: Facts) -> None:
-        row = self.subject
-        if row is None:
-            return
+    def draw_row(self, item: Line, width: int, line: Pen) -> Strip:
+        return self.table.draw_line(item, width, line)
+
+    def draw_detail(self, facts: Facts, row: Row) -> None:
         updated, preview = self._previews.get(row.id, (None, None))
         if updated != row.updated:
             preview = None

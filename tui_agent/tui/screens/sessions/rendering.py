@@ -4,7 +4,7 @@ Invariant: a row is drawn only when it becomes visible.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rich.style import Style
 from textual.strip import Strip
@@ -15,13 +15,13 @@ from tui_agent.tui.screens.sessions.rows import Line, Row, Sort, state_of
 from tui_agent.tui.text import fit, pad
 from tui_agent.tui.text import width as width_of
 from tui_agent.tui.theme.theme import Looks
-from tui_agent.tui.widgets.rows import Part, Pen, cells, cut_parts, list_pen, row, with_intent
+from tui_agent.tui.widgets.rows import Part, Pen, cells, cut_parts, row, with_intent
 from tui_agent.units import format_age, format_bytes, format_cost
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Widths of the columns of the session list, in terminal cells. A column that does not fit has the width 0."""
+    """Widths of the columns of the session list, in terminal cells. A column without room has the width 0."""
 
     name: int
     folder: int
@@ -32,7 +32,10 @@ class Columns:
 
     @classmethod
     def for_width(cls, width: int, sort: Sort, *, folders: bool) -> "Columns":
-        """Return the widths for a list of this width. `folders` is True if the sessions have several workspaces."""
+        """Return the widths for a list of this width.
+
+        `folders`: True if the sessions have several workspaces.
+        """
         age = 8
         cost = 9 if width >= 44 else 0
         size = 9 if sort == "size" or width >= 110 else 0
@@ -58,8 +61,7 @@ def branch_mark(looks: Looks) -> str:
 class SessionTable:
     """Draws the column names and the lines of the list of sessions."""
 
-    def __init__(self, looks: Callable[[], Looks]) -> None:
-        self._looks = looks
+    def __init__(self) -> None:
         self.words: Sequence[str] = ()
         """The words of the search, which are highlighted."""
         self.sort: Sort = "used"
@@ -67,10 +69,9 @@ class SessionTable:
         self.now = 0.0
         self.open_session = ""
 
-    def draw_heads(self, width: int) -> Strip:
+    def draw_heads(self, width: int, line: Pen) -> Strip:
         """Return the row of column names; a click on a name sorts by that column."""
         columns = self._columns(width)
-        line = list_pen(self._looks())
 
         def head(text: str, sort: Sort | None = None) -> Part:
             chosen = sort is not None and sort == self.sort
@@ -91,16 +92,16 @@ class SessionTable:
     def _columns(self, width: int) -> Columns:
         return Columns.for_width(width, self.sort, folders=self.folders)
 
-    def draw_line(self, line: Line, width: int, *, chosen: bool) -> Strip:
+    def draw_line(self, line: Line, width: int, drawn: Pen) -> Strip:
         """Draw one line of the list of sessions."""
-        drawn = list_pen(self._looks(), chosen)
         if line.row is None:
             return drawn.line(width, [("    ", drawn.style()), (line.group, drawn.style("t2", bold=True))])
-        session, columns, ellipsis = line.row, self._columns(width), self._looks().symbols.ellipsis
-        symbol, role, _ = state_of(session, self._looks().symbols)
-        quiet, measure = drawn.style("t2"), drawn.style("t1" if chosen else "t2")
+        session, columns, ellipsis = line.row, self._columns(width), drawn.looks.symbols.ellipsis
+        symbol, role, _ = state_of(session, drawn.looks.symbols)
+        quiet, measure = drawn.style("t2"), drawn.style("t1" if drawn.chosen else "t2")
         folder = pad(fit(session.folder, columns.folder - 1, ellipsis), columns.folder)
         age = format_age(max(0.0, self.now - session.updated))
+        cost = format_cost(session.cost_usd, session.cost_precision, short=True)
         parts: list[Part] = [
             *drawn.first(symbol, role),
             *self._name_parts(session, line.depth, columns.name - 1, drawn),
@@ -108,14 +109,14 @@ class SessionTable:
             (folder if columns.folder else "", quiet),
             (("" if session.turns is None else str(session.turns)).rjust(columns.turns), measure),
             (format_bytes(session.size_bytes).rjust(columns.size) if columns.size else "", measure),
-            (format_cost(session.cost_usd).rjust(columns.cost) if columns.cost else "", measure),
+            (cost.rjust(columns.cost) if columns.cost else "", measure),
             (age.rjust(columns.age), measure),
         ]
         return row(width, parts, fill=drawn.style())
 
     def _name_parts(self, session: Row, depth: int, room: int, line: Pen) -> list[Part]:
-        ellipsis = self._looks().symbols.ellipsis
-        indent = "  " * (depth - 1) + branch_mark(self._looks()) if depth else ""
+        ellipsis = line.looks.symbols.ellipsis
+        indent = "  " * (depth - 1) + branch_mark(line.looks) if depth else ""
         note = session.fork_note
         is_here = session.id == self.open_session
         place = ", open here" if is_here else ", open elsewhere" if session.open else ""
@@ -134,7 +135,7 @@ class SessionTable:
 
 
 class SessionsHeader(Header):
-    """The header with the totals of all sessions. It does not show the open session."""
+    """The header with the totals of all sessions."""
 
     sums: Sequence[str] = ()
 

@@ -11,11 +11,13 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 from pydantic import AfterValidator
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.session.branch_tree import fork_name
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import state_mark
+from tui_agent.units import CostPrecision
 
 Sort: TypeAlias = Literal["used", "name", "cost", "size"]
 SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
@@ -36,6 +38,7 @@ class Row:
     last_seq: int = -1
     turns: int | None = None
     cost_usd: float | None = None
+    cost_precision: CostPrecision = "exact"
     outcome: str = ""
     model: CleanLine = ""
     parent: str | None = None
@@ -58,11 +61,11 @@ class Row:
     @property
     def fork_note(self) -> str:
         """The text after the name of a fork, e.g. `, fork at 88`; empty for other sessions."""
-        return f", fork at {self.forked_at}" if self.forked_at is not None else ""
+        return f", {fork_name(self.forked_at)}" if self.forked_at is not None else ""
 
     @property
     def search_text(self) -> str:
-        """The title, the note about a fork and the id, casefolded for the search by name."""
+        """The title, the note about a fork and the id, in a form for searching by name without regard to case."""
         return f"{self.title}{self.fork_note}\n{self.id}".casefold()
 
 
@@ -79,7 +82,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the list: a session, the name of a group, or an empty line. `depth` is the nesting depth of a fork."""
+    """A line of the list: a session, the name of a group, or an empty line.
+
+    `depth`: the nesting depth of a fork.
+    """
 
     row: Row | None = None
     group: str = ""

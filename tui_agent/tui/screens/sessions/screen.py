@@ -1,7 +1,6 @@
 """The screen with all sessions: find, open, replay, fork, compare, export, rename and delete them.
 
-Invariant: `tui-agent sessions` makes every change and deletion. The user confirms what cannot be undone. No key waits
-for an answer.
+Invariant: `tui-agent sessions` makes every change and deletion.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,43 +12,18 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.export_form import export_to_chosen_place
-from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.panes.notice import Level
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.screens.sessions.list_page import SessionsPage
 from tui_agent.tui.screens.sessions.rows import SORTS, Row, Sort
-from tui_agent.tui.screens.tree.fork import fork
+from tui_agent.tui.screens.tree.fork import fork_session
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.field import Field
 from tui_agent.units import format_bytes
 
 
 class SessionsScreen(SessionsPage):
-    """The list of sessions with its actions.
-
-    The screen's keys have the scopes `sessions` and `sessions_find` in the registry of actions.
-    """
-
-    key_methods = {
-        "sessions_open": "enter",
-        "sessions_use": "enter",
-        "sessions_row": "move",
-        "sessions_choose": "move",
-        "sessions_replay": ("on_chosen", "_replay"),
-        "sessions_fork": ("on_chosen", "_fork"),
-        "sessions_compare": ("on_chosen", "_compare"),
-        "sessions_export": ("on_chosen", "_export"),
-        "sessions_rename": ("on_chosen", "_rename"),
-        "sessions_delete": ("on_chosen", "_delete"),
-        "sessions_search": "start_typing",
-        "sessions_place": "switch_folder",
-        "sessions_folder": "switch_folder",
-        "sessions_sort": "sort_by",
-        "sessions_leave": "clear_or_leave",
-        "sessions_clear": "clear_or_leave",
-        "field_use": ("end_renaming", True),
-        "field_leave": ("end_renaming", False),
-    }
+    """The list of sessions with its actions."""
 
     def __init__(self, context: AppContext, text: str = "") -> None:
         super().__init__(context)
@@ -84,7 +58,7 @@ class SessionsScreen(SessionsPage):
             self.top.show()
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Type into the field. The field is for a search or for the new name of a session."""
+        """Type into the field, for a search or for the new name of a session."""
         is_typed = self.top.typing and self.top.field.type_key(key, character)
         if is_typed and self._renaming is None:
             self.show_typed()
@@ -113,7 +87,7 @@ class SessionsScreen(SessionsPage):
         self.show_keys_of("Sessions", actions, note)
 
     def clear_or_leave(self) -> None:
-        """Close the details, stop comparing or clear the search; if none of these is possible, close the screen."""
+        """Close the details, stop comparing or clear the search, whichever applies first; otherwise close the screen."""
         if self.detail_alone:
             self.open_detail(False)
         elif self._comparing is not None:
@@ -128,7 +102,7 @@ class SessionsScreen(SessionsPage):
             self.leave()
 
     def sort_by(self, sort: Sort | None = None) -> None:
-        """Sort by the property `sort`. If `sort` is None, sort by the property after the current one."""
+        """Sort by the property `sort`. The default is the property after the current one."""
         self.table.sort = sort or SORTS[(SORTS.index(self.table.sort) + 1) % len(SORTS)]
         self.show_lines()
         self.say(f"Sorted by {self.table.sort}.")
@@ -139,16 +113,18 @@ class SessionsScreen(SessionsPage):
 
     # -- actions ---------------------------------------------------------------------------------------------------
 
-    def use(self) -> None:
-        """Open the selected session. If another session was chosen for comparison, compare the two sessions instead.
+    def enter(self) -> None:
+        """Open the selected session; if its details have no room beside the list, first show the details. If there are
+        no sessions, close the screen."""
+        if self.rows:
+            super().enter()
+        else:
+            self.leave()
 
-        If there are no sessions, close the screen.
-        """
-        row, first = self.subject, self._comparing
-        if row is None:
-            if not self.rows:
-                self.leave()
-        elif first is not None:
+    def use(self, row: Row) -> None:
+        """Open the selected session. If another session was chosen for comparison, compare the two sessions instead."""
+        first = self._comparing
+        if first is not None:
             self._comparing = None
             self.show_head()
             if first.id == row.id:
@@ -168,10 +144,10 @@ class SessionsScreen(SessionsPage):
     def _replay_key(self) -> str:
         return self.key_map.key_of("sessions_replay")
 
-    def _replay(self, row: Row) -> None:
+    def replay(self, row: Row) -> None:
         open_live_replay(self.context, Path(row.path))
 
-    def _compare(self, row: Row) -> None:
+    def compare(self, row: Row) -> None:
         """Let the user choose another session to compare with the session in `row`."""
         self._comparing = row
         self.show_head()
@@ -191,10 +167,10 @@ class SessionsScreen(SessionsPage):
         self.run_worker(run(), name=task, group="action", exit_on_error=False)
 
     def _say_anywhere(self, text: str, level: Level) -> None:
-        """Show a notice on this screen. If this screen was closed, show the notice on the main screen."""
+        """Show a notice on this screen or, if it was closed, on the main screen."""
         (self if self.is_attached else self.context.app).say(text, level)
 
-    def _fork(self, row: Row) -> None:
+    def fork(self, row: Row) -> None:
         if row.other_version or row.damaged:
             self.say(f"This session cannot be continued here. {self._replay_key} replays it.", "warning")
             return
@@ -204,11 +180,10 @@ class SessionsScreen(SessionsPage):
             if self.is_attached and level == "done":
                 self.read()
 
-        point = ForkPoint(row.id, row.last_seq, row.workspace, entry_text=row.name, model=row.model)
-        fork(self.context, point, report)
+        fork_session(self.context, Path(row.path), row.last_seq, row.name, report)
 
-    def _export(self, row: Row) -> None:
-        """Export the session as HTML. Writing continues if the screen is closed meanwhile."""
+    def export(self, row: Row) -> None:
+        """Export the session as HTML."""
         form = export_to_chosen_place(
             self.context.app,
             self.context.ask,
@@ -219,7 +194,7 @@ class SessionsScreen(SessionsPage):
         )
         self.context.worker(form, "export")
 
-    def _delete(self, row: Row) -> None:
+    def delete(self, row: Row) -> None:
         if row.id == self.context.app.session_id:
             self.say("This session is open here. Open another session first, or use /new.", "warning")
             return
@@ -245,7 +220,6 @@ class SessionsScreen(SessionsPage):
                 self._run("Deleting", "sessions", "rm", row.id, "--yes", "--json", then=report)
 
         sheet = Confirm(
-            self.looks_of,
             "Delete this session?",
             paragraphs,
             yes=("confirm_yes", "delete it permanently"),
@@ -253,15 +227,15 @@ class SessionsScreen(SessionsPage):
         )
         self.context.app.push_screen(sheet, delete)
 
-    def _rename(self, row: Row) -> None:
+    def rename(self, row: Row) -> None:
         top = self.top
         self._renaming = row
         top.field, top.label, top.typing, top.status = Field(row.title), "new name", True, ""
         self.show_keys()
         top.show()
 
-    def end_renaming(self, keep: bool) -> None:
-        """Stop renaming, and use the field for the search again. If `keep` is set, save the new name."""
+    def end_typing(self, keep: bool) -> None:
+        """Stop renaming, and use the field for the search again; save the new name if `keep` is True."""
         row, top, title = self._renaming, self.top, self.top.field.text.strip()
         self._renaming = None
         top.field, top.label, top.typing = self.search_field, "", False

@@ -1,18 +1,13 @@
 """The trace screen: a list of all spans (turns, iterations, calls) with their measures, filters, and a span's details.
 
-Invariant: only visible rows are drawn, so scrolling is as fast with fifty thousand spans as with ten. The selection
-stays while new spans arrive.
+Invariant: only visible rows are drawn, so scrolling is as fast with fifty thousand spans as with ten.
 """
-
-from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.strip import Strip
 
 from tui_agent.folds.trace.spans import Span
 from tui_agent.protocol.commands import Interrupt
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.page import Page
 from tui_agent.tui.screens.trace.span_detail import draw_span, open_events, plain_text
@@ -21,41 +16,24 @@ from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, cells, part, row
 from tui_agent.units import format_cost, format_duration
 
-FOLLOW_S = 0.25
-
 
 class TraceScreen(Page[int]):
-    """The trace screen. The items of its list are indexes of spans.
+    """The trace screen. The items of its list are indices of spans."""
 
-    The screen's keys have the scope `trace` in the registry of actions.
-    """
-
-    scope: ClassVar[Scope] = "trace"
+    scope = "trace"
+    follow_s = 0.25
     opens_above = frozenset({"help", "context"})
-    key_methods = {
-        "span": "move",
-        "fold": "fold",
-        "fold_or_open": "fold",
-        "filter": "show_only",
-        "json": ("on_chosen", "_show_events"),
-        "show_in_chat": ("on_chosen", "_show_in_chat"),
-        "copy_span": ("on_chosen", "_copy"),
-        "stop_span": ("on_chosen", "_stop"),
-        "leave_trace": "leave",
-        "trace": "leave",
-    }
+    key_methods = {"trace": "leave"}
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
-        self.listing = self.spans = SpanList(self.looks_of)
-        self.head.columns = self._columns
+        self.listing = self.spans = SpanList()
         self._can_stop: bool | None = None
         """True if the footer shows the key that stops the selected subtask; None before the footer is drawn."""
 
     def on_mount(self) -> None:
         self.follow()
         self.spans.to_newest()
-        self.set_interval(FOLLOW_S, self.follow)
 
     @property
     def detail_width(self) -> int:
@@ -98,13 +76,14 @@ class TraceScreen(Page[int]):
         counts = {"failed": view.failed, "denied": view.denied}
         names = [(name, counts.get(name, 0)) for name in FILTERS]
         self.head.title = self.filter_parts("Trace", names, FILTERS.index(self.spans.filter))
-        cost = format_cost(self.context.views.metrics.view().cost_usd)
+        state = self.context.state
+        cost = format_cost(state.cost_usd, state.cost_precision, short=True)
         totals = [part(f"{format_count(view.turns, 'turn')}   {cost}", self.style("t2"))]
         room = self.left.size.width - cells(self.head.title) - 6
         self.head.right = totals if cells(totals) <= room else ()
         self.head.show()
 
-    def _columns(self, width: int) -> Strip:
+    def column_names(self, width: int) -> Strip:
         quiet = self.style("t3")
         columns = self.spans.columns
         right: list[Part] = [("".join(columns.cells("max in", "out", "time", "cost")), quiet)]
@@ -113,15 +92,10 @@ class TraceScreen(Page[int]):
             right.append(("  0 s" + format_duration(end - start).rjust(columns.bar - 3), quiet))
         return row(width, [("    span", quiet)], right, fill=self.style())
 
-    def draw_detail(self, facts: Facts) -> None:
-        span = self.subject
-        if span is not None:
-            draw_span(facts, span, self.spans.view, self.context)
+    def draw_detail(self, facts: Facts, span: Span) -> None:
+        draw_span(facts, span, self.spans.view, self.context)
 
     # -- keys ------------------------------------------------------------------------------------------------------
-
-    def key_scopes(self) -> Sequence[Scope]:
-        return "trace", "rows"
 
     def enter(self) -> None:
         """Do nothing, because a click on the selected row has no action here."""
@@ -134,17 +108,17 @@ class TraceScreen(Page[int]):
         """Fold the selected span (`direction` -1), unfold it (1), or switch between the two (0)."""
         self.spans.fold(folded=direction < 0 if direction else None)
 
-    def _show_events(self, span: Span) -> None:
+    def show_events(self, span: Span) -> None:
         open_events(self.context, span)
 
-    def _copy(self, span: Span) -> None:
+    def copy(self, span: Span) -> None:
         self.copy_text(plain_text(span, self.context))
 
-    def _show_in_chat(self, span: Span) -> None:
+    def show_in_chat(self, span: Span) -> None:
         self.leave()
         self.context.chat.show_seq(span.first_seq)
 
-    def _stop(self, span: Span) -> None:
+    def stop(self, span: Span) -> None:
         if self._is_running(span):
             self.context.submit(Interrupt(scope="agent", agent=span.agent))
         else:
@@ -160,4 +134,4 @@ class TraceScreen(Page[int]):
         if name == "filter" and argument.isdigit():
             self.show_only(int(argument))
         elif name == "json":
-            self.on_chosen("_show_events")
+            self.on_chosen("show_events")

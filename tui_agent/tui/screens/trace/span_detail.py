@@ -1,6 +1,6 @@
 """The details of one span in the trace: times, tokens, decision, output.
 
-Invariant: the details come only from the session's views, and control characters are removed from all text.
+Invariant: control characters are removed from all text.
 """
 
 import json
@@ -75,7 +75,7 @@ def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str
         ("state", SPAN_STATE_LABELS[span.state]),
         ("largest in" if is_group(span) else "tokens in", tokens(span, span.tokens_in)),
         ("tokens out", tokens(span, span.tokens_out)),
-        ("cost", format_cost(span.cost_usd)),
+        ("cost", format_cost(span.cost_usd, span.cost_precision)),
         ("decided" if span.kind == "tool" else "detail", span.detail),
         ("events", f"{span.first_seq} to {span.last_seq}"),
     ]
@@ -103,11 +103,9 @@ def open_events(context: AppContext, span: Span) -> None:
     lines: list[Line] = []
 
     def draw(facts: Facts) -> None:
-        if not lines:
-            facts.text("reading …", "t3")
         facts.rows += json_strips(lines, facts.looks, facts.width)
 
-    viewer = show(context, f"Events of {span.name}", draw)
+    viewer = show(context, f"Events of {span.name}", draw, empty="reading …")
 
     async def read() -> None:
         records = await context.reader.events_between(span.first_seq, span.last_seq, MAX_EVENTS)

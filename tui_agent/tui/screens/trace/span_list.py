@@ -1,9 +1,8 @@
 """The rows of the trace screen: spans in columns, each with a bar that is proportional to the span's duration.
 
-Invariant: a row is drawn only when it becomes visible. The rows have the order of the view. A filter only hides rows.
+Invariant: a row is drawn only when it becomes visible.
 """
 
-from collections.abc import Callable
 from typing import Final, Literal, TypeAlias, get_args
 
 from textual import events
@@ -21,7 +20,7 @@ from tui_agent.tui.panes.trace import (
     visible_spans,
 )
 from tui_agent.tui.text import clean_line, fit
-from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.lists import ChoiceList
 from tui_agent.tui.widgets.rows import Part, Pen, cells, intent_of, list_pen, part, with_intent
@@ -65,7 +64,7 @@ def is_shown(span: Span, chosen: Filter) -> bool:
 class Columns:
     """Widths of the columns after a span's name, in cells. A column without room has the width 0.
 
-    `bar` is the column with bars on a common time scale.
+    `bar`: the column with bars on a common time scale.
     """
 
     tokens: int
@@ -77,7 +76,8 @@ class Columns:
     def for_width(cls, width: int, *, long: bool, costs: bool) -> "Columns":
         """Return the widths for a list of this width.
 
-        `long` is True if a turn took a minute or more, `costs` if there is a cost to show.
+        - `long`: True if a turn took a minute or more
+        - `costs`: True if there is a cost to show
         """
         tokens = 7 if width >= 72 else 0
         time = 12 if long else 9
@@ -97,8 +97,8 @@ class SpanList(ChoiceList[int]):
 
     rows_below = 2
 
-    def __init__(self, looks: Callable[[], Looks]) -> None:
-        super().__init__(looks, self._draw_span)
+    def __init__(self) -> None:
+        super().__init__(self._draw_span)
         self.view = TraceView((), ())
         self.filter: Filter = "all"
         self.folds: dict[int, bool] = {}
@@ -107,9 +107,9 @@ class SpanList(ChoiceList[int]):
     # -- content ---------------------------------------------------------------------------------------------------
 
     def set_view(self, view: TraceView, now: float) -> None:
-        """Show newer spans.
+        """Show the spans of `view`, a newer state of the trace.
 
-        The selected span stays selected. If the last span was selected, the new last span is selected.
+        The selection does not change, but if the last span was selected, the new last span is selected.
         """
         was_last = self.index >= len(self.items) - 1
         self.view, self.now = view, now
@@ -152,16 +152,16 @@ class SpanList(ChoiceList[int]):
     def render_line(self, y: int) -> Strip:
         number, width = y + self.scroll_offset.y, self.size.width
         if number == len(self.items) + 1 and width >= WATERFALL_FROM and self.items:
-            line, symbol = list_pen(self._looks()), self._looks().symbols.meter_full
+            line, symbol = list_pen(self.looks), self.looks.symbols.meter_full
             parts: list[Part] = [("    ", line.style())]
             for name, role in _LEGEND:
                 parts += [(symbol, line.style(role)), (f" {name}   ", line.style("t2"))]
             return line.line(width, parts)
         return super().render_line(y)
 
-    def _draw_span(self, index: int, width: int, chosen: bool) -> Strip:
+    def _draw_span(self, index: int, width: int, line: Pen) -> Strip:
         span = self.view.spans[index]
-        line, symbols = list_pen(self._looks(), chosen), self._looks().symbols
+        symbols, chosen = line.looks.symbols, line.chosen
         folded = is_folded(span, self.view, self._folds())
         as_tree = self.filter == "all"
         mark = (symbols.folded if folded else symbols.open) if span.children and as_tree else " "
@@ -190,7 +190,7 @@ class SpanList(ChoiceList[int]):
 
     @property
     def columns(self) -> Columns:
-        """The widths of the columns. They are the same in every row."""
+        """The widths of the columns, the same in every row."""
         newest = self.view.spans[self.view.roots[-1]] if self.view.roots else None
         running = newest is not None and newest.end is None
         elapsed_ms = (self.now - newest.start) * 1000 if newest is not None and running else 0.0
@@ -202,7 +202,7 @@ class SpanList(ChoiceList[int]):
             tokens(span, span.tokens_in),
             tokens(span, span.tokens_out),
             duration(span, self.now),
-            format_cost(span.cost_usd),
+            format_cost(span.cost_usd, span.cost_precision, short=True),
         )
         parts: list[Part] = [(time, line.style()), (cost, line.style("t3"))]
         # A span without tokens uses their cells for a long name.
@@ -223,7 +223,7 @@ class SpanList(ChoiceList[int]):
             role = "border-strong"
         return [
             (" " * first, line.style()),
-            (self._looks().symbols.meter_full * (last - first), line.style(role)),
+            (self.looks.symbols.meter_full * (last - first), line.style(role)),
             (" " * (room - last), line.style()),
         ]
 
@@ -254,7 +254,7 @@ class SpanList(ChoiceList[int]):
     def fold(self, *, folded: bool | None) -> None:
         """Fold (True) or unfold (False) the selected span, or switch between the two (None).
 
-        Folding a span that is folded or has no children selects its parent.
+        If a span is already folded or has no children, folding it selects its parent.
         """
         span = self.chosen_span
         if span is None:

@@ -1,32 +1,30 @@
 """The screen with the checkpoints of the open session: the changes in each, and an action that reverts to a checkpoint.
 
-Invariant: moving through the list changes nothing. A revert asks first, as `/revert` does.
+Invariant: moving through the list changes nothing.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from textual.strip import Strip
 
-from tui_agent.folds.session.checkpoints import Checkpoint, PathChange
+from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.session.checkpoints import Checkpoint
 from tui_agent.folds.session.generated_files import format_files, format_folders
-from tui_agent.folds.text.line_diff import LineDiff
+from tui_agent.folds.text.line_diff import FileCounts, LineDiff
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import diff_strips
 from tui_agent.tui.screens.page import Page
 from tui_agent.tui.text import as_sentence, clean_line, fit
-from tui_agent.tui.theme.theme import Looks
-from tui_agent.tui.widgets.facts import Facts, FileCounts
-from tui_agent.tui.widgets.rows import Column, Part, cells, column_names, list_pen, part, right_columns
+from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.rows import Column, Part, Pen, cells, part, right_columns
 from tui_agent.units import format_line_changes, format_time, format_time_of_day
 
 Filter: TypeAlias = Literal["all", "agent", "command", "human"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
-FOLLOW_S = 1.0
 COLUMNS = Column("author", 8, 44), Column("part", 6, 66), Column("lines", 12, 54), Column("time", 10)
 MAX_FILES = 20
 _AUTHORS: Final[dict[str, str]] = {
@@ -40,19 +38,12 @@ EMPTY = "No checkpoints yet. The first one is made before the first change to a 
 
 
 class CheckpointsScreen(Page[Checkpoint]):
-    """The screen with the list of checkpoints, newest first.
+    """The screen with the list of checkpoints, newest first."""
 
-    The screen's keys have the scope `checkpoints` in the registry of actions.
-    """
-
-    scope: ClassVar[Scope] = "checkpoints"
+    scope = "checkpoints"
     use_action = "checkpoint_go"
-    key_methods = {
-        "checkpoint_row": "move",
-        "checkpoint_go": "enter",
-        "checkpoint_author": "show_author",
-        "checkpoint_leave": "close_detail_or_leave",
-    }
+    follow_s = 1.0
+    first_column, columns = "changed files", COLUMNS
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
@@ -61,12 +52,9 @@ class CheckpointsScreen(Page[Checkpoint]):
         self._diffs: dict[tuple[str | None, str | None], tuple[LineDiff | None, str]] = {}
         self.listing.empty_text = "reading …"
         self.listing.key = lambda checkpoint: checkpoint.seq
-        self.head.columns = lambda width: column_names("changed files", COLUMNS, width, self.looks_of())
 
     def on_mount(self) -> None:
         self.show_head()
-        self.follow()
-        self.set_interval(FOLLOW_S, self.follow)
 
     def follow(self) -> None:
         """Load the checkpoints again after an event that can add a checkpoint."""
@@ -104,14 +92,38 @@ class CheckpointsScreen(Page[Checkpoint]):
         self.head.right = [part(count, self.style("t2"))] if len(count) + 8 < room else []
         self.head.show()
 
-    def draw_row(self, item: Checkpoint, width: int, chosen: bool) -> Strip:
-        return _row(item, width, self.looks_of(), chosen=chosen)
+    def draw_row(self, item: Checkpoint, width: int, line: Pen) -> Strip:
+        checkpoint, symbols = item, line.looks.symbols
+        changed = bool(checkpoint.files) and checkpoint.on_branch
+        left = line.first(symbols.files if changed else symbols.dot, "success" if changed else "t3")
+        added, removed = (
+            sum(getattr(file, name) for file in checkpoint.files) for name in ("added", "removed")
+        )
+        lines: list[Part] = []
+        for words, role in format_line_changes(added, removed, symbols.minus):
+            lines += [(" ", line.style()), (words, line.style(role))]
+        part_number = str(checkpoint.part) if checkpoint.part >= 0 else ""
+        author = _SHORT_AUTHORS.get(checkpoint.author, checkpoint.author)
+        time_of_day = format_time_of_day(checkpoint.time, digits=0) if checkpoint.time else ""
+        values = author, part_number, lines, time_of_day
+        right = right_columns(COLUMNS, values, width, line.style("t2"))
+        room = max(6, width - cells(left) - cells(right) - 4)
+        name = clean_line(_name(checkpoint))
+        if len(name) > room and checkpoint.files and not checkpoint.restored:
+            path = checkpoint.files[0].path
+            name = name.replace(clean_line(path), clean_line(path.rpartition("/")[2]), 1)
+        left.append(
+            (
+                fit(name, room, symbols.ellipsis),
+                line.style("t1" if checkpoint.on_branch else "t3", bold=line.chosen),
+            )
+        )
+        note = "" if checkpoint.on_branch else "  other branch"
+        left.append((note if len(name) + len(note) <= room else "", line.style("t3")))
+        return line.line(width, left, right)
 
-    def draw_detail(self, facts: Facts) -> None:
+    def draw_detail(self, facts: Facts, checkpoint: Checkpoint) -> None:
         facts.gap()
-        checkpoint = self.chosen
-        if checkpoint is None:
-            return
         files, rest = checkpoint.files[:MAX_FILES], checkpoint.unlisted_count
         rest += len(checkpoint.files) - len(files)
         _draw_facts(facts, checkpoint)
@@ -128,7 +140,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         if unread:
             self.start_worker(self._compare(unread), "diff")
 
-    def _draw_diff(self, facts: Facts, file: PathChange) -> None:
+    def _draw_diff(self, facts: Facts, file: ChangedFile) -> None:
         comparison = self._diffs.get(_blobs(file))
         if comparison is None or not _has_content(file):
             return
@@ -137,21 +149,18 @@ class CheckpointsScreen(Page[Checkpoint]):
         if diff is None or note:
             facts.text(as_sentence(note), "t3")
         else:
-            facts.add_strips(diff_strips(file.path, diff.text, self.looks_of(), facts.width - 3))
+            facts.add_strips(diff_strips(file.path, diff.text, self.looks, facts.width - 3))
 
-    async def _compare(self, files: Sequence[PathChange]) -> None:
+    async def _compare(self, files: Sequence[ChangedFile]) -> None:
         for file in files:
             self._diffs[_blobs(file)] = await self.context.reader.compare(file)
         self.show_detail()
 
     # -- actions ---------------------------------------------------------------------------------------------------
 
-    def use(self) -> None:
-        checkpoint = self.chosen
-        if checkpoint is None:
-            return
+    def use(self, checkpoint: Checkpoint) -> None:
         if self.context.is_running:
-            self.say("A turn is running. You can revert when it has ended.", "warning")
+            self.say("A turn is running. You can revert when the turn has ended.", "warning")
             return
         target = _name(checkpoint) if checkpoint.part < 0 else f"after part {checkpoint.part}"
         self.context.rewind.go(checkpoint.seq, f"Revert to {target}", then=self.leave)
@@ -178,11 +187,11 @@ def _name(checkpoint: Checkpoint) -> str:
     return ", ".join(filter(None, (own, format_folders(checkpoint.folders)))) or "no file"
 
 
-def _blobs(file: PathChange) -> tuple[str | None, str | None]:
+def _blobs(file: ChangedFile) -> tuple[str | None, str | None]:
     return file.before, file.after
 
 
-def _has_content(file: PathChange) -> bool:
+def _has_content(file: ChangedFile) -> bool:
     """Return True if the log contains the file's content before or after the change."""
     return file.before is not None or file.after is not None
 
@@ -199,29 +208,3 @@ def _draw_facts(facts: Facts, checkpoint: Checkpoint) -> None:
     facts.fact("changed by", author if checkpoint.files and not checkpoint.restored else "")
     facts.fact("commit", checkpoint.commit[:12])
     facts.fact("left out", ", ".join(checkpoint.skipped), "warning")
-
-
-def _row(checkpoint: Checkpoint, width: int, looks: Looks, *, chosen: bool) -> Strip:
-    line, symbols = list_pen(looks, chosen), looks.symbols
-    changed = bool(checkpoint.files) and checkpoint.on_branch
-    left = line.first(symbols.files if changed else symbols.dot, "success" if changed else "t3")
-    added, removed = (sum(getattr(file, name) for file in checkpoint.files) for name in ("added", "removed"))
-    lines: list[Part] = []
-    for words, role in format_line_changes(added, removed, symbols.minus):
-        lines += [(" ", line.style()), (words, line.style(role))]
-    part_number = str(checkpoint.part) if checkpoint.part >= 0 else ""
-    author = _SHORT_AUTHORS.get(checkpoint.author, checkpoint.author)
-    time_of_day = format_time_of_day(checkpoint.time, digits=0) if checkpoint.time else ""
-    values = author, part_number, lines, time_of_day
-    right = right_columns(COLUMNS, values, width, line.style("t2"))
-    room = max(6, width - cells(left) - cells(right) - 4)
-    name = clean_line(_name(checkpoint))
-    if len(name) > room and checkpoint.files and not checkpoint.restored:
-        path = checkpoint.files[0].path
-        name = name.replace(clean_line(path), clean_line(path.rpartition("/")[2]), 1)
-    left.append(
-        (fit(name, room, symbols.ellipsis), line.style("t1" if checkpoint.on_branch else "t3", bold=chosen))
-    )
-    note = "" if checkpoint.on_branch else "  other branch"
-    left.append((note if len(name) + len(note) <= room else "", line.style("t3")))
-    return line.line(width, left, right)

@@ -1,16 +1,18 @@
 """Forking a session at an event: the form, the command that creates the fork, and opening the fork.
 
-Invariant: while a turn runs, the fork is created and its id is shown, but it is not opened.
+Invariant: a fork that is created during a turn is not opened; only its id is shown.
 """
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
 from tui_agent.config.paths import is_session_stored
+from tui_agent.folds.replay_cursor import views_at
 from tui_agent.folds.session.branches import is_on_branch, stretches
 from tui_agent.protocol.commands import ContinueTurn
 from tui_agent.protocol.envelope import Envelope
@@ -22,6 +24,7 @@ from tui_agent.tui.modals.fork_request import (
     ForkRequest,
     fork_point_at,
     make_fork,
+    with_known_files,
     workplaces_for,
 )
 from tui_agent.tui.modals.model_picker import choose_model
@@ -38,13 +41,16 @@ async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
         return None
     branch = stretches(context.views.branches.view().moves, context.views.seq)
     entries = context.views.transcript.view().entries if is_on_branch(seq, branch) else ()
-    records = await context.reader.events_between(seq, seq, 1)
-    record, session = records[0] if records else None, context.app.session_id
-    return await fork_point_at(session, entries, context.state, seq, record, context.reader.read_text)
+    records = await context.reader.events_between(0, context.views.seq)
+    session, read = context.app.session_id, context.reader.read_text
+    return await fork_point_at(session, entries, context.state, seq, records, read)
 
 
 async def read_message(context: AppContext, folder: Path, seq: int) -> str:
-    """Return the whole message with the event `seq` of the session in `folder`; empty if there is none."""
+    """Return the full text of the user's message that is event `seq` of the session in `folder`.
+
+    Return `""` if this event is not a user's message.
+    """
     if folder.name == context.app.session_id:
         records, read = await context.reader.events_between(seq, seq, 1), context.reader.read_text
     else:
@@ -66,6 +72,32 @@ def fork(context: AppContext, point: ForkPoint, say: Say) -> None:
     context.worker(_fork(context, point, say, is_what_if=False), "fork")
 
 
+def fork_session(context: AppContext, folder: Path, seq: int, name: str, say: Say) -> None:
+    """Fork the session `name`, stored in `folder`, at its newest event, which has the number `seq`."""
+    context.worker(_fork_session(context, folder, seq, name, say), "fork")
+
+
+async def _fork_session(context: AppContext, folder: Path, seq: int, name: str, say: Say) -> None:
+    recorded = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
+    records = await recorded.read_all()
+    views = await asyncio.to_thread(views_at, records, seq)
+    session, entries, state = recorded.id, views.transcript.view().entries, views.state.view()
+    point = await fork_point_at(session, entries, state, seq, records, recorded.read_text)
+    await _fork(context, replace(point, session_name=name), say, is_what_if=False)
+
+
+def fork_end(context: AppContext, point: ForkPoint, folder: Path, say: Say) -> None:
+    """Fork the session stored in `folder` at `point`, the last event of a branch. After a crash, a tool call can be
+    unfinished at this event; the fork then begins at the nearest event for which the files are known."""
+    context.worker(_fork_end(context, point, folder, say), "fork")
+
+
+async def _fork_end(context: AppContext, point: ForkPoint, folder: Path, say: Say) -> None:
+    recorded = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
+    point = await with_known_files(point, await recorded.read_all())
+    await _fork(context, point, say, is_what_if=False)
+
+
 def what_if(context: AppContext, point: ForkPoint, say: Say) -> None:
     """Ask for a change and a folder, create and open the fork, and let the agent continue in it."""
     context.worker(_fork(context, point, say, is_what_if=True), "what if")
@@ -73,7 +105,6 @@ def what_if(context: AppContext, point: ForkPoint, say: Say) -> None:
 
 async def _fork(context: AppContext, point: ForkPoint, say: Say, *, is_what_if: bool) -> None:
     form = ForkForm(
-        lambda: context.app.looks,
         point,
         await workplaces_for(point, "what-if" if is_what_if else "fork"),
         what_if=is_what_if,

@@ -1,57 +1,34 @@
 """The rows of the tree of branches in columns, parsed from `sessions tree --json`, and the details of a row.
 
-Invariant: drawing and parsing are pure. A branch that does not have the expected form is left out.
+Invariant: drawing and parsing are pure.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from textual.strip import Strip
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.session.branch_tree import Outcome, TurnResult
+from tui_agent.folds.text.labels import describe_failures
+from tui_agent.folds.text.line_diff import FileCounts
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.symbols import Symbols
-from tui_agent.tui.theme.theme import Looks, Role
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
-from tui_agent.tui.widgets.facts import Facts, FileCounts
-from tui_agent.tui.widgets.rows import Column, Part, Pen, cells, list_pen, part, right_columns, state_mark
-from tui_agent.units import format_age, format_cost, format_duration, format_time
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The outcome of a message or branch, e.g. `done`, and its description in words."""
-
-    state: str = ""
-    label: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The result of one message, or of all messages on a branch. `time` is the start, in seconds since the epoch."""
-
-    seq: int = 0
-    last_seq: int = 0
-    time: float = 0.0
-    text: str = ""
-    outcome: Outcome = Outcome()
-    answer: str = ""
-    files: tuple[FileCounts, ...] = ()
-    tools: Mapping[str, int] | None = None
-    cost_usd: float | None = None
-    duration_s: float = 0.0
-    iterations: int = 0
-    tests_passed: int | None = None
-    tests_failed: int | None = None
+from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.rows import Column, Part, Pen, cells, part, right_columns, state_mark
+from tui_agent.units import CostPrecision, format_age, format_cost, format_duration, format_time
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A branch of a session, as printed by `sessions tree`.
 
-    `at_seq` is the event after which the branch leaves its parent. `current` is True for the current branch of the open
-    session.
+    - `at_seq`: the event after which the branch leaves its parent
+    - `current`: True for the current branch of the open session
     """
 
     session: str
@@ -69,8 +46,9 @@ class Branch:
     outcome: Outcome = Outcome()
     turns: int = 0
     cost_usd: float | None = None
+    cost_precision: CostPrecision = "exact"
     files: tuple[FileCounts, ...] = ()
-    prompts: tuple[Result, ...] = ()
+    prompts: tuple[TurnResult, ...] = ()
 
     @property
     def name(self) -> str:
@@ -85,10 +63,10 @@ class Node:
     """
 
     branch: Branch
-    result: Result
+    result: TurnResult
     is_message: bool = False
     repeated: str = ""
-    """Text of the message before the branch. It is shown if the node's own message has no text."""
+    """Text of the message before the branch, shown if the node's own message has no text."""
 
     @property
     def key(self) -> tuple[str, int, bool]:
@@ -113,26 +91,28 @@ def read_tree(output: str) -> list[Node]:
     return nodes
 
 
-def _sum_results(branch: Branch) -> Result:
-    """Return the sum of the results of all messages on a branch, with the newest answer and the newest test counts."""
+def _sum_results(branch: Branch) -> TurnResult:
+    """Return the results of all messages on a branch, added up. The answer and the test counts are the newest ones."""
     prompts = branch.prompts
     tools = Counter[str]()
     for prompt in prompts:
         tools.update(prompt.tools or {})
-    tested = next((prompt for prompt in reversed(prompts) if prompt.tests_passed is not None), Result())
-    return Result(
+    none = TurnResult(0, 0, 0.0, "", Outcome())
+    tested = next((prompt for prompt in reversed(prompts) if prompt.tests_passed is not None), none)
+    return replace(
+        tested,
         seq=branch.first_seq,
         last_seq=branch.last_seq,
         time=branch.started,
+        text="",
         outcome=branch.outcome,
         answer=next((prompt.answer for prompt in reversed(prompts) if prompt.answer), ""),
         files=branch.files,
         tools=tools,
         cost_usd=branch.cost_usd,
+        cost_precision=branch.cost_precision,
         duration_s=sum(prompt.duration_s for prompt in prompts),
         iterations=sum(prompt.iterations for prompt in prompts),
-        tests_passed=tested.tests_passed,
-        tests_failed=tested.tests_failed,
     )
 
 
@@ -141,10 +121,9 @@ COLUMNS = Column("turns", 6, 66), Column("cost", 9, 44), Column("age", 8)
 CONTINUED = "continued without a message"
 
 
-def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
+def node_row(node: Node, width: int, line: Pen, now: float) -> Strip:
     """Draw the row of a branch, or of a message on a branch."""
-    line, symbols = list_pen(looks, chosen), looks.symbols
-    branch, result = node.branch, node.result
+    symbols, branch, result = line.looks.symbols, node.branch, node.result
     elbow = "- " if symbols.name == "ascii" else "└ "
     indent = "  " * max(0, branch.depth - 1) + (elbow if branch.depth and not node.is_message else "")
     if node.is_message:
@@ -152,7 +131,8 @@ def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) 
     left = [*line.first(*state_mark(result.outcome.state, symbols)), (indent, line.style("t3"))]
     turns = str(branch.turns) if not node.is_message else ""
     age = format_age(max(0.0, now - result.time)) if result.time else ""
-    right = right_columns(COLUMNS, [turns, format_cost(result.cost_usd), age], width, line.style("t2"))
+    cost = format_cost(result.cost_usd, result.cost_precision, short=True)
+    right = right_columns(COLUMNS, [turns, cost, age], width, line.style("t2"))
     room = max(4, width - cells(left) - cells(right) - 4)
     if node.is_message:
         left.append(part(fit(node.title, room, symbols.ellipsis), line.style("t1" if result.text else "t2")))
@@ -162,7 +142,8 @@ def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) 
 
 
 def _branch_parts(branch: Branch, room: int, line: Pen, symbols: Symbols) -> list[Part]:
-    """Return the name and mark of a branch, and its changes and outcome as far as they fit."""
+    """Return the name of a branch, a mark for the current branch and, as far as there is room, the branch's changes and
+    outcome."""
     parts: list[Part] = [(branch.name, line.style(bold=True))]
     if branch.current:
         parts.append(("  here", line.style("accent", bold=True)))
@@ -175,7 +156,10 @@ def _branch_parts(branch: Branch, room: int, line: Pen, symbols: Symbols) -> lis
 
 
 def draw_node(facts: Facts, node: Node, parent: Node | None) -> None:
-    """Add the details of a row of the tree. The branch of the row begins after the message `parent`."""
+    """Add the details of a row of the tree.
+
+    `parent`: the message after which the row's branch begins.
+    """
     result = node.result
     facts.gap()
     name = (result.text or node.title) if node.is_message else node.branch.name
@@ -190,7 +174,7 @@ def draw_node(facts: Facts, node: Node, parent: Node | None) -> None:
     began = format_time(result.time) if result.time else ""
     facts.fact("asked" if result.text else "began", began)
     facts.fact("took", format_duration(result.duration_s) if result.duration_s else "")
-    facts.fact("cost", format_cost(result.cost_usd))
+    facts.fact("cost", format_cost(result.cost_usd, result.cost_precision))
     facts.fact("iterations", str(result.iterations) if result.iterations else "")
     facts.fact("tests", _describe_tests(result), "error" if result.tests_failed else "t1")
     facts.fact("tools", _describe_tools(result.tools or {}))
@@ -215,12 +199,12 @@ def _draw_branch(facts: Facts, branch: Branch, parent: Node | None) -> None:
     facts.fact("turns", str(branch.turns))
 
 
-def _describe_tests(result: Result) -> str:
+def _describe_tests(result: TurnResult) -> str:
     """Return the test counts as `32 passed, 2 failed`."""
     if result.tests_passed is None and result.tests_failed is None:
         return ""
-    failed = f", {result.tests_failed} failed" if result.tests_failed else ""
-    return f"{result.tests_passed or 0} passed{failed}"
+    failures = describe_failures(result.tests_failed or 0, result.test_errors)
+    return ", ".join(filter(None, (f"{result.tests_passed or 0} passed", failures)))
 
 
 def _describe_tools(calls: Mapping[str, int]) -> str:
@@ -228,7 +212,7 @@ def _describe_tools(calls: Mapping[str, int]) -> str:
 
 
 def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the message of a row, or the newest message of its branch; None if that message has no text."""
+    """Return the message of a row, or the newest message of its branch; None if the message has no text."""
     if node.is_message:
         return node if node.result.text else None
     own = [other for other in nodes if other.is_message and other.branch is node.branch]
@@ -236,7 +220,7 @@ def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
 
 
 def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the message of the parent branch that the row's branch follows. Return None if the row is a message."""
+    """Return the message on the parent branch after which the branch of this row begins; None if the row is a message."""
     at_seq, depth = node.branch.at_seq, node.branch.depth
     if at_seq is None or node.is_message:
         return None

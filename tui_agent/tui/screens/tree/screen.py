@@ -1,21 +1,19 @@
 """The screen with the tree of a session: its branches and forks, their messages, and actions that open them.
 
-Invariant: moving through the tree changes nothing. A revert asks first, as `/revert` does.
+Invariant: moving through the tree changes nothing.
 """
 
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.screens.page import Page
 from tui_agent.tui.screens.replay.live_log import open_live_replay
-from tui_agent.tui.screens.tree.fork import fork, read_message, what_if
+from tui_agent.tui.screens.tree.fork import fork_end, read_message, what_if
 from tui_agent.tui.screens.tree.rows import (
     COLUMNS,
     Node,
@@ -27,39 +25,26 @@ from tui_agent.tui.screens.tree.rows import (
 )
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import column_names
+from tui_agent.tui.widgets.rows import Pen
 
-FOLLOW_S = 1.0
 EMPTY = "No messages yet. Your first message starts the first branch."
 
 
 class TreeScreen(Page[Node]):
-    """The screen with the tree of a session. The screen's keys have the scope `tree` in the registry of actions."""
+    """The screen with the tree of a session."""
 
-    scope: ClassVar[Scope] = "tree"
+    scope = "tree"
     use_action = "tree_go"
-    key_methods = {
-        "tree_row": "move",
-        "tree_go": "enter",
-        "tree_fork": ("on_chosen", "_fork"),
-        "tree_what_if": ("on_chosen", "_what_if"),
-        "tree_compare": ("on_chosen", "_compare"),
-        "tree_replay": ("on_chosen", "_replay"),
-        "tree_leave": "close_detail_or_leave",
-    }
+    follow_s = 1.0
+    first_column, columns = "branches and messages", COLUMNS
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
         self.listing.empty_text = "reading …"
         self.listing.key = lambda node: node.key
-        self.head.columns = lambda width: column_names(
-            "branches and messages", COLUMNS, width, self.looks_of()
-        )
 
     def on_mount(self) -> None:
         self.show_head()
-        self.follow()
-        self.set_interval(FOLLOW_S, self.follow)
 
     def follow(self) -> None:
         """Load the tree again after a message, an undo or the end of a turn."""
@@ -87,19 +72,15 @@ class TreeScreen(Page[Node]):
         counts += f", {format_count(forks, 'fork')}" if forks else ""
         self.head.show_title("Tree", counts if kinds else "")
 
-    def draw_row(self, item: Node, width: int, chosen: bool) -> Strip:
-        return node_row(item, width, self.looks_of(), self.context.app.clock(), chosen=chosen)
+    def draw_row(self, item: Node, width: int, line: Pen) -> Strip:
+        return node_row(item, width, line, self.context.app.clock())
 
-    def draw_detail(self, facts: Facts) -> None:
-        if self.chosen is not None:
-            draw_node(facts, self.chosen, parent_message(self.listing.items, self.chosen))
+    def draw_detail(self, facts: Facts, node: Node) -> None:
+        draw_node(facts, node, parent_message(self.listing.items, node))
 
     # -- actions ---------------------------------------------------------------------------------------------------
 
-    def use(self) -> None:
-        node = self.chosen
-        if node is None:
-            return
+    def use(self, node: Node) -> None:
         branch = node.branch
         if self.context.is_running:
             self.say("A turn is running. You can switch branches when it has ended.", "warning")
@@ -113,10 +94,10 @@ class TreeScreen(Page[Node]):
             target = message if node.is_message else f"the end of {branch.name}"
             self.context.rewind.go(node.result.last_seq, f"Revert to {target}", then=self.leave)
 
-    def _fork(self, node: Node) -> None:
-        fork(self.context, self._fork_point(node), self.say)
+    def fork(self, node: Node) -> None:
+        fork_end(self.context, self._fork_point(node), Path(node.branch.path), self.say)
 
-    def _compare(self, node: Node) -> None:
+    def compare(self, node: Node) -> None:
         if node.branch.current:
             key = self.key_map.key_of("tree_compare")
             self.say(f"This is the current branch. Choose a row of another branch, then press {key}.")
@@ -142,12 +123,14 @@ class TreeScreen(Page[Node]):
                 point,
                 model=model.profile or model.model,
                 effort=model.effort or "",
+                efforts=model.efforts,
                 context=settings.context_mode,
             )
         return point
 
-    def _what_if(self, node: Node) -> None:
-        """Create a fork in which the newest message of a row is answered again, with one change."""
+    def what_if(self, node: Node) -> None:
+        """Create a fork that makes one change, and in which the agent answers the newest message of the selected row
+        again."""
         message = last_message(self.listing.items, node)
         key = self.key_map.key_of("tree_what_if")
         if message is None:
@@ -159,11 +142,11 @@ class TreeScreen(Page[Node]):
             self.start_worker(self._what_if_at(point, Path(message.branch.path)), "message")
 
     async def _what_if_at(self, point: ForkPoint, folder: Path) -> None:
-        """Read the whole message, and ask for the change. The tree has only the beginning of the message."""
+        """Read the whole message, because the tree has only its beginning, and ask for the change."""
         point = replace(point, message=await read_message(self.context, folder, point.at_seq))
         what_if(self.context, point, self.say)
 
-    def _replay(self, node: Node) -> None:
+    def replay(self, node: Node) -> None:
         seq = node.result.seq if node.is_message else node.result.last_seq
         if node.branch.session == self.context.app.session_id:
             self.context.act("replay", str(seq))

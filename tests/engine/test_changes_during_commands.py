@@ -1,0 +1,105 @@
+"""Files that change while a command runs: whose change it is, and what an undo does with them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.engine.harness import Bench, say
+from tests.engine.test_rewind import files, go, shell, told, turn, write
+from tui_agent.engine.checkpoints import command_changes
+from tui_agent.policy.decision.classes import READ_ONLY
+from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.protocol.commands import PlanRevert, Redo, SubmitPrompt, Undo
+from tui_agent.protocol.effects import Effect
+from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FileChanged
+
+
+def allow_as_read_only(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
+    return Decision("allow", "reads.command", "it only reads", classes=(READ_ONLY,))
+
+
+@pytest.fixture
+def every_command_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_changes, "LONG_COMMAND_S", 0.0)
+
+
+async def test_changes_during_a_command_that_only_reads_are_the_users(tmp_path: Path) -> None:
+    """The policy says that the command only reads, so its file stands for one that the user wrote meanwhile."""
+    answers = [shell("echo mine > user.txt"), say("A."), say("B.")]
+    async with told(tmp_path, *answers, policy=allow_as_read_only) as bench:
+        await turn(bench, "first")
+        assert bench.of(FileChanged) == []
+        await go(bench, Undo())
+        assert files(tmp_path) == {"user.txt": "mine\n"}
+        assert {(change.path, change.author) for change in bench.of(FileChanged)} == {("user.txt", "human")}
+
+
+@pytest.mark.usefixtures("every_command_is_long")
+async def test_an_undo_asks_about_files_that_changed_while_a_long_command_ran(tmp_path: Path) -> None:
+    script = "echo made > made.txt; echo more >> edited.txt"
+    async with told(tmp_path, write("edited.txt", "one"), shell(script), say("A.")) as bench:
+        await turn(bench, "first")
+        bench.submit(PlanRevert(to_seq=bench.recorder.branches.undo_to or 0))
+        await bench.until("checkpoint.planned")
+        planned = {change.path: change for change in bench.of(CheckpointPlanned)[-1].changes}
+        assert {path: change.uncertain for path, change in planned.items()} == {
+            "edited.txt": False,
+            "made.txt": True,
+        }
+        reason = planned["made.txt"].conflict
+        assert reason.startswith(f"changed while `{script[:15]}") and reason.endswith("s)")
+        assert planned["edited.txt"].conflict == ""
+        await go(bench, Undo())
+        assert files(tmp_path) == {"made.txt": "made\n"}
+        assert bench.of(CheckpointRestored)[-1].skipped_reasons == {"made.txt": reason}
+        await go(bench, Redo())
+        assert files(tmp_path) == {"made.txt": "made\n", "edited.txt": "onemore\n"}
+
+
+@pytest.mark.usefixtures("every_command_is_long")
+async def test_files_that_the_user_ticked_are_undone_and_redone_in_one_step(tmp_path: Path) -> None:
+    async with told(tmp_path, shell("echo made > made.txt; echo mine > user.txt"), say("A.")) as bench:
+        await turn(bench, "first")
+        await go(bench, Undo(overwrite=("made.txt",)))
+        assert files(tmp_path) == {"user.txt": "mine\n"}
+        await go(bench, Redo())
+        assert files(tmp_path) == {"made.txt": "made\n", "user.txt": "mine\n"}
+
+
+async def test_an_undo_after_a_short_command_does_not_ask(tmp_path: Path) -> None:
+    async with told(tmp_path, shell("echo made > made.txt"), say("A.")) as bench:
+        await turn(bench, "first")
+        await go(bench, Undo())
+        assert files(tmp_path) == {}
+
+
+async def work_beside(tmp_path: Path, other: object) -> Bench:
+    """Run a command in one session while another session works in the same folder; then undo the first one's turn."""
+    wait = "while [ ! -e go ]; do sleep 0.02; done"
+    async with told(tmp_path, shell(wait), say("A."), session="ses_first") as bench:
+        bench.submit(SubmitPrompt(text="first"))
+        await bench.until("tool.started")
+        async with told(tmp_path, other, say("B."), session="ses_second") as beside:
+            await turn(beside, "Write b")
+        await anyio.Path(tmp_path / "workspace" / "go").touch()
+        await bench.until("turn.finished")
+        await go(bench, Undo())
+    return bench
+
+
+async def test_an_undo_leaves_alone_what_another_session_wrote_meanwhile(tmp_path: Path) -> None:
+    bench = await work_beside(tmp_path, write("b.txt", "theirs"))
+    assert files(tmp_path) == {"b.txt": "theirs"}
+    restored = bench.of(CheckpointRestored)[-1]
+    assert (restored.paths, restored.skipped_paths) == (("go",), ("b.txt",))
+    assert restored.skipped_reasons == {"b.txt": "changed by the session “Write b”"}
+
+
+async def test_an_undo_leaves_alone_what_a_command_of_another_session_wrote_too(tmp_path: Path) -> None:
+    bench = await work_beside(tmp_path, shell("echo theirs > b.txt"))
+    assert files(tmp_path) == {"b.txt": "theirs\n"}
+    assert bench.of(CheckpointRestored)[-1].skipped_reasons == {
+        "b.txt": "changed while a command of another session, “Write b”, also ran"
+    }

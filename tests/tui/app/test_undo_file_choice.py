@@ -1,0 +1,97 @@
+"""The question, before an undo, about files that changed while a command ran."""
+
+import pytest
+
+from tests.tui.app.driving import Driven, open_app
+from tests.tui.app.turns_story import begun, run_long_command, turn
+from tui_agent.protocol.commands import PlanRevert, Undo
+from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, PlannedFileChange
+from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.tui.controller.rewind import KeptFilesPicker
+from tui_agent.tui.modals.file_choice import FileChoice
+
+REASON = "changed while `pytest -q` ran (14.0 s)"
+
+
+def plan_undo(driven: Driven, to_seq: int, *changes: PlannedFileChange) -> None:
+    driven.session.feed(CheckpointPlanned(to_seq=to_seq, changes=changes))
+
+
+def planned_change(path: str, conflict: str = REASON, *, uncertain: bool = True) -> PlannedFileChange:
+    return PlannedFileChange(
+        path=path, operation="remove", added=0, removed=1, conflict=conflict, uncertain=uncertain
+    )
+
+
+async def test_undo_asks_about_files_that_changed_while_a_long_command_ran() -> None:
+    others = planned_change("theirs.py", "changed by the session “Other”", uncertain=False)
+    changes = planned_change("made.txt"), planned_change("user.txt"), others
+    for keys, overwrite in (
+        (("enter",), ("made.txt", "user.txt")),
+        (("down", "space", "enter"), ("made.txt",)),
+        (("up", "space", "enter"), ("made.txt", "user.txt", "theirs.py")),
+        (("escape",), None),
+    ):
+        async with open_app(session=begun()) as driven:
+            to_seq = run_long_command(driven)
+            await driven.settle()
+            await driven.type("/undo")
+            await driven.press("enter")
+            assert driven.session.submitted == [PlanRevert(id=driven.session.submitted[0].id, to_seq=to_seq)]
+            plan_undo(driven, to_seq, *changes)
+            await driven.settle()
+            sheet = driven.app.screen
+            assert isinstance(sheet, FileChoice)
+            for text in ("Undo these files too?", "Changed while `pytest -q` ran (14.0 s)", "[x] made.txt"):
+                assert text in driven.text()
+            assert "Changed by the session “Other”" in driven.text() and "[ ] theirs.py" in driven.text()
+            sheet.end_grace_period()
+            await driven.press(*keys)
+            undone = [command.overwrite for command in driven.session.submitted if isinstance(command, Undo)]
+            assert undone == ([] if overwrite is None else [overwrite])
+            assert driven.app.prompt.editor.text == ("" if overwrite is None else "the first thing")
+            end = len(driven.session.records) - 1
+            driven.session.feed(SessionHeadMoved(to_seq=to_seq, from_seq=end, reason="undo"))
+            driven.session.feed(
+                CheckpointRestored(
+                    source="c" * 40,
+                    commit="d" * 40,
+                    paths=(),
+                    skipped_paths=("user.txt",),
+                    skipped_reasons={"user.txt": REASON},
+                )
+            )
+            await driven.settle()
+            assert isinstance(driven.app.screen, KeptFilesPicker) == (overwrite is None), "asked once"
+
+
+@pytest.mark.parametrize("is_open", [True, False], ids=["open question", "plan on its way"])
+async def test_a_message_sent_before_the_answer_about_files_cancels_the_undo(is_open: bool) -> None:
+    async with open_app(session=begun()) as driven:
+        to_seq = run_long_command(driven)
+        await driven.settle()
+        await driven.type("/undo")
+        await driven.press("enter")
+        if is_open:
+            plan_undo(driven, to_seq, planned_change("made.txt"))
+            await driven.settle()
+            assert isinstance(driven.app.screen, FileChoice)
+        turn(driven, 2, "the next thing", "done")
+        await driven.settle()
+        if not is_open:
+            plan_undo(driven, to_seq, planned_change("made.txt"))
+            await driven.settle()
+        assert not isinstance(driven.app.screen, FileChoice)
+        assert driven.app.notice.text == "Nothing was undone, because a new turn started."
+        assert not [command for command in driven.session.submitted if isinstance(command, Undo)]
+
+
+async def test_undo_after_a_long_command_does_not_ask_if_nothing_is_uncertain() -> None:
+    async with open_app(session=begun()) as driven:
+        to_seq = run_long_command(driven)
+        await driven.settle()
+        await driven.type("/undo")
+        await driven.press("enter")
+        plan_undo(driven, to_seq, planned_change("a.py", "also changed by you", uncertain=False))
+        await driven.settle()
+        assert [type(command) for command in driven.session.submitted] == [PlanRevert, Undo]

@@ -1,0 +1,1 @@
+"""Shared parts of all commands: options, printing, the error stream, exit statuses."""

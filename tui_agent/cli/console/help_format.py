@@ -1,0 +1,80 @@
+"""The layout of --help: descriptions and examples are wrapped at the terminal's width.
+
+Invariant: a line that fits is printed as it is written.
+"""
+
+import argparse
+import re
+
+_COMMAND_PART = re.compile(r"(?:--?[A-Za-z][\w-]*\s+(?![-|<>&;]))?(?:'[^']*'|\"[^\"]*\"|\S)+")
+"""Matches a word or a quoted text of a command, together with an option directly before it."""
+_TWO_COLUMNS = re.compile(r" *\S.*?\s{2,}(?=\S)")
+_COMMAND_INDENT = 4
+MAX_COLUMN_SHARE = 0.65
+"""Largest share of the width for the first of two columns. If the first column is wider, the second column begins on a
+new line."""
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Help formatter that keeps the lines of a description and wraps those that are too long."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        rows = "\n".join(wrap_lines(text, width - len(indent))).splitlines()
+        return "".join(f"{indent}{row}\n" for row in rows).rstrip("\n")
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        heading = super()._format_action_invocation(action)
+        margin = self._current_indent
+        return _wrap(heading.split(), "", " " * margin, self._width - margin).lstrip()
+
+
+def wrap_lines(text: str, width: int) -> list[str]:
+    """Return the lines of a text, wrapped at `width` characters.
+
+    - A long line is wrapped together with the following lines of the same paragraph or column.
+    - If a long line has two columns, its continuation is indented to the second column.
+    - A long command is continued after a backslash, which never separates an option from its value.
+    """
+    lines: list[str] = []
+    hanging = -1  # The indent of a line that continues the last one; -1 if no line can.
+    for line in text.splitlines():
+        indent = len(line) - len(line.lstrip())
+        if line and indent == hanging:
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+        columns = _TWO_COLUMNS.match(line)
+        is_command = bool(indent) and columns is None
+        hanging = -1 if is_command or len(line) <= width else columns.end() if columns else 0
+    return [
+        row for line in lines for row in (_wrap_line(line, width) if len(line) > width else line).split("\n")
+    ]
+
+
+def _wrap_line(line: str, width: int) -> str:
+    indent = " " * (len(line) - len(line.lstrip()))
+    columns = _TWO_COLUMNS.match(line)
+    if columns:
+        first, second = columns[0], line[columns.end() :].split()
+        if len(first) <= width * MAX_COLUMN_SHARE:
+            return _wrap(second, first, " " * len(first), width)
+        rest = f"{indent}{' ' * _COMMAND_INDENT}"
+        return f"{first.rstrip()}\n{_wrap(second, rest, rest, width)}"
+    if not indent:
+        return _wrap(line.split(), "", "", width)
+    return _wrap(_COMMAND_PART.findall(line), indent, f"{indent}{' ' * _COMMAND_INDENT}", width, " \\")
+
+
+def _wrap(words: list[str], first: str, rest: str, width: int, end: str = "") -> str:
+    """Join `words` to rows of at most `width` characters.
+
+    The first row starts with the text `first`, the following rows with `rest`. Every row but the last ends with `end`.
+    """
+    rows, row = [], first + words[0]
+    for word in words[1:]:
+        if len(f"{row} {word}{end}") > width:
+            rows.append(row + end)
+            row = rest + word
+        else:
+            row += f" {word}"
+    return "\n".join([*rows, row])

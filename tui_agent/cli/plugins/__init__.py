@@ -1,0 +1,1 @@
+"""The command `plugins`: templates for new plugins, and trials of finished ones."""

@@ -1,0 +1,1 @@
+"""Mentions of files, folders, pages and symbols in a message."""

@@ -1,0 +1,1 @@
+"""Summaries that replace old messages: their messages, facts, text and size."""

@@ -1,0 +1,425 @@
+"""Facts that a summary must keep: task, user messages, pins, plan, todo items, tests and files.
+
+Invariant: all texts come from the log. None was written by a model, except the approved plan. A shortened text contains
+the id of the artifact with the full text.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from itertools import accumulate
+from typing import Final
+
+from tui_agent.context.priorities import FittedText, SummaryBlock
+from tui_agent.context.summary.compaction_limits import MAX_OPEN_FILES, TESTS, path_of
+from tui_agent.context.truncation import artifact_id, head_and_tail
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.context.compacted_history import (
+    UserReply,
+    calls_by_id,
+    quote_message,
+    successful_calls,
+)
+from tui_agent.folds.session.todo import CLOSED_STATUSES, format_todo_item
+from tui_agent.protocol.artifacts import Artifact
+from tui_agent.protocol.base import CallId, LongText, text_preview
+from tui_agent.protocol.events.todo import TodoItem
+from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart, tool_calls
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.units import format_bytes, format_number
+
+FAILING_TITLE: Final = "Tests that fail"
+MAX_ARTIFACTS: Final = 8
+LEFT_OUT_PREFIX: Final = "(left out: "
+_ONLY_READ: Final[frozenset[str]] = frozenset(
+    ("read_file", "list_directory", "grep", "glob", "repo_map", "run_tests")
+)
+_LEAST: Final = 400
+MAX_NAMED_BYTES: Final = 64_000
+"""Maximum total size of the listed paths of changed files, in bytes. Files changed earlier are only counted."""
+_NOTE: Final = 160
+"""Number of characters reserved for a note about left-out content."""
+_LINES: Final = (300, 120, 48)
+"""Maximum lengths for the first and the last line of a message, in characters. They are tried in this order until all
+messages fit."""
+
+Text = Callable[[LongText], str]
+"""Function that returns the full text for a `LongText`, even if the text is in a blob."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The recorded content of a session for a summary.
+
+    `originals`: the whole history, including removed messages and complete outputs.
+    `spoken`: event numbers of the user's own messages.
+    `pinned`: event numbers of pinned messages.
+    """
+
+    originals: Sequence[Message]
+    spoken: Collection[int]
+    pinned: Collection[int]
+    todo: Sequence[TodoItem]
+    artifacts: Sequence[Artifact]
+    through: int
+    """The number (`seq`) of the newest event that the summary covers."""
+    failing: Sequence[str] = ()
+    """The tests known to fail."""
+    replies: Sequence[UserReply] = ()
+    """The user's words in results of calls: reasons of refusals, answers, and edited plans."""
+    plan: LongText = ""
+    """The newest approved plan."""
+    changed: Sequence[str] = ()
+    """Files that were changed in the whole session, newest last, including changes by calls that left the history."""
+
+
+def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
+    """Return the blocks of recorded facts in order of rank; the last block is the first to be cut."""
+    calls = calls_by_id(facts.originals)
+    changed, read = _file_blocks(facts, calls)
+    artifacts = "\n".join(map(_artifact, facts.artifacts[-MAX_ARTIFACTS:]))
+    plan = text(facts.plan).strip()
+    return [
+        _whole_block("The task, in the user's words", _task(facts, text), 0.30, "the task", own=True),
+        _user_messages(facts, text, plan),
+        _whole_block("Pinned, word for word", _join_pinned(facts, text, calls), 0.14, "pinned messages"),
+        _todo_block(facts.todo),
+        _whole_block("The plan", plan, 0.05, "the plan"),
+        _line_block(FAILING_TITLE, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
+        changed,
+        _optional_block("The newest test run", _failed_tests(facts, calls, text), 0.03),
+        read,
+        _optional_block("Outputs for read_file and grep", artifacts, 0.02),
+    ]
+
+
+def user_messages(facts: Facts) -> Iterator[UserMessage]:
+    """Return the user's messages in order."""
+    return (
+        message
+        for message in facts.originals
+        if isinstance(message, UserMessage) and message.origin == "prompt" and message.seq in facts.spoken
+    )
+
+
+def text_of_content(content: Sequence[Content], text: Text) -> str:
+    """Return the texts of a message's content; a note replaces each image."""
+    return "\n".join(text(item.text) if isinstance(item, TextContent) else "[an image]" for item in content)
+
+
+def first_line(words: str, most: int = 160) -> str:
+    """Return a text as one line, cut to `most` characters."""
+    line = " ".join(words.split())
+    return line if len(line) <= most else f"{line[:most]}…"
+
+
+def count_fitting(lines: Sequence[str], room: int) -> int:
+    sizes = accumulate(len(line) + 1 for line in lines)
+    return sum(size <= room for size in sizes)
+
+
+def _whole_block(title: str, words: str, share: float, user_label: str, *, own: bool = False) -> SummaryBlock:
+    """Return a required block of a summary."""
+    words = words.strip()
+    return SummaryBlock(
+        title, words, partial(_head_and_tail, words, has_artifact=True), len(words), share, user_label, own
+    )
+
+
+def _optional_block(title: str, words: str, share: float) -> SummaryBlock:
+    """Return a block of a summary that is shortened before any required block."""
+    words = words.strip()
+    return SummaryBlock(
+        title, words, partial(_head_and_tail, words, has_artifact=False), min(len(words), _LEAST), share
+    )
+
+
+def _head_and_tail(words: str, room: int, *, has_artifact: bool) -> FittedText:
+    dense = len(words.encode("utf-8", "replace")) / len(words)
+    size = max(room - _NOTE, _LEAST)
+    grain = 1 << max(0, size.bit_length() - 4)
+    size -= size % grain  # rounding keeps the cut at the same position when the room changes slightly
+    shown = head_and_tail(
+        words,
+        max_bytes=round(size * dense),
+        max_lines=2_000_000,
+        artifact=artifact_id(words) if has_artifact else "",
+    )
+    if len(shown.text) >= len(words):  # the note may be longer than the text that it replaces
+        return FittedText(words, cut=False)
+    return FittedText(shown.text, cut=shown.is_cut)
+
+
+def _line_block(title: str, lines: Sequence[str], share: float, user_label: str) -> SummaryBlock:
+    full_text = "\n".join(lines)
+    return SummaryBlock(
+        title, full_text, partial(_fit_newest, lines, full_text), len(full_text), share, user_label
+    )
+
+
+def _fit_newest(lines: Sequence[str], full_text: str, room: int) -> FittedText:
+    """Return the newest lines that fit, preceded by a note with the number of left-out lines."""
+    fitting = max(1, count_fitting(lines[::-1], room - _NOTE))
+    if fitting >= len(lines):
+        return FittedText("\n".join(lines))
+    omitted = len(lines) - fitting
+    return FittedText(
+        "\n".join(
+            [f"{LEFT_OUT_PREFIX}{omitted} older; read_file {artifact_id(full_text)})", *lines[omitted:]]
+        ),
+        cut=True,
+        dropped=omitted,
+    )
+
+
+# -- the user's messages -----------------------------------------------------------------------------------------------
+
+
+def _task(facts: Facts, text: Text) -> str:
+    first = next(user_messages(facts), None)
+    return "" if first is None else text_of_content(first.content, text)
+
+
+def _user_messages(facts: Facts, text: Text, plan: str) -> SummaryBlock:
+    """Return the summary's block with the user's messages and replies in order, except the first message, words that
+    stay in the history, and the current plan."""
+    own = [
+        (message.seq, text_of_content(message.content, text).strip())
+        for message in list(user_messages(facts))[1:]
+    ]
+    own += [
+        (reply.seq, f"{reply.occasion}: {words}")
+        for reply in facts.replies
+        if (words := text(reply.words).strip()) != plan
+    ]
+    own = sorted(pair for pair in own if pair[0] <= facts.through)
+    texts = [words for _, words in own]
+    pinned = [seq in facts.pinned for seq, _ in own]
+    full_text = "\n\n".join(map(_quote, texts))
+    fit = partial(_fit_messages, texts, pinned, full_text)
+    return SummaryBlock(
+        "The user's later messages", full_text, fit, len(full_text), 0.16, "your later messages", own=True
+    )
+
+
+def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], full_text: str, room: int) -> FittedText:
+    """Return the messages, shortened until they fit.
+
+    A message is shortened to its first and last line, where rules usually are. The oldest messages are shortened first,
+    pinned messages last. If that is not enough, messages in the middle are left out.
+    """
+    pieces = list(map(_quote, messages))
+    excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
+    order = sorted(range(len(messages)), key=lambda index: (pinned[index], index))
+    for max_chars in _LINES:
+        for index in order:
+            if excess <= 0:
+                break
+            ends = _quote(_first_and_last_line(messages[index], max_chars))
+            if len(ends) < len(pieces[index]):
+                excess -= len(pieces[index]) - len(ends)
+                pieces[index] = ends
+    note = f"(Some messages are shortened: read_file {artifact_id(full_text)})"
+    omitted = 0
+    if excess > 0:
+        first = max(1, count_fitting(pieces, room // 4))
+        newest = max(1, count_fitting(pieces[:first:-1], room // 2))
+        omitted = max(0, len(pieces) - first - newest)
+        pieces = [
+            *pieces[:first],
+            f"> [… {format_count(omitted, 'message')} …]",
+            *pieces[len(pieces) - newest :],
+        ]
+    return FittedText("\n\n".join([note, *pieces]), cut=True, dropped=omitted)
+
+
+def _quote(words: str) -> str:
+    return "> " + words.replace("\n", "\n> ")
+
+
+def _first_and_last_line(words: str, max_chars: int) -> str:
+    """Return the first and the last line of a message, each with at most `max_chars` characters."""
+    lines = [line for line in words.splitlines() if line.strip()]
+    if len(lines) < 2:
+        line = " ".join(words.split())
+        return line if len(line) <= 2 * max_chars else f"{line[:max_chars]} […] {line[-max_chars:]}"
+    between = "\n[…]\n" if len(lines) > 2 else "\n"
+    last = lines[-1].strip()
+    return f"{first_line(lines[0], max_chars)}{between}{last if len(last) <= max_chars else f'…{last[-max_chars:]}'}"
+
+
+def _join_pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
+    """Return the text of the pinned messages, without the user's messages: those are in a block of their own."""
+    own = {id(message) for message in user_messages(facts)}
+    pinned = [
+        message
+        for message in facts.originals
+        if message.seq in facts.pinned and message.seq <= facts.through and id(message) not in own
+    ]
+    return "\n\n".join(text_of_content(quote_message(message, 0, calls).content, text) for message in pinned)
+
+
+# -- todo items --------------------------------------------------------------------------------------------------------
+
+
+def _todo_block(items: Sequence[TodoItem]) -> SummaryBlock:
+    lines = [(item.status in CLOSED_STATUSES, _todo_line(item)) for item in items]
+    full_text = "\n".join(line for _, line in lines)
+    open_lines = [line for is_closed, line in lines if not is_closed]
+    needs = sum(len(line) + 1 for line in open_lines) + (_NOTE if len(open_lines) < len(lines) else 0)
+    fit = partial(_fit_todo, lines, full_text)
+    return SummaryBlock("Tasks", full_text, fit, min(len(full_text), needs), 0.10, "tasks")
+
+
+def _fit_todo(lines: Sequence[tuple[bool, str]], full_text: str, room: int) -> FittedText:
+    """Return the lines of todo items that fit. Closed items are left out first."""
+    open_lines = [line for is_closed, line in lines if not is_closed]
+    remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
+    if remaining < 0:
+        fit = max(1, count_fitting(open_lines, room - _NOTE))
+        note = (
+            f"{LEFT_OUT_PREFIX}{format_count(len(lines) - fit, 'task')}; read_file {artifact_id(full_text)})"
+        )
+        return FittedText("\n".join([*open_lines[:fit], note]), cut=True, dropped=len(lines) - fit)
+    closed_lines = [line for is_closed, line in lines if is_closed]
+    kept_count = count_fitting(closed_lines[::-1], remaining)
+    omitted, closed_count, shown_lines = len(closed_lines) - kept_count, 0, list[str]()
+    for is_closed, line in lines:
+        closed_count += is_closed
+        if not is_closed or closed_count > omitted:
+            shown_lines.append(line)
+    return FittedText(
+        "\n".join([f"{LEFT_OUT_PREFIX}{format_number(omitted)} done or abandoned)", *shown_lines])
+    )
+
+
+def _todo_line(item: TodoItem) -> str:
+    return f"{'  ' if item.parent else ''}- {format_todo_item(item)}"
+
+
+# -- tests -------------------------------------------------------------------------------------------------------------
+
+
+def _failed_tests(facts: Facts, calls: dict[CallId, ToolCallPart], text: Text) -> str:
+    """Return the counts, the command and the artifact of the newest test run if the run failed."""
+    results = [
+        message for message in facts.originals if isinstance(message, ToolMessage) and message.name == TESTS
+    ]
+    newest = results[-1] if results and not results[-1].ok and results[-1].call_id in calls else None
+    if newest is None:
+        return ""
+    headline, command, *_ = [*text_of_content(newest.content, text).splitlines(), "", ""]
+    lines = [headline, command if command.startswith("$ ") else ""]
+    lines.append(f"read_file {newest.artifact_id}" if newest.artifact_id else "")
+    return "\n".join(filter(None, lines))
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    counts: str
+    why: str
+
+    @property
+    def line(self) -> str:
+        counts = f": {self.counts}" if self.counts else ""
+        return f"- {self.path}{counts}{f' ({self.why})' if self.why else ''}"
+
+
+def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
+    """Return two blocks: the changed files, and the files that were only read. The newest files come last.
+
+    Each line has the number of calls with the file's path. For a changed file, this is the number of calls that changed
+    the file, and the agent's text before the last of them is quoted as the reason.
+    """
+    ok = successful_calls(facts.originals)
+    texts_by_call = _texts_before_calls(facts.originals)
+    sizes = accumulate(len(path.encode("utf-8", "replace")) + 1 for path in reversed(facts.changed))
+    listed_count = sum(size <= MAX_NAMED_BYTES for size in sizes)
+    calls_by_file: dict[str, dict[str, int]] = {
+        path: {} for path in facts.changed[len(facts.changed) - listed_count :]
+    }
+    reason: dict[str, str] = {}
+    edited = set[str]()
+    for call, part in calls.items():
+        path = path_of(part)
+        if path and call in ok:
+            counts = calls_by_file.pop(path, {})
+            calls_by_file[path] = counts
+            if part.name not in _ONLY_READ and path not in edited:
+                edited.add(path)
+                counts.clear()
+            if part.name not in _ONLY_READ or path not in edited:
+                counts[part.name] = counts.get(part.name, 0) + 1
+                reason[path] = texts_by_call.get(call) or reason.get(path, "")
+    changed, read, known = list[_File](), list[_File](), frozenset(facts.changed)
+    for path, counts in calls_by_file.items():
+        counts_text = ", ".join(f"{name} {count}×" for name, count in counts.items())
+        is_changed = path in edited or path in known
+        (changed if is_changed else read).append(_File(path, counts_text, reason.get(path, "")))
+    return (
+        _file_block(
+            "Changed files",
+            changed,
+            0.08,
+            "files that were changed",
+            more=len(facts.changed) - listed_count,
+        ),
+        _file_block("Files read", read, 0.03, ""),
+    )
+
+
+def _file_block(
+    title: str, files: Sequence[_File], share: float, user_label: str, *, more: int = 0
+) -> SummaryBlock:
+    first = f"- … and {format_number(more)} more, changed earlier\n" if more else ""
+    full_text = first + "\n".join(file.line for file in files)
+    shortest = files if user_label else files[-MAX_OPEN_FILES:]
+    needs = len(first) + len(_by_folder(shortest)) + (0 if user_label else _NOTE)
+    fit = partial(_fit_files, files, full_text, first, bool(user_label))
+    return SummaryBlock(title, full_text, fit, min(len(full_text), needs), share, user_label)
+
+
+def _fit_files(files: Sequence[_File], full_text: str, first: str, lasts: bool, room: int) -> FittedText:
+    """Return a list of changed or read files that fits into `room`: with counts if possible, else grouped by folder,
+    else only the newest files."""
+    with_counts = "\n".join(
+        f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files
+    )
+    folders = _by_folder(files)
+    for form in (first + with_counts, first + folders):
+        if len(form) <= room:
+            return FittedText(form)
+    lines = [f"- {file.path}" for file in files]
+    fitting = min(len(files), max(1, count_fitting(lines[::-1], room - _NOTE)))
+    omitted = len(files) - fitting
+    note = f"{LEFT_OUT_PREFIX}{omitted} older{f'; read_file {artifact_id(full_text)}' if lasts else ''})"
+    return FittedText("\n".join([note, *lines[omitted:]]), cut=True, dropped=omitted)
+
+
+def _by_folder(files: Sequence[_File]) -> str:
+    folders: dict[str, list[str]] = {}
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        folders.setdefault(folder, []).append(name)
+    return "\n".join(
+        f"- {folder}/: {', '.join(names)}" if folder else f"- {', '.join(names)}"
+        for folder, names in folders.items()
+    )
+
+
+def _texts_before_calls(messages: Sequence[Message]) -> dict[CallId, str]:
+    texts_by_call: dict[CallId, str] = {}
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            answer_text = next((part.text for part in message.parts if isinstance(part, TextPart)), "")
+            calls = [part.call_id for part in tool_calls(message.parts)]
+            texts_by_call |= dict.fromkeys(calls, first_line(text_preview(answer_text), 100))
+    return texts_by_call
+
+
+def _artifact(artifact: Artifact) -> str:
+    return f"- {artifact.id}: {artifact.tool}, {format_bytes(artifact.size)}, {format_count(artifact.lines, 'line')}"

@@ -1,1 +1,0 @@
-"""Delegates: agents that work on a task for another agent, in the same log."""

@@ -1,0 +1,225 @@
+"""Slash commands that run in the engine: commands of plugins, Markdown files and MCP servers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import anyio
+from anyio.abc import TaskGroup
+
+from tui_agent.engine.agent_state import StateKeeper
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.input.built_in_commands import built_in_commands
+from tui_agent.engine.plugins.guard import guard_plugin
+from tui_agent.engine.plugins.stop import stop_in_time, stop_though_shielded
+from tui_agent.engine.turns.turns import Turns
+from tui_agent.errors import PluginError, TuiAgentError
+from tui_agent.models.normalisation import similar_names
+from tui_agent.plugin_host.offers import OfferedSlashCommand
+from tui_agent.ports.command import ArgumentCompleter, CommandAnswer, SlashCommand
+from tui_agent.protocol.app_commands import APP_COMMANDS
+from tui_agent.protocol.commands import Command, Compact, Redo, ReloadPlugins, RunCommand, SubmitPrompt, Undo
+from tui_agent.protocol.events.command import CommandRan
+from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
+from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
+from tui_agent.protocol.mentions import MENTION
+from tui_agent.protocol.settings import AgentState
+from tui_agent.protocol.unicode_text import clip_line
+from tui_agent.units import format_number, format_time_limit
+
+COMMAND_LIMIT_S = 60.0
+MAX_MESSAGE_CHARS = 200_000
+MAX_TYPED_CHARS = 40
+"""Maximum number of characters of a typed command that a refusal repeats."""
+COMPLETION_LIMIT_S = 1.0
+MAX_COMPLETIONS = 100
+
+
+class SlashCommands:
+    """Runs the slash commands of one engine.
+
+    - `begin_turn`: function that starts a turn with a message.
+    - `guard_store`: function that calls the function given to it, and reports an error of the store to the user.
+    """
+
+    def __init__(
+        self,
+        parts: EngineParts,
+        turns: Turns,
+        states: StateKeeper,
+        begin_turn: Callable[[UserMessageReceived, TaskGroup, Command], None],
+        guard_store: Callable[[Callable[[], object]], None],
+    ) -> None:
+        self._parts = parts
+        self._built_in = built_in_commands(parts.recorder)
+        self._turns = turns
+        self._states = states
+        self._begin_turn = begin_turn
+        self._guard_store = guard_store
+        self._told_faults: set[str] = set()
+
+    def as_run_command(self, command: Command) -> Command:
+        """If `command` is a message with a slash command, such as `/standup today` or `/undo`, return the command for
+        it. Otherwise return `command` unchanged.
+
+        `/tmp/notes` is a path and not a slash command.
+        """
+        if not isinstance(command, SubmitPrompt):
+            return command
+        word, *arguments = command.text.split(maxsplit=1) or [""]
+        if not word.startswith("/") or "/" in word[1:]:
+            return command
+        if command.text.strip() == "/reload":
+            return ReloadPlugins(id=command.id)
+        return session_command(command) or RunCommand(
+            id=command.id, name=word[1:], arguments="".join(arguments).strip()
+        )
+
+    async def run(self, command: RunCommand, group: TaskGroup) -> None:
+        """Run a slash command. Its answer is shown to the user or sent to the agent."""
+        recorder, typed = self._parts.recorder, f"/{command.name} {command.arguments}".rstrip()
+        built_in = None if command.arguments else self._built_in.get(command.name)
+        slash_command = built_in or self._parts.extensions.value.commands.get(command.name)
+        if slash_command is None:
+            self._refuse(command, *self._explain_absence(command.name, typed))
+            return
+        try:
+            with (
+                self._stoppable(command.name) as scope,
+                guard_plugin(f"The command {_describe(slash_command)}", PluginError),
+            ):
+                await recorder.let_clients_read()
+                with anyio.move_on_after(COMMAND_LIMIT_S) as limit:
+                    answer = await stop_though_shielded(
+                        slash_command.answer(command.arguments, recorder.state)
+                    )
+                if limit.cancelled_caught:
+                    raise PluginError(f"it took longer than {format_time_limit(COMMAND_LIMIT_S)}")
+                if not isinstance(answer, CommandAnswer):
+                    raise PluginError(f"it returned {type(answer).__name__} instead of a CommandAnswer")
+                if len(answer.prompt) > MAX_MESSAGE_CHARS:
+                    raise PluginError(
+                        f"its message has more than {format_number(MAX_MESSAGE_CHARS)} characters"
+                    )
+                ran = CommandRan(
+                    name=command.name,
+                    arguments=command.arguments,
+                    display=tuple(answer.display),
+                    sends=bool(answer.prompt),
+                )
+        except TuiAgentError as error:
+            self._refuse(command, error.message, error.hint)
+            return
+        if scope.cancelled_caught:
+            self._refuse(command, f"You stopped {typed}.")
+            return
+        if answer.display or not answer.prompt:
+            recorder.append(ran, cause=command.id)
+        if answer.prompt:
+            self._send(
+                UserMessageReceived(text=answer.prompt, command=typed, shell=tuple(answer.shell)),
+                command,
+                group,
+            )
+
+    @contextmanager
+    def _stoppable(self, name: str) -> Iterator[anyio.CancelScope]:
+        """Show the command's name as running, and run the `with` block in a scope that Esc cancels."""
+        scope = anyio.CancelScope()
+        self._turns.command_scopes[scope] = f"/{name}"
+        if not self._turns.is_running:
+            self._states.set(AgentState.RUNNING, f"/{name}")
+        try:
+            with scope:
+                yield scope
+        finally:
+            del self._turns.command_scopes[scope]
+            if self._parts.recorder.state.running_command == f"/{name}":
+                others = list(self._turns.command_scopes.values())
+                now = (AgentState.RUNNING, others[-1]) if others else (AgentState.IDLE,)
+                self._guard_store(partial(self._states.set, *now))
+
+    async def complete(self, name: str, arguments: str) -> Sequence[str]:
+        """Return completions of a slash command's arguments, or of `@` in a prompt."""
+        servers = self._parts.tool_servers
+        if name == MENTION:
+            return () if servers is None else await servers.complete_mention(arguments)
+        slash_command = self._parts.extensions.value.commands.get(name)
+        if (
+            slash_command is None
+            or not slash_command.offer.completes
+            or not isinstance(slash_command, ArgumentCompleter)
+        ):
+            return ()
+        try:
+            with guard_plugin(f"The completion of {_describe(slash_command)}", PluginError):
+                with anyio.move_on_after(COMPLETION_LIMIT_S):
+                    return (
+                        await stop_in_time(slash_command.complete(arguments, self._parts.recorder.state))
+                    )[:MAX_COMPLETIONS]
+                raise PluginError(f"it took longer than {format_time_limit(COMPLETION_LIMIT_S)}")
+        except TuiAgentError as error:
+            if error.message not in self._told_faults:
+                self._told_faults.add(error.message)
+                fault = ErrorRaised(where=f"command /{name}", message=error.message, hint=error.hint)
+                self._guard_store(partial(self._parts.recorder.append, fault))
+            return ()
+
+    def _explain_absence(self, name: str, typed: str) -> tuple[str, str]:
+        """Return the reason why the engine does not run the command, and a hint or an empty string."""
+        if name in APP_COMMANDS:
+            return (
+                f"{clip_line(typed, MAX_TYPED_CHARS)} works only in the full-screen app.",
+                "Open the session there, and type the command.",
+            )
+        return f"There is no command /{name}.", self._explain_unknown(name)
+
+    def _explain_unknown(self, name: str) -> str:
+        extensions, servers = self._parts.extensions.value, self._parts.tool_servers
+        if fault := extensions.unusable_commands.get(name):
+            return fault
+        server = name.partition(":")[0]
+        if (
+            servers is not None
+            and server in servers.names
+            and (reason := servers.explain_absence(servers.resource_tool(server)))
+        ):
+            return reason
+        near = similar_names(name, extensions.commands)
+        return f"Did you mean /{' or /'.join(near)}?" if near else ""
+
+    def _send(self, message: UserMessageReceived, command: RunCommand, group: TaskGroup) -> None:
+        """Start a turn with the message, or queue it while a turn runs."""
+        if not self._turns.is_running:
+            self._begin_turn(message, group, command)
+        elif message.shell:
+            self._refuse(command, "A turn is running.", f"Run {message.command} when it has ended.")
+        else:
+            queue_id = self._parts.ids.request()
+            queued = UserQueued(queue_id=queue_id, text=message.text, command=message.command)
+            self._parts.recorder.append(queued, cause=command.id)
+
+    def _refuse(self, command: RunCommand, reason: str, hint: str = "") -> None:
+        rejected = CommandRejected(command=command.kind, reason=reason, hint=hint)
+        self._parts.recorder.append(rejected, cause=command.id)
+
+
+def session_command(message: SubmitPrompt) -> Command | None:
+    """Convert a message with `/compact`, `/undo` or `/redo` to the command of that name, with the message's id. Return
+    None for any other message."""
+    name, _, argument = message.text.strip().partition(" ")
+    match name:
+        case "/compact":
+            return Compact(id=message.id, focus=argument.strip())
+        case "/undo" if not argument:
+            return Undo(id=message.id)
+        case "/redo" if not argument:
+            return Redo(id=message.id)
+        case _:
+            return None
+
+
+def _describe(command: SlashCommand) -> str:
+    """Return a command's name, and the plugin that registered it."""
+    owner = f" (plugin {command.owner})" if isinstance(command, OfferedSlashCommand) else ""
+    return f"/{command.offer.name}{owner}"

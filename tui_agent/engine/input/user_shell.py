@@ -1,0 +1,144 @@
+"""The user's own commands (`!` and `!!`), which run without the policy.
+
+Invariant: `user.shell_started` is always followed by `user.shell_finished`, which has the output so far.
+"""
+
+from collections.abc import Sequence
+
+from tui_agent.context.truncation import head_and_tail
+from tui_agent.engine.agent_state import StateKeeper
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.delta_merge import DeltaMerger, FlushTimer
+from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.tools.live_output import Output, OutputSampler
+from tui_agent.errors import EnvironmentFault
+from tui_agent.policy.decision.classes import READ_ONLY
+from tui_agent.ports.environment import ExecSpec
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.commands import RunUserShell
+from tui_agent.protocol.effects import RunEffect
+from tui_agent.protocol.envelope import Record, known_events
+from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
+from tui_agent.protocol.settings import AgentState
+from tui_agent.units import format_bytes
+
+TIMEOUT_S = 600.0
+MAX_OUTPUT_BYTES, TAIL_BYTES = 2_000_000, 1_000_000
+"""Limits for the size of an output that is kept, in bytes: the whole output, and its end."""
+_ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
+
+
+def begin_user_shell(parts: EngineParts, command: RunUserShell) -> None:
+    """Record the start of a command. The caller must call `run_user_shell` afterwards."""
+    started = UserShellStarted(command=command.command, hidden=command.hidden, typed=command.typed)
+    parts.recorder.append(started, cause=command.id)
+
+
+async def run_user_shell(
+    parts: EngineParts, states: StateKeeper, ticker: FlushTimer, command: RunUserShell
+) -> None:
+    """Run a command and record its output. If it is cancelled, the command is killed.
+
+    The caller must set the agent's state afterwards.
+    """
+    run = _ShellRun(parts, command)
+    try:
+        states.set(AgentState.RUNNING, command.typed or f"! {command.command}")
+        with ticker.open_merger(parts.clock, run.emit, str) as merger:
+            await run.execute(merger)
+    finally:
+        run.finish()
+
+
+def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence[Record]) -> None:
+    """Record the end of a command that was running when the program crashed, with the recorded output."""
+    output = Output()
+    started_at = last_at = 0.0
+    for record in known_events(history):
+        last_at = record.time
+        if isinstance(record.payload, UserShellStarted):
+            output, started_at = Output(), record.time
+        elif isinstance(record.payload, UserShellProgress):
+            output.add(record.payload.text)
+    recorder.append(
+        UserShellFinished(
+            command=started.command,
+            output=output.text(),
+            exit_code=None,
+            duration_ms=round(max(0.0, last_at - started_at) * 1_000, 1),
+            hidden=started.hidden,
+            end="lost",
+        )
+    )
+
+
+class _ShellRun:
+    def __init__(self, parts: EngineParts, command: RunUserShell) -> None:
+        self._parts = parts
+        self._command = command
+        self._started_at = parts.clock.monotonic()
+        self._output = bytearray()
+        self._end: ShellEnd = "interrupted"
+        self._exit_code: int | None = None
+        self._note = ""
+
+    async def execute(self, merger: DeltaMerger[str]) -> None:
+        """Run the command to its end: outside the sandbox, or inside for a simulated user."""
+        state = self._parts.recorder.state
+        is_typed = state.client != "sim"
+        limit = None if is_typed or state.settings is None else state.settings.budgets.timeout_seconds
+        spec = ExecSpec(
+            script=self._command.command,
+            timeout=min(TIMEOUT_S, limit or TIMEOUT_S),
+            max_output=MAX_OUTPUT_BYTES,
+            tail_bytes=TAIL_BYTES,
+            unsandboxed=is_typed,
+            allow_network=is_typed,
+            # The sandbox needs no visible placeholders for a command that only reads.
+            read_only=not is_typed and self._only_reads(),
+        )
+        clock = self._parts.clock
+        sampler = OutputSampler(clock.monotonic())
+
+        def handle_output(data: bytes) -> None:
+            self._output += data[: max(MAX_OUTPUT_BYTES - len(self._output), 0)]
+            text = sampler.add(data, clock.monotonic())
+            if text:
+                merger.add("output", text)
+
+        try:
+            result = await self._parts.env.exec(spec, handle_output)
+        except EnvironmentFault as fault:
+            self._end, self._note = "failed", str(fault)
+            return
+        if result.dropped_bytes:
+            note = f"\n[{format_bytes(result.dropped_bytes)} of output was not kept]\n".encode()
+            self._output[:] = result.output[: result.cut_offset] + note + result.output[result.cut_offset :]
+        self._exit_code = result.exit_code
+        self._end = _ENDS.get(result.outcome, "failed")
+        self._note = "" if result.outcome == "exited" else result.message
+
+    def _only_reads(self) -> bool:
+        effects = (RunEffect(script=self._command.command),)
+        facts = PolicyFacts(workspace=self._parts.env.root, policy="ask", sandboxed=True)
+        return self._parts.policy.decide("run_command", effects, facts).classes == (READ_ONLY,)
+
+    def emit(self, _key: str, text: str) -> None:
+        self._parts.recorder.append(UserShellProgress(text=text), cause=self._command.id)
+
+    def finish(self) -> None:
+        output = bytes(self._output).decode("utf-8", "replace")
+        separator = "\n" if output and self._note and not output.endswith("\n") else ""
+        shown = head_and_tail(f"{output}{separator}{self._note}")
+        self._parts.recorder.append(
+            UserShellFinished(
+                command=self._command.command,
+                output=shown.text,
+                exit_code=self._exit_code,
+                duration_ms=round((self._parts.clock.monotonic() - self._started_at) * 1_000, 1),
+                hidden=self._command.hidden,
+                end=self._end,
+                full_output=output if shown.is_cut else None,
+            ),
+            cause=self._command.id,
+        )

@@ -1,0 +1,1 @@
+"""Protection of the engine from the code of plugins."""

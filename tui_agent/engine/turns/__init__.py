@@ -1,0 +1,1 @@
+"""Turns: their start and end, the loop inside a turn, agents and delegates."""

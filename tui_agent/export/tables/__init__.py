@@ -1,0 +1,1 @@
+"""Tables of all sessions for SQL queries."""

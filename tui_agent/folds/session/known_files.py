@@ -1,0 +1,110 @@
+"""Search for the events of a log at which a checkpoint certainly has the files of the session.
+
+Invariant: only records are used, so the app and the command line choose the same event.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tui_agent.folds.base import current_branch
+from tui_agent.protocol.base import MAIN_AGENT, CallId, Payload
+from tui_agent.protocol.envelope import Envelope, Record, known_events
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
+from tui_agent.protocol.events.session import RunStarted, SessionForked, SessionHeadMoved
+from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
+from tui_agent.protocol.events.turn import (
+    IterationFinished,
+    TurnFinished,
+    UserMessageReceived,
+    UserShellFinished,
+    UserShellStarted,
+)
+
+_ENDS: Final = (
+    IterationFinished,
+    RunStarted,
+    SessionForked,
+    SessionHeadMoved,
+    TurnFinished,
+    UserMessageReceived,
+)
+"""Events of the main agent that are recorded only after a call's result and checkpoint, unless the call was cut off."""
+
+
+class _FileKnowledge:
+    """Tracks, while the events of a branch are applied, if a checkpoint has the files as they are after the newest
+    event."""
+
+    def __init__(self) -> None:
+        self._open_calls: set[CallId] = set()
+        self._shell_runs = self._has_checkpoint = self._has_newer_changes = False
+        self._ended_call: CallId | None = None
+
+    @property
+    def is_certain(self) -> bool:
+        """True if no call or command can be changing files now, and the newest checkpoint has all changes.
+
+        The second condition is ignored in a session without checkpoints. Changes that still have no checkpoint at the
+        end of an iteration are ignored too, because their checkpoint has failed.
+        """
+        is_checkpointed = not (self._has_checkpoint and self._has_newer_changes)
+        return not self._open_calls and not self._shell_runs and is_checkpointed
+
+    def is_checkpoint_of_ended_call(self, payload: Payload) -> bool:
+        """Return True if `payload` is the checkpoint of the call that ended last. This checkpoint can have changes that
+        no event lists."""
+        return (
+            isinstance(payload, CheckpointTaken)
+            and payload.call_id is not None
+            and payload.call_id == self._ended_call
+        )
+
+    def apply(self, event: Envelope) -> None:
+        match event.payload:
+            case ToolStarted(call_id=call_id, writes=True, delegates=False):
+                self._open_calls.add(call_id)
+            case ToolFinished(call_id=call_id):
+                self._ended_call = call_id if call_id in self._open_calls else self._ended_call
+                self._open_calls.discard(call_id)
+            case UserShellStarted() | UserShellFinished():
+                self._shell_runs = isinstance(event.payload, UserShellStarted)
+            case FileChanged():
+                self._has_newer_changes = True
+            case CheckpointTaken() | CheckpointRestored():
+                self._has_checkpoint, self._has_newer_changes, self._ended_call = True, False, None
+            case IterationFinished() | TurnFinished() | SessionForked() if event.agent == MAIN_AGENT:
+                self._has_newer_changes = False
+            case SessionHeadMoved():
+                # The events in which these calls ended are not on the branch.
+                self._open_calls.clear()
+                self._shell_runs = False
+            case _:
+                pass
+
+
+def find_event_with_known_files(records: Sequence[Record], seq: int) -> int:
+    """Return the event nearest to the event `seq` after which a checkpoint certainly has the files of the session.
+
+    This is `seq` itself, unless a call that can change files is running then, or has ended but has no checkpoint yet.
+    In these cases it is the first event after which the call has both a result and a checkpoint. If the call never
+    ended, it is the last suitable event before the call. A call that only starts a delegate does not matter here, but
+    the calls that the delegate makes do.
+
+    `records`: all records of the log, of all branches.
+    """
+    knowledge, nearest = _FileKnowledge(), 0
+    for record in known_events(current_branch([record for record in records if record.seq <= seq])):
+        knowledge.apply(record)
+        if knowledge.is_certain:
+            nearest = record.seq
+    if knowledge.is_certain:
+        nearest = seq
+    for record in known_events(record for record in records if record.seq > seq):
+        is_checkpoint = knowledge.is_checkpoint_of_ended_call(record.payload)
+        is_end = isinstance(record.payload, _ENDS) and record.agent == MAIN_AGENT
+        if is_end or (knowledge.is_certain and not is_checkpoint):
+            break
+        knowledge.apply(record)
+        if knowledge.is_certain:
+            nearest = record.seq
+    return nearest

@@ -1,0 +1,41 @@
+"""Lines with their numbers, the form in which the model sees the contents of files."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tui_agent.folds.text.charset import DecodedText
+from tui_agent.protocol.unicode_text import format_count
+
+MAX_LINE_CHARS: Final = 2_000
+"""A longer line is cut after this many characters."""
+
+
+def number_lines(lines: Sequence[str], first: int, room: int) -> tuple[list[str], int]:
+    """Number the lines from `first`. Return the lines that fit into `room` characters, and how many of them were cut.
+
+    The first line is returned even if it does not fit.
+    """
+    width = len(str(first + len(lines) - 1))
+    numbered, cut_count = list[str](), 0
+    for number, line in enumerate(lines, first):
+        line = line.removesuffix("\r")
+        is_cut = len(line) > MAX_LINE_CHARS
+        if is_cut:
+            line = f"{line[:MAX_LINE_CHARS]}… (+{len(line) - MAX_LINE_CHARS} characters)"
+        room -= len(line) + width + 2
+        if room < 0 and numbered:
+            break
+        numbered.append(f"{number:>{width}}\t{line}")
+        cut_count += is_cut
+    return numbered, cut_count
+
+
+def notes_on_text(decoded: DecodedText) -> list[str]:
+    """Return notes for the model about a file's encoding and line ends."""
+    notes = [f"[{decoded.note}]"] if decoded.note else []
+    return [*notes, "[lines end with CRLF]"] if "\r\n" in decoded.text else notes
+
+
+def notes_on_cut_lines(count: int) -> list[str]:
+    """Return a note for the model about long lines that were cut; no note if there are none."""
+    return [f"[{format_count(count, 'long line')} cut at {MAX_LINE_CHARS} characters]"] if count else []

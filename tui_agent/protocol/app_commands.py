@@ -1,0 +1,35 @@
+"""The app's own slash commands: all names, and the commands that other clients have too.
+
+Invariant: a test checks that the names are the words of `tui.actions.TYPED`.
+"""
+
+from typing import Final
+
+from tui_agent.protocol.events.command import OfferedCommand
+
+APP_COMMANDS: Final = frozenset(
+    """
+accept-edits agent agents base-url branches bug changes checkpoints clear commands compact compare config
+context copy cost delegate diff doctor editor effort evals exit export find fork help history init jobs keys
+login map mcp memory model models new notes pane paste pause permissions plan plugins policy provider q quit
+read reasoning redo reload rename replay reset reset-session resume revert review rewind run search
+send-queued session sessions settings skills status summarise summarize theme think todo tools trace tree
+trust undo unqueue usage vim what-if
+""".split()  # noqa: SIM905 - read as prose
+)
+SHARED_COMMANDS: Final = (
+    OfferedCommand(name="compact", help="summarise old turns", arguments="[FOCUS]"),
+    OfferedCommand(name="undo", help="undo the last turn and its file changes"),
+    OfferedCommand(name="redo", help="redo what you last undid"),
+    OfferedCommand(name="context", help="show what fills the context"),
+    OfferedCommand(name="cost", help="show spending"),
+    OfferedCommand(name="status", help="show model, policy, sandbox, context and cost"),
+    OfferedCommand(name="commands", help="list the commands of plugins and Markdown files"),
+    OfferedCommand(name="reload", help="reload plugins that have changed"),
+)
+"""The commands that also work in clients that send them as messages, such as editors."""
+NO_OWN_COMMANDS: Final = (
+    "No commands besides the app's own. Add one as commands/NAME.md in your configuration folder, or "
+    ".tui_agent/commands/ of a trusted project."
+)
+"""The text that clients show instead of an empty list of the user's commands."""

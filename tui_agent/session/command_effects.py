@@ -1,0 +1,39 @@
+"""Sentences about the effects of `/compact`, `/undo` and `/redo`, for clients without the app."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tui_agent.folds.session.generated_files import describe_restored
+from tui_agent.folds.text.kept_commits import describe_kept_commits
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.context import ContextCompacted, ContextStuck
+from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.units import format_estimate
+
+_MOVES: Final[Mapping[str, str]] = {
+    "undo": "Undid the last turn. /redo brings it back.",
+    "redo": "Redid the undone turn.",
+}
+
+
+def describe_effect(event: Envelope) -> str:
+    """Describe an event that such a command caused; empty if the event needs no words."""
+    match event.payload:
+        case SessionHeadMoved(reason=reason, kept_commits=commits):
+            return f"{_MOVES.get(reason, '')} {describe_kept_commits(commits)}".strip()
+        case CheckpointRestored(kept_count=kept) as restored:
+            changed = (
+                f" Kept {format_count(kept, 'file that was', 'files that were')} changed since then."
+                if kept
+                else ""
+            )
+            return f"{describe_restored(restored)}{changed}"
+        case ContextCompacted(turns=turns, before_tokens=before, after_tokens=after):
+            sizes = f"{format_estimate(before)} to {format_estimate(after)} tokens"
+            return f"Summarised {format_count(turns, 'turn')}: {sizes}."
+        case ContextStuck(message=message):
+            return message
+        case _:
+            return ""

@@ -1,0 +1,96 @@
+"""Comparison of the session's changed files with the files on disk, which can be changed outside the app.
+
+Invariant: every part of the app that shows how many files the session changed uses `drop_undone(…).count`.
+"""
+
+import asyncio
+import hashlib
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
+from tui_agent.folds.views import Views
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
+from tui_agent.tui.context import DiskChange
+from tui_agent.tui.controller.host import SessionHost
+
+
+class DiskChanges:
+    """The changes that were made outside the app after the newest recorded change of each file."""
+
+    def __init__(self, host: SessionHost) -> None:
+        self._host = host
+        self._changes: dict[tuple[str, int], DiskChange] = {}
+        """Maps (path, number of the event with the newest recorded change of this file) to how the file was changed
+        outside the app since then."""
+
+    def by_path(self, views: Views) -> Mapping[str, DiskChange]:
+        """Map the path of each file that was changed outside the app to how it was changed. A file is left out if the
+        session has changed it again since the last comparison with the disk."""
+        if not self._changes:
+            return {}
+        changes = (
+            (file.path, self._changes.get((file.path, file.last_seq))) for file in views.files.view().files
+        )
+        return {path: change for path, change in changes if change is not None}
+
+    def drop_undone(self, files: FilesChangedView, views: Views) -> FilesChangedView:
+        """Return the view without the files that again have the content that they had before the session."""
+        undone = {path for path, change in self.by_path(views).items() if change == "undone"}
+        if not undone:
+            return files
+        return replace(files, files=tuple(file for file in files.files if file.path not in undone))
+
+    async def look(self) -> None:
+        """Compare the session's changed files with the disk. If the result differs from the last one, update the
+        numbers of changed files on the screen.
+
+        While a turn runs, nothing is compared, because the turn's changes may not be recorded yet. Files on another
+        machine are never compared.
+        """
+        host = self._host
+        changes: dict[tuple[str, int], DiskChange] = {
+            file: change for file, change in self._changes.items() if change == "undone"
+        }
+        if host.state.environment not in ("", LOCAL_ENVIRONMENT):
+            changes = {}
+        elif not host.is_running:
+            files = host.views.files.view().files
+            changes = await asyncio.to_thread(_find_differing, Path(host.work_folder), files)
+        if changes != self._changes:
+            self._changes = changes
+            host.panes.show(frozenset({"files"}))
+
+
+def _find_differing(workspace: Path, files: Sequence[ChangedFile]) -> dict[tuple[str, int], DiskChange]:
+    """Return the files whose content on disk differs from the content that the session recorded last. Blocks."""
+    changes: dict[tuple[str, int], DiskChange] = {}
+    for file in files if workspace.is_dir() else ():
+        digest = _hash_file(workspace / file.path)
+        if digest == file.disk_sha256_after:
+            continue
+        if digest == file.disk_sha256_before and not file.mode_changed:
+            changes[file.path, file.last_seq] = "undone"
+        elif file.disk_sha256_after is not None:
+            changes[file.path, file.last_seq] = "changed"
+    return changes
+
+
+def _hash_file(path: Path) -> str | None:
+    """Return the hex SHA-256 of a file, or of a link's target. Return None if the file is missing, and `""` if it
+    cannot be read.
+    """
+    try:
+        if path.is_symlink():
+            return hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return ""
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return ""

@@ -1,0 +1,94 @@
+"""The selected change in a sheet of diffs.
+
+Invariant: after the rows were drawn, the selected change is one of the changes in them.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.tui.widgets.lists import Lines
+
+
+class Stop(NamedTuple):
+    """A hunk that the user can select with the keys, or a file without hunks (`hunk` is -1).
+
+    `row`: the first row of the hunk or file in the sheet.
+    """
+
+    file: ChangedFile
+    hunk: int
+    row: int
+
+
+class ChangeSelection:
+    """The stops of a sheet, and the selected one. The methods with `lines` take the scrolling rows of the sheet.
+
+    `path`: path of the selected file; empty if there is no file.
+    `hunk`: index of the selected hunk; -1 if the file has no hunks. While the file is being read, it can be any number.
+    """
+
+    def __init__(self) -> None:
+        self.stops: list[Stop] = []
+        self.path, self.hunk = "", -1
+
+    def select(self, path: str, hunk: int = 0) -> None:
+        """Select a hunk of a file."""
+        self.path, self.hunk = path, hunk
+
+    def limit(self, hunks: int) -> None:
+        """Select the last hunk if the selected file has fewer hunks than before."""
+        self.hunk = min(max(0, self.hunk), hunks - 1)
+
+    @property
+    def stop(self) -> Stop | None:
+        """The selected stop; None if there is none, or if it is not drawn yet."""
+        index = self._index
+        return None if index < 0 else self.stops[index]
+
+    @property
+    def _index(self) -> int:
+        places = [(stop.file.path, stop.hunk) for stop in self.stops]
+        selected = ((self.path, self.hunk), (self.path, -1))
+        return next((places.index(place) for place in selected if place in places), -1)
+
+    def adjacent_stop(self, direction: int) -> Stop | None:
+        """Return the previous (-1) or next stop (1); None if there is none."""
+        index = self._index + direction
+        return self.stops[index] if self._index >= 0 and 0 <= index < len(self.stops) else None
+
+    def nearest_stop(self, is_wanted: Callable[[Stop], bool]) -> Stop | None:
+        """Return the nearest of the wanted stops; None if there is none.
+
+        The selected file comes before the other files, and stops from the selected one on before earlier stops.
+        """
+        start = self._index
+        ranked = [
+            ((stop.file.path != self.path, index < start, abs(index - start)), index)
+            for index, stop in enumerate(self.stops)
+            if is_wanted(stop)
+        ]
+        return self.stops[min(ranked)[1]] if ranked else None
+
+    def top_stop(self, lines: Lines) -> Stop | None:
+        """Return the stop that covers the first visible row."""
+        index = bisect_right([stop.row for stop in self.stops], lines.scroll_offset.y) - 1
+        return self.stops[max(0, index)] if self.stops else None
+
+    def is_visible(self, lines: Lines) -> bool:
+        """Return True if the selected stop begins in a visible row, or covers the first one."""
+        stop, top = self.stop, lines.scroll_offset.y
+        return stop is not None and (
+            top <= stop.row < top + lines.size.height or stop is self.top_stop(lines)
+        )
+
+    def scroll_to(self, lines: Lines) -> None:
+        """Scroll until the selected stop begins in the first visible row."""
+        if self.stop is not None:
+            lines.scroll_to(y=self.stop.row, animate=False, force=True)
+
+    def reveal(self, lines: Lines) -> None:
+        """Scroll to the selected stop, unless it is visible."""
+        if not self.is_visible(lines):
+            self.scroll_to(lines)

@@ -1,0 +1,94 @@
+"""Finds the mentions that the user typed or chose in a message. Mentions in pasted text are left out.
+
+Invariant: this module is imported only when a message can contain a mention.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from tui_agent.folds.context.mention_limits import MAX_ALL_CHARS, MAX_CHARS, MAX_ENTRIES
+from tui_agent.folds.text.mention_parser import MentionCandidate, find_candidates
+from tui_agent.protocol.parts import image_type
+from tui_agent.tui.prompt.attachments import Span
+
+_STARTS: Final = re.compile(r"@|(?<![^\s(\"'`])/")
+"""Matches the first character of everything that can be a mention."""
+CHARS_PER_LINE: Final = 40
+"""Assumed length of a line in a mentioned file."""
+NUMBER_CHARS: Final = 5
+"""Assumed length of a line's number and the tab after it."""
+IMAGE_HEAD_BYTES: Final = 16
+"""Number of bytes at the start of a file that show if it is an image."""
+_BORDER: Final = "|"
+"""A character that is never part of a mention."""
+
+
+def find_typed_mentions(text: str, root: Path, pasted: Iterable[Span]) -> list[MentionCandidate]:
+    """Return the possible mentions in a message, except those in its pasted parts."""
+    pieces, end = list[str](), 0
+    for first, last in sorted(pasted):
+        start = max(first, end)
+        if last <= start:
+            continue  # The label of a folded paste is pasted text, too.
+        hidden = _STARTS.sub(_BORDER, text[start - 1 : last] if start else text[:last])
+        # The character before the part decides if a slash begins a path; it stays as it is.
+        pieces += [text[end:start], hidden[1:] if start else hidden]
+        end = last
+    return find_candidates("".join([*pieces, text[end:]]), str(root))
+
+
+def find_files(candidates: Iterable[MentionCandidate], root: Path) -> tuple[dict[str, str], int]:
+    """Find the mentioned files and folders that exist; blocks, so call it in a thread.
+
+    Return the path of each found mention, by the mention's text, and the estimated number of characters that these
+    mentions add to the message. A folder adds the list of the names in it.
+    """
+    files: dict[str, str] = {}
+    chars = 0
+    for candidate in candidates:
+        reading = next((each for each in candidate.readings if _exists(root / each.path)), None)
+        if reading is not None:
+            files[candidate.given] = reading.path
+            lines = reading.last_line - reading.first_line + 1 if reading.first_line else 0
+            chars += min(
+                _text_size(root / reading.path), lines * (CHARS_PER_LINE + NUMBER_CHARS) or MAX_CHARS
+            )
+    return files, min(chars, MAX_ALL_CHARS)
+
+
+def find_images(paths: Iterable[str], root: Path) -> frozenset[str]:
+    """Return the paths of image files that a model can accept; blocks, so call it in a thread."""
+    return frozenset(path for path in paths if _is_image(root / path))
+
+
+def _is_image(path: Path) -> bool:
+    try:
+        if not path.is_file():  # opening a named pipe would wait
+            return False
+        with path.open("rb") as file:
+            return bool(image_type(file.read(IMAGE_HEAD_BYTES)))
+    except (OSError, ValueError):
+        return False
+
+
+def _text_size(path: Path) -> int:
+    """Return the estimated length of a file with line numbers, or of the list of names in a folder; 0 for anything else."""
+    try:
+        if path.is_dir():
+            with os.scandir(path) as entries:
+                return sum(len(entry.name) + 1 for entry in islice(entries, MAX_ENTRIES))
+        size = path.stat().st_size if path.is_file() else 0
+        return size + -(-size // CHARS_PER_LINE) * NUMBER_CHARS
+    except (OSError, ValueError):
+        return 0
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False

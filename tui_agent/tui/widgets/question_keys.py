@@ -1,0 +1,252 @@
+"""The keys of a question: each key is an answer, or belongs to a text that the user is typing.
+
+Invariant: if a premature answer could do harm, keys are ignored in the first `grace_period_s` seconds. A letter or
+digit only selects its answer; Enter or the same key again gives the answer. A letter typed soon before or after another
+letter is text. While the user writes a message, the keys go to `covered_prompt`.
+"""
+
+import math
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Generic, TypeVar
+
+from textual import events
+from textual.screen import ModalScreen
+from textual.timer import Timer
+
+from tui_agent.tui.actions import WAYS_OUT, KeyHint
+from tui_agent.tui.widgets.covered_prompt import (
+    RECENT_S,
+    WRITING_PAUSE_S,
+    CoveredPrompt,
+    edits_message,
+    sends_message,
+)
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.keymap import KeyScreen, claims_key
+
+ResultT = TypeVar("ResultT")
+GRACE_PERIOD_S = 0.3
+"""Seconds in which a question that appears by itself ignores keys."""
+ANSWER_DELAY_S = 0.5
+"""Time in seconds after which a letter gives its answer, if no other key follows."""
+
+
+class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
+    """A screen with a question that the user can answer with a key."""
+
+    has_grace_period: ClassVar[bool] = False
+    """True if the sheet ignores keys for the first `grace_period_s` seconds."""
+    grace_period_s: ClassVar[float] = GRACE_PERIOD_S
+    give_action: ClassVar[str] = ""
+    """The action whose key gives the selected answer."""
+    answer_actions: ClassVar[frozenset[str]] = frozenset()
+    """The actions whose letters or digits select, give or edit an answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._opened_at = math.inf
+        self._grace_s = self.grace_period_s
+        self.covered_prompt: CoveredPrompt | None = None
+        """The prompt, for a sheet that appears by itself; None for a sheet that the user opened."""
+        self.is_writing = False
+        """True while keys go to the message in the prompt."""
+        self._shown_message = ""
+        self.answer_delay_s = ANSWER_DELAY_S
+        self.is_picked = False
+        """True if the user selected the row that is selected now, with an arrow key or with its letter."""
+        self._letters: list[events.Key] = []
+        """The letters typed just now. They are remembered because they can turn out to be the beginning of a text."""
+        self._answer_timer: Timer | None = None
+
+    @abstractmethod
+    def redraw(self, *, keep: bool = True) -> None:
+        """Draw all rows again; with `keep`, stay at the scroll position."""
+
+    def on_mount(self) -> None:
+        def start_grace_period() -> None:
+            if self._opened_at == math.inf:
+                self._opened_at = time.monotonic()
+
+        self.call_after_refresh(start_grace_period)
+        self._shown_message = self.message
+        if self.message:
+            self.begin_writing()
+
+    @property
+    def open_field(self) -> Field | None:
+        """The field that receives typed keys; None if the sheet has no open field."""
+        return None
+
+    def end_grace_period(self) -> None:
+        """Accept keys from now on, and give an answer without waiting for further letters."""
+        self._opened_at, self.answer_delay_s = -math.inf, 0
+
+    def expect_text(self) -> None:
+        """Begin the grace period again, so that typed keys go to the prompt."""
+        if self.has_grace_period and self.open_field is None:
+            self._begin_grace_period(WRITING_PAUSE_S)
+            if self.covered_prompt is not None:
+                self.covered_prompt.is_typing = True
+
+    def _begin_grace_period(self, least_s: float) -> None:
+        self._opened_at, self._grace_s = time.monotonic(), max(self._grace_s, least_s)
+
+    @property
+    def in_grace_period(self) -> bool:
+        """True while the sheet ignores keys."""
+        return self.has_grace_period and time.monotonic() - self._opened_at < self._grace_s
+
+    def on_key(self, event: events.Key) -> None:
+        # Textual also calls the handlers of base classes, unless `claims_key` has prevented that.
+        prompt = self.covered_prompt
+        if prompt is not None and self.is_writing and edits_message(event, self.key_map):
+            if claims_key(self, event):
+                prompt.type_key(event, sends=sends_message(event, self.key_map))
+            return
+        if self.has_grace_period and event.time - self._opened_at < self._grace_s:
+            if not claims_key(self, event):
+                return
+            if self._opened_at < event.time:
+                self._opened_at = event.time  # The user is still typing, so the grace period starts again.
+            if prompt is not None and prompt.hold_key(event):
+                self.begin_writing()
+            return
+        if prompt is not None:
+            prompt.is_typing = False
+        if self._answer_timer is not None:
+            self._answer_timer.stop()
+        leaves = any(action.name in WAYS_OUT for action, _ in self.key_map.find(event.key, self.key_scopes()))
+        if self.is_writing and leaves and claims_key(self, event):
+            self.end_writing()
+        elif not (event.is_printable and self.answer_actions) or self.is_field_selected:
+            self._letters.clear()
+        else:
+            self._take_letter(event)
+
+    @property
+    def is_field_selected(self) -> bool:
+        """True if letters go to the open field."""
+        return self.open_field is not None
+
+    def _take_letter(self, event: events.Key) -> None:
+        """Handle a typed letter. If the letter is part of a text, type all letters that came in quick succession into
+        the message. Otherwise, remember the letter, and let the action of its key run."""
+        if self._letters and event.time - self._letters[-1].time > RECENT_S:
+            self._letters.clear()
+        self._letters.append(event)
+        if self._is_text() and claims_key(self, event):
+            letters, self._letters = self._letters, []
+            for letter in letters:
+                self.take_text(letter)
+
+    def _is_text(self) -> bool:
+        """Return True if the newest letter is part of a text."""
+        *earlier, newest = self._letters
+        if not self._actions_of(newest):
+            return True
+        if not earlier or newest.time - earlier[-1].time > self.answer_delay_s:
+            return False
+        is_answer = self._is_answer(newest) and earlier[-1].key != "space"  # a space may have scrolled
+        if newest.key == earlier[-1].key:
+            return is_answer and len(earlier) > 1  # a third time
+        return is_answer or self._is_answer(earlier[-1])
+
+    def _actions_of(self, letter: events.Key) -> set[str]:
+        return {
+            action.name
+            for action, _ in self.key_map.find(letter.key, self.key_scopes())
+            if self.can_run(action)
+        }
+
+    def _is_answer(self, letter: events.Key) -> bool:
+        return bool(self._actions_of(letter) & self.answer_actions)
+
+    def take_text(self, letter: events.Key) -> None:
+        """Type a letter into the message in the prompt, because the letter belongs to a text and is not an answer."""
+        if self.covered_prompt is not None:
+            self.covered_prompt.type_key(letter)
+            self.begin_writing()
+
+    def give_unless_typing(self, give: Callable[[], object]) -> None:
+        """Call `give` after `answer_delay_s`, unless another key is pressed before."""
+        if not self.answer_delay_s:
+            give()
+            return
+
+        def give_answer() -> None:  # returns nothing, because Textual would await what `dismiss` returns
+            if self.is_current:
+                give()
+
+        self._answer_timer = self.set_timer(self.answer_delay_s, give_answer)
+
+    @property
+    def is_alone(self) -> bool:
+        """True unless the user typed the letters of two different answers just now."""
+        return len({letter.key for letter in self._letters if self._is_answer(letter)}) < 2
+
+    def begin_writing(self) -> None:
+        """From now on, pass keys to the message in the prompt. Deselect the row, so that Enter gives no answer."""
+        if not self.is_writing:
+            self.is_writing, self.is_picked = True, False
+            self.deselect()
+            self.redraw()
+
+    def end_writing(self) -> None:
+        """Use keys as answers again; no row is selected."""
+        self.is_writing = False
+        self.redraw()
+
+    def deselect(self) -> None:
+        """Select no row."""
+
+    def follow_message(self) -> None:
+        """Handle a change of the message in the prompt.
+
+        If the user sent the message, keys are answers again. If the user erased the message, keys still go to the
+        prompt, because the user probably wants to write a new message.
+        """
+        if self.covered_prompt is None or self.message == self._shown_message:
+            return
+        self._shown_message = self.message
+        if self.message:
+            self.begin_writing()
+        elif self.is_writing and self.covered_prompt.was_sent:
+            self._begin_grace_period(WRITING_PAUSE_S)
+            self.end_writing()
+        self.redraw()
+
+    def send_message(self) -> None:
+        """Send the message in the prompt, because no row is selected."""
+        if self.covered_prompt is not None and self.message:
+            self.covered_prompt.send()
+
+    @property
+    def message(self) -> str:
+        """The unsent message in the prompt; empty if the prompt has no unsent message."""
+        return self.covered_prompt.text if self.covered_prompt is not None else ""
+
+    def current_hints(self) -> list[KeyHint]:
+        """Return the keys to show: the keys of the sheet or, while the user is writing a message, the keys of the
+        message.
+        """
+        hints, prompt, hint = list(self.key_hints()), self.covered_prompt, self.key_map.hint
+        if prompt is None or self.has_selection:
+            return hints
+        own = [action for action in self.key_map.actions if action.scope == self.scope]
+        moves = next(action.name for action in own if action.method == "move")
+        if not self.is_writing:
+            give = hint(self.give_action, "send message") if self.message else hint(moves, "answers")
+            others = [shown for shown in hints if shown.action != moves]
+            return [give if shown.action == self.give_action else shown for shown in others]
+        return [
+            *([hint(prompt.send_action, "send message")] if self.message else []),
+            hint(moves, "answers"),
+            *(hint(action.name, "back") for action in own if action.name in WAYS_OUT),
+        ]
+
+    @property
+    def has_selection(self) -> bool:
+        """True if Enter gives an answer."""
+        return True

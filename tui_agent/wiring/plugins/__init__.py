@@ -1,0 +1,1 @@
+"""Composition of what extends a session: plugins, hooks, slash commands."""

@@ -1,0 +1,1 @@
+"""Composition of a session's access to its workspace: environment, sandbox, repository map."""

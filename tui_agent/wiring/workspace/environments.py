@@ -1,0 +1,159 @@
+"""Composition of the environment for a session's commands.
+
+Invariant: if an environment cannot start, the session does not start, and an error says what to do.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+
+import anyio
+
+from tui_agent.config.settings.environment_settings import ApptainerSettings, DockerSettings, RemoteSettings
+from tui_agent.engine.plugins.guard import guard_plugin
+from tui_agent.errors import ConfigError, EnvironmentFault
+from tui_agent.plugin_host.loader import LoadedPlugins
+from tui_agent.ports.environment import Environment
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT, EnvStarted
+from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.wiring.workspace.sandbox import build_confinement
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.remote.machine import RemoteMachine
+
+
+class Environments:
+    """The environments of one session: `active` for commands, and `local` (this machine) for files, hooks and servers.
+
+    `active`: the same as `local` unless another environment was chosen.
+    `recorded`: name of the environment in the session's log; empty for a new session.
+    """
+
+    def __init__(self, base: StartupContext, loaded: LoadedPlugins, workspace: Path, recorded: str) -> None:
+        key_names = (profile.api_key_env for profile in base.config.models.values())
+        secrets = base.keys.collect_secrets(key_names)
+        self._shown = tuple(name for name in base.config.sandbox.variables if name in secrets)
+        self._hidden = secrets.keys() - set(self._shown)
+        confinement = build_confinement(base, workspace)
+        self.local = LocalEnvironment(workspace, hidden=self._hidden, confinement=confinement)
+        self.workspace = workspace
+        self._base = base
+        self._recorded = recorded
+        name = base.options.environment or recorded or base.config.environment
+        factories: dict[str, Callable[[], Environment]] = {
+            LOCAL_ENVIRONMENT: lambda: self.local,
+            "docker": partial(self._create_container, "docker", base.config.environments.docker),
+            "apptainer": partial(self._create_container, "apptainer", base.config.environments.apptainer),
+            "e2b": partial(self._create_remote, "e2b", base.config.environments.e2b),
+            "modal": partial(self._create_remote, "modal", base.config.environments.modal),
+            **{
+                offered.name: partial(_make_offered, offered.owner, offered.make, workspace)
+                for offered in loaded.environments
+            },
+        }
+        if name not in factories:
+            raise ConfigError(
+                f"There is no environment {name!r}{self._origin(name)}.",
+                hint=f"Choose one with --environment: {', '.join(sorted(factories))}.",
+            )
+        self.active = factories[name]()
+
+    async def start(self) -> None:
+        """Start the environment for commands.
+
+        Raises `ConfigError` if the environment cannot start, and `EnvironmentFault` if another attempt can succeed.
+        """
+        try:
+            await self.active.start()
+        except (ConfigError, EnvironmentFault) as error:
+            if not self._origin(self.active.name):
+                raise
+            raise type(error)(
+                f"{error.message} The commands of this session ran in {self.active.name}.",
+                hint=f"{error.hint} --environment local continues the session on this machine.".lstrip(),
+            ) from error
+
+    def started_event(self) -> EnvStarted:
+        """Return the event that records where commands run."""
+        sandbox, is_local = self.active.sandbox, self.active is self.local
+        return EnvStarted(
+            environment=self.active.name,
+            root=self.active.root,
+            sandbox=sandbox.kind,
+            no_sandbox_reason=sandbox.unavailable_reason,
+            exposed_variables=self._shown if is_local else (),
+            details="" if is_local else " ".join(sandbox.lines),
+        )
+
+    async def aclose(self) -> int:
+        """Close the environments, and return how many processes had to be killed."""
+        try:
+            return await self.active.aclose()
+        finally:
+            if self.active is not self.local:
+                await self.local.aclose()
+
+    def _origin(self, name: str) -> str:
+        is_resumed = name == self._recorded and self._base.options.environment is None
+        return ", in which this session ran its commands" if is_resumed else ""
+
+    def _create_remote(self, name: str, table: RemoteSettings) -> Environment:
+        options = self._base.options
+        return create_remote(name, self.local, table, options.image or table.image, options.work_dir)
+
+    def _create_container(self, name: str, table: DockerSettings | ApptainerSettings) -> Environment:
+        from tui_agent.workspace.containers.command_lines import ContainerSettings  # noqa: PLC0415 - only if used
+        from tui_agent.workspace.containers.environment import ContainerEnvironment  # noqa: PLC0415
+
+        image, work_dir = self._base.options.image or table.image, self._base.options.work_dir
+        settings = ContainerSettings(table.command, image, table.network, table.arguments, name, work_dir)
+        environ = {name: value for name, value in os.environ.items() if name not in self._hidden}
+        return ContainerEnvironment.create(self.local, settings, environ)
+
+
+async def start_environments(
+    base: StartupContext, loaded: LoadedPlugins, workspace: Path, recorded: str
+) -> Environments:
+    """Start and return the environments of a session.
+
+    Raises `ConfigError` if the chosen environment is unknown or cannot start.
+    """
+    environments = Environments(base, loaded, workspace, recorded)
+    try:
+        await environments.start()
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await environments.aclose()
+        raise
+    return environments
+
+
+def create_remote(
+    name: str,
+    local: LocalEnvironment,
+    table: RemoteSettings,
+    image: str,
+    work_dir: str = "",
+    mounts: Mapping[Path, str] = MappingProxyType({}),
+) -> Environment:
+    """Return the environment `e2b` or `modal`, not started, for a workspace of this machine."""
+    from tui_agent.workspace.remote.environment import RemoteEnvironment  # noqa: PLC0415 - only if used
+
+    return RemoteEnvironment(name, local, create_machine(name, table, image), work_dir, mounts)
+
+
+def create_machine(name: str, table: RemoteSettings, image: str) -> RemoteMachine:
+    """Return a machine, not started, of the provider `e2b` or `modal`."""
+    if name == "e2b":
+        from tui_agent.workspace.remote.e2b_machine import E2BMachine  # noqa: PLC0415 - only if used
+
+        return E2BMachine(image, table.network, table.lifetime_seconds)
+    from tui_agent.workspace.remote.modal_machine import ModalMachine  # noqa: PLC0415 - only if used
+
+    return ModalMachine(image, table.network, table.lifetime_seconds)
+
+
+def _make_offered(owner: str, make: Callable[[Path], Environment], workspace: Path) -> Environment:
+    with guard_plugin(f"The environment of the plugin {owner}", ConfigError):
+        return make(workspace)

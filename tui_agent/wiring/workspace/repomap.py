@@ -1,0 +1,139 @@
+"""Composition of the repository map, which is rendered in threads.
+
+Invariant: nothing is read before the first map is requested, and possible secret files are never read.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+from anyio import CapacityLimiter, to_thread
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.path_kind import is_test
+from tui_agent.config.paths import local_repo_maps
+from tui_agent.config.settings.settings import Config
+from tui_agent.context.repomap.repository_map import RepoMap, Visibility
+from tui_agent.errors import EnvironmentFault
+from tui_agent.policy.places.visibility import may_hold_secrets, rules_digest
+from tui_agent.ports.knowledge import SymbolLocation
+from tui_agent.ports.redaction import RedactionOptions
+from tui_agent.ports.repomap import MapLanguage, MapRequest, RenderedMap
+
+MAX_SYMBOL_WAIT_S = 1.5
+"""Maximum seconds that a user's message waits until the symbols in it are looked up."""
+
+
+def index_folder(options: SessionOptions, config: Config) -> Path:
+    """Return the folder of the repository index. It is in the user's cache, or in the data folder if the options set a
+    data folder.
+
+    A demo has its own data folder, so that it leaves no index behind.
+    """
+    return config.paths.repo_maps if options.data_dir is None else local_repo_maps(options.data_dir)
+
+
+class SessionMaps:
+    """Renders the repository maps of one workspace in threads, one at a time; implements `ports.repomap.RepoMaps`."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        cache_folder: Path,
+        languages: Sequence[MapLanguage] = (),
+        redaction: RedactionOptions | None = None,
+    ) -> None:
+        self._map = RepoMap(
+            workspace,
+            cache_folder,
+            showing=Visibility(
+                lambda path: not may_hold_secrets(path), rules_digest(), redaction or RedactionOptions()
+            ),
+            languages=languages,
+        )
+        self._limiter = CapacityLimiter(1)
+        self._late: RenderedMap | None = None
+        self._is_rendering = False
+
+    async def render(self, request: MapRequest) -> RenderedMap:
+        """Render a map; if the call is cancelled, its thread still runs to the end."""
+        return await to_thread.run_sync(self._render, request, abandon_on_cancel=True, limiter=self._limiter)
+
+    async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
+        if self._is_rendering:
+            return None
+        self._late = None
+        with anyio.move_on_after(seconds):
+            rendered = await to_thread.run_sync(
+                self._render_late, request, abandon_on_cancel=True, limiter=self._limiter
+            )
+            self._late = None
+            return rendered
+        return None
+
+    def take_late_map(self) -> RenderedMap | None:
+        rendered, self._late = self._late, None
+        return rendered
+
+    def _render_late(self, request: MapRequest) -> RenderedMap:
+        """Render a map and keep it for `take_late_map`, in case `render_within` no longer waits for it."""
+        self._is_rendering = True
+        try:
+            rendered = self._late = self._render(request)
+            return rendered
+        finally:
+            self._is_rendering = False
+
+    async def find_definitions(self, name: str) -> list[SymbolLocation] | None:
+        """Return the definitions of a name, the likeliest file first and tests last.
+
+        Return None after `MAX_SYMBOL_WAIT_S` seconds. Of `Class.method`, only `method` is searched.
+        """
+        with anyio.move_on_after(MAX_SYMBOL_WAIT_S):
+            return await to_thread.run_sync(
+                self._find_definitions, name, abandon_on_cancel=True, limiter=self._limiter
+            )
+        return None
+
+    def _find_definitions(self, name: str) -> list[SymbolLocation] | None:
+        owner, _, last_name = name.replace("::", ".").rpartition(".")
+        try:
+            view = self._map.map(last_name)
+        except EnvironmentFault:
+            return None
+        matches = [
+            (symbol, file.path) for file in view.files for symbol in file.symbols if symbol.name == last_name
+        ]
+        if owner:
+            parent = owner.rpartition(".")[2]
+            matches = [match for match in matches if match[0].parent.endswith(parent)] or matches
+        if not matches and view.partial:
+            return None
+        matches.sort(key=lambda match: is_test(match[1]))
+        return [SymbolLocation(last_name, path, symbol.line, symbol.end) for symbol, path in matches]
+
+    async def aclose(self) -> None:
+        """Stop building the repository index."""
+        await to_thread.run_sync(self._map.close)
+
+    def _render(self, request: MapRequest) -> RenderedMap:
+        started = time.perf_counter()
+        view = self._map.map(
+            request.query,
+            request.max_tokens,
+            refresh=request.refresh,
+            pinned=request.pinned,
+            hidden=request.hidden,
+            recent=request.recent,
+            brief=request.brief,
+        )
+        return RenderedMap(
+            text=view.text,
+            tokens=view.tokens,
+            files=tuple(file.path for file in view.files),
+            total=view.total,
+            skipped=sum(view.skipped.values()),
+            partial=view.partial,
+            duration_ms=round((time.perf_counter() - started) * 1000, 1),
+        )
