@@ -66,6 +66,20 @@ async def test_the_user_stops_code_that_begins_to_block_before_the_command_arriv
             await stop_in_time(block())
 
 
+async def test_the_user_stops_code_that_begins_to_block_right_after_the_command_arrived() -> None:
+    """The call was about to run in the round of the event loop that received the command."""
+
+    async def block() -> None:
+        loop_without_await()
+
+    with watch_event_loop(limit_s=20) as receive_stop, guard_plugin("It", PluginError):
+        os.kill(os.getpid(), STOP_SIGNAL)
+        await anyio.sleep(0.5)  # until the watch has seen that the loop answers
+        receive_stop()
+        with pytest.raises(EventLoopBlocked, match="until you stopped it"):
+            await stop_in_time(block())
+
+
 async def test_a_request_to_stop_ends_nothing_that_answers(tmp_path: Path) -> None:
     tool = HeldTool()
     async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool]) as bench:

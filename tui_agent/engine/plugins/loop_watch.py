@@ -32,6 +32,12 @@ STOP_CHECKS = 10
 
 The signal arrives before the user's command to stop the turn, and a plugin's code can begin to block in between.
 """
+CHECKS_AFTER_COMMAND = 3
+"""Number of checks after the event loop received the user's command to stop the turn.
+
+A call that was about to run in the same round of the event loop still begins, because its task cannot be cancelled
+before it waits.
+"""
 INTERRUPT_PAUSE_S = 0.5
 """Time that the code has to end after an interruption, in seconds."""
 MAX_INTERRUPTS = 3
@@ -135,14 +141,16 @@ class _LoopWatch:
         self._loop.call_soon_threadsafe(self._answered.set)
 
     def _blocks_stop(self) -> bool:
-        """Return True if the event loop stops answering before it has received the user's command to stop the turn."""
+        """Return True if the event loop stops answering before the user's command to stop the turn has its effect."""
         self.stop_received.clear()
-        for _ in range(STOP_CHECKS):
+        checks_left = STOP_CHECKS
+        while checks_left:
             if not self._answered.wait(STOP_GRACE_S):
-                return not self.stop_received.is_set()
+                return True
             if self.stop_received.wait(STOP_GRACE_S):
-                return False
+                checks_left = min(checks_left, CHECKS_AFTER_COMMAND)
             self._check_loop()
+            checks_left -= 1
         return False
 
     def _interrupt(self, reason: str) -> None:
