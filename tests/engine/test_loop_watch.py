@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -78,6 +79,17 @@ async def test_the_user_stops_code_that_begins_to_block_right_after_the_command_
         receive_stop()
         with pytest.raises(EventLoopBlocked, match="until you stopped it"):
             await stop_in_time(block())
+
+
+async def test_nothing_is_interrupted_at_the_end_of_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop cannot answer while it waits for the end of the watching thread."""
+    sent: list[int] = []
+    monkeypatch.setattr(signal, "pthread_kill", lambda _, number: sent.append(number))
+    with watch_event_loop(limit_s=20) as receive_stop:
+        os.kill(os.getpid(), STOP_SIGNAL)
+        await anyio.lowlevel.checkpoint()
+        receive_stop()
+    assert not sent
 
 
 async def test_a_request_to_stop_ends_nothing_that_answers(tmp_path: Path) -> None:

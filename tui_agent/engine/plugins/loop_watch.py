@@ -109,6 +109,7 @@ class _LoopWatch:
         """True from the call of `give_up` until the event loop answers."""
         self._usual_sigint: Callable[[int, FrameType | None], object] | None = None
         """The handler of SIGINT that was replaced."""
+        self._is_ended = False
         self.stop_received = threading.Event()
         """Set once the event loop has received the user's command to stop the turn."""
         self.requests: SimpleQueue[str] = SimpleQueue()  # its `put` is safe in a signal handler
@@ -132,6 +133,7 @@ class _LoopWatch:
 
     def end(self) -> None:
         """Let `run` return at once."""
+        self._is_ended = True
         self.requests.put("end")
         self.stop_received.set()
         self._answered.set()
@@ -139,12 +141,14 @@ class _LoopWatch:
     def _check_loop(self) -> None:
         self._answered.clear()
         self._loop.call_soon_threadsafe(self._answered.set)
+        if self._is_ended:  # the event loop now waits for this thread, and cannot answer
+            self._answered.set()
 
     def _blocks_stop(self) -> bool:
         """Return True if the event loop stops answering before the user's command to stop the turn has its effect."""
         self.stop_received.clear()
         checks_left = STOP_CHECKS
-        while checks_left:
+        while checks_left and not self._is_ended:
             if not self._answered.wait(STOP_GRACE_S):
                 return True
             if self.stop_received.wait(STOP_GRACE_S):
