@@ -1,6 +1,6 @@
 """The program's entry point.
 
-Invariant: `--version` loads only this file and the version, and nothing is imported from the working folder.
+Invariant: nothing is imported from the working folder, and `--version` loads only the version.
 """
 
 import os
@@ -30,10 +30,8 @@ def main() -> int:
 
 
 def end_despite_plugins(status: int) -> None:
-    """End the process at once if a plugin's function still runs in a thread, because Python would wait for it.
-
-    Otherwise limit the time of exit functions, which a plugin can register too.
-    """
+    """End the process at once if a plugin's thread still runs; otherwise limit the time of exit functions."""
+    # Python waits for threads and for exit functions. A plugin can start the former and register the latter.
     threading = import_module("threading")
     for thread in threading.enumerate():
         if thread.daemon or thread is threading.main_thread():
@@ -49,9 +47,9 @@ def end_despite_plugins(status: int) -> None:
 
 
 def leave_working_folder(path: list[str], package: str) -> None:
-    """Delete the first entry of the module search path `path`, unless it is the folder that contains `package`.
+    """Remove the working folder, which `python -m` adds, from the module search path `path`.
 
-    `python -m` puts the working folder there.
+    Keep the folder that contains `package`.
     """
     if path and not sys.flags.safe_path and path[0] != os.path.dirname(package):  # noqa: PTH120 - loads nothing
         del path[0]

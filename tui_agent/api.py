@@ -3,7 +3,7 @@
     async with open_session(Path("repo"), model="openai/MODEL", policy="accept-edits") as session:
         print(await session.ask("Why does the test fail?"))
 
-Invariant: this module only wraps `ports.session.Session`, which `Conversation` implements too.
+Invariant: this module only wraps `ports.session.Session`.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -60,9 +60,9 @@ class Conversation:
         await self._session.aclose()
 
     async def run(self, prompt: str | Command) -> AsyncIterator[Envelope]:
-        """Send a message or a command, and yield the events of the turn that this starts, until the turn ends.
+        """Send a message or a command, and yield the events of its turn until the turn ends.
 
-        Raises `BudgetExceeded` or `UsageError` if the command is refused, and `TuiAgentError` if the session ends
+        Raise `BudgetExceeded` or `UsageError` if the command is refused. Raise `TuiAgentError` if the session ends
         before the turn does.
         """
         follower = self._session.follow()
@@ -95,9 +95,8 @@ class Conversation:
     async def ask(self, prompt: str) -> str:
         """Send a message, wait until the turn ends, and return the text of the last answer.
 
-        For a slash command that starts no turn, return what it prints.
-
-        Raises `TuiAgentError` with the reason if the turn does not finish.
+        For a slash command that starts no turn, return the printed text. Raise `TuiAgentError` if the turn does not
+        finish.
         """
         texts: Sequence[LongText] = ()
         async for event in self.run(prompt):
@@ -138,12 +137,12 @@ async def open_session(
 
     `session`: id of a session to open or create.
     `continue_latest`: open the newest session of the workspace.
-    `answers_requests`: the program answers permission requests and questions with `submit`; otherwise calls that need
+    `answers_requests`: the program answers permission requests and questions with `submit`. By default, calls that need
     approval are denied.
     `max_iterations`, `timeout_seconds`: limits of each turn.
     `max_cost_usd`: limit of the session.
 
-    Raises `ConfigError`, `SessionLocked` or `StoreError` before anything runs.
+    Raise `ConfigError`, `SessionLocked` or `StoreError` before anything runs.
     """
     options = SessionOptions(
         cwd=workspace,

@@ -80,7 +80,7 @@ class StoreUnusable(StoreError):
 
 
 class SessionVersionError(StoreError):
-    """Another version of tui-agent wrote the session, so this version cannot read it and must not write to it."""
+    """Another version of tui-agent wrote the session, so this version cannot use it."""
 
 
 class SessionLocked(StoreError):
@@ -154,7 +154,7 @@ class ScriptError(TuiAgentError):
 def os_errors_as(kind: type[TuiAgentError], problem: str, *, hint: str = "") -> Iterator[None]:
     """Convert an `OSError` that the `with` block raises to an exception of the class `kind`.
 
-    The message of the new exception is `problem` and the system's reason.
+    `problem`: start of the message, which ends with the system's reason.
     """
     try:
         yield

@@ -1,10 +1,12 @@
-"""The only module of tui-agent that a plugin is allowed to import. `API_VERSION` changes if a change could break
-plugins.
+"""The only module of tui-agent that a plugin is allowed to import.
+
+`API_VERSION` changes if a change could break plugins.
 
 A plugin is a package (a folder with `__init__.py`) or a single module. It contains functions decorated with `@tool`,
 `@hook` and so on, or a function `register(api: PluginApi) -> None`, or both. Importing a plugin must do nothing.
-`register` runs in the engine's process when the plugin is loaded, and registers objects such as tools. Each object is
-stored with the plugin's name, so that it can be listed, traced and disabled.
+
+The engine's process calls `register` when it loads the plugin. The function registers objects such as tools. Each
+object is stored with the plugin's name, so that users can list, trace and disable it.
 
 A name that is imported as itself (`import Tool as Tool`) belongs to the API.
 """
@@ -174,9 +176,9 @@ class PluginApi(Protocol):
 
     @property
     def notes_folder(self) -> Path | None:
-        """The folder for notes on this project, shared by all its sessions; None without a project.
+        """The folder for notes on this project, shared by all its sessions. None without a project.
 
-        The folder can be missing.
+        The folder may not exist yet.
         """
         ...
 
@@ -185,29 +187,35 @@ class PluginApi(Protocol):
         ...
 
     def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
-        """Add a middleware. It wraps all middlewares with a higher `order`; built-in ones use 100 to 400."""
+        """Add a middleware. It wraps all middlewares with a higher `order`. Built-in middlewares use 100 to 400."""
         ...
 
     def agent(self, name: str, make: Callable[[], Agent], *, description: str = "") -> None:
-        """Register an agent that users can choose. `make` creates an instance for each task."""
+        """Register an agent that users can choose.
+
+        `make`: creates an instance for each task.
+        """
         ...
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
-        """Register a model provider. `make` creates the client of one of its models."""
+        """Register a model provider.
+
+        `make`: creates the client of one of the provider's models.
+        """
         ...
 
     def environment(self, name: str, make: Callable[[Path], Environment], *, description: str = "") -> None:
         """Register an environment for commands and files.
 
-        `make`: gets the workspace's folder and returns the environment, whose `start` is called afterwards.
+        `make`: gets the workspace's folder and returns the environment, before `start` of the environment is called.
         """
         ...
 
     def policy_table(self, path: str) -> None:
         """Register a TOML file that describes programs for the policy; see docs/program-tables.md.
 
-        The file can describe new programs. For a program that the policy already knows, the file can only add effects,
-        so that the policy asks more often.
+        The file can describe new programs. For a known program, it can only add effects, so that the policy asks more
+        often.
 
         `path`: relative to the plugin's folder, or absolute.
         """
@@ -222,22 +230,26 @@ class PluginApi(Protocol):
         grammar: str = "",
         query: str = "",
     ) -> None:
-        """Add a language to the repository map, for files with these suffixes (without a dot).
+        """Add a language to the repository map.
 
-        `patterns`: pairs of a kind (`"function"`, `"class"`) and a regular expression with a group `name`; `^` matches
-        at the start of each line. `grammar`: `"module:function"`, a function of an installed package that returns a
-        tree-sitter grammar. `query`: a tree-sitter query that captures `@name`, and the whole definition by its kind,
-        such as `@function`. The patterns are used if the grammar cannot be loaded.
+        - `suffixes`: suffixes of the language's files, without a dot.
+        - `patterns`: pairs of a kind (`"function"`, `"class"`) and a regular expression with a group `name`. In the
+          expression, `^` matches at the start of each line.
+        - `grammar`: `"module:function"`, a function of an installed package that returns a tree-sitter grammar.
+        - `query`: a tree-sitter query that captures `@name`, and the whole definition by its kind, such as `@function`.
+
+        The patterns are used if the grammar cannot be loaded.
         """
         ...
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
         """Call `target` for every event of a kind, or at a hook event.
 
-        Event kind, such as `tool.finished`: `target` is called after each event of this kind is stored, and its return
-        value is ignored.
-        Hook event, one of `HOOK_EVENTS`: `target` is an `async` function that takes a dict and returns a `HookAnswer`
-        or None.
+        For an event kind, such as `tool.finished`, `target` is called after each event of this kind is stored. Its
+        return value is ignored.
+
+        For a hook event, one of `HOOK_EVENTS`, `target` is an `async` function. It takes a dict and returns a
+        `HookAnswer` or None.
         """
         ...
 
@@ -252,26 +264,27 @@ class PluginApi(Protocol):
     ) -> None:
         """Register a slash command, such as `/standup`.
 
-        `function(text, state)`: an `async` function of the text after the name and the session's state. It returns a
-        text for the agent, a display block for the user, or a `CommandAnswer`.
-        `arguments`: a hint for the user, such as `[DATE]`.
-        `complete(text, state)`: returns completions for the text typed so far, within one second.
+        - `function(text, state)`: an `async` function of the text after the name and the session's state. It returns a
+          text for the agent, a display block for the user, or a `CommandAnswer`.
+        - `arguments`: a hint for the user, such as `[DATE]`.
+        - `complete(text, state)`: returns completions for the text typed so far, within one second.
         """
         ...
 
     def setting(self, model: type[SettingsT]) -> SettingsT:
-        """Return the plugin's settings. `model` is a pydantic model whose fields are the keys of `[plugins.NAME]` in
-        config.toml.
+        """Return the plugin's settings.
 
-        Raises `ConfigError`, which names the file and the line, if a value is not valid.
+        `model`: a pydantic model whose fields are the keys of `[plugins.NAME]` in config.toml.
+
+        Raise `ConfigError` with the file and the line if a value is not valid.
         """
         ...
 
     def key(self, name: str, help: str = "") -> str:
-        """Return a secret from the environment or the user's stored keys; empty if neither has it.
+        """Return a secret from the environment or the user's stored keys, or an empty string.
 
-        `name`: name of a variable, such as `ACME_API_KEY`.
-        `help`: what the key is for.
+        - `name`: name of a variable, such as `ACME_API_KEY`.
+        - `help`: purpose of the key.
         """
         ...
 
@@ -290,8 +303,9 @@ class BaseTool:
     spec: ToolSpec
 
     async def preview(self, args: Any, env: Environment) -> Preview:
-        """Return an empty preview, so that an approval shows only the call's verb and target. Overrides can show
-        more.
+        """Return an empty preview, so that an approval shows only the call's verb and target.
+
+        Override this method to show more.
         """
         return Preview(())
 
@@ -321,7 +335,9 @@ def load_spec(
 ) -> ToolSpec:
     """Return the spec of a tool. The file `<name>.md` beside the tool's module describes the tool to the model.
 
-    `module_file` is the module's `__file__`; the other arguments are fields of `ToolSpec`.
+    `module_file`: the module's `__file__`.
+
+    The other arguments are fields of `ToolSpec`.
     """
     description = Path(module_file).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
     return ToolSpec(
@@ -338,7 +354,7 @@ class BaseMiddleware:
         """Run before the turn's first iteration."""
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return texts to add to the system prompt or context of the next request. Must have no side effects."""
+        """Return texts for the system prompt or context of the next request. Overrides must have no side effects."""
         return ()
 
     async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
@@ -349,14 +365,17 @@ class BaseMiddleware:
         return await call_next(request)
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run a tool call with `call_next(call)`, and return the result. The policy has allowed the call.
+        """Run a tool call with `call_next(call)`, and return the result.
 
-        An override can change the call and the result.
+        The policy has already allowed the call. An override can change the call and the result.
         """
         return await call_next(call)
 
     async def on_turn_end(self, turn: TurnContext) -> None:
-        """Run after the turn's last iteration. `turn.reason` is the reason why the turn ended."""
+        """Run after the turn's last iteration.
+
+        `turn.reason`: the reason why the turn ended.
+        """
 
 
 def act(state: SessionStateView, *wanted: AnyAction) -> Action:
@@ -394,7 +413,7 @@ def text_result(
 
 
 def last_read_digest(content: FileContent, state: SessionStateView) -> str:
-    """Return the digest of the content that the session last read from the file; empty if it was never read."""
+    """Return the digest of the content that the session last read from the file, or an empty string."""
     # The log replaces bytes of a file name that are not UTF-8, so replace them here too.
     logged_path = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     last_read = state.read_files.get(logged_path)
@@ -402,9 +421,9 @@ def last_read_digest(content: FileContent, state: SessionStateView) -> str:
 
 
 def require_current_read(content: FileContent, state: SessionStateView, *, reader: str = "read_file") -> None:
-    """Raise a `ToolError` if the session has not read the file with its present content.
+    """Raise a `ToolError` if the session has not read the current content of the file.
 
-    `reader`: name of the tool that the error tells the model to use.
+    `reader`: name of the tool that the error recommends.
     """
     digest = last_read_digest(content, state)
     if digest != content.digest:

@@ -88,9 +88,7 @@ class FunctionTool:
         return Preview(())
 
     async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:
-        """Call the function, in a thread if it is not `async`. A text that the function returns is the result for the
-        model.
-        """
+        """Call the function, in a thread if it is not `async`, and return its result or text."""
         call = partial(self.function, **_arguments(args))
         if self._takes_context:
             call = partial(call, ctx=ctx)
@@ -110,8 +108,9 @@ class FunctionTool:
 
 
 class _ErrorInThread(Exception):
-    """Wraps an error raised in a thread, because some errors, such as `GeneratorExit`, cannot pass from a thread to its
-    caller."""
+    """Wraps an error raised in a thread."""
+
+    # Some errors, such as `GeneratorExit`, cannot pass from a thread to its caller.
 
     def __init__(self, error: BaseException) -> None:
         super().__init__()
@@ -179,7 +178,10 @@ class FunctionOffer:
 
 
 class Fold(Protocol):
-    """A fold of the log: `apply` gets each event once, in order; `view` returns the data that panes show."""
+    """A fold of the log.
+
+    `apply` gets each event once, in order. `view` returns the data that panes show.
+    """
 
     def apply(self, event: Any, /) -> object: ...
 
@@ -222,11 +224,14 @@ def tool(
 ) -> Callable[[Callable[..., object]], FunctionTool]:
     """Make a tool from a function; its name, docstring and annotated parameters describe the tool to the model.
 
-    A parameter `ctx` gets the `ToolContext`. Raises `PluginError` if no effects are declared.
-    `reads`, `writes`, `connects`, `runs`: names of parameters with paths, host names or commands for bash.
-    `internal`: word for the part of the session that the tool changes.
-    `effects`: function of the parameters, except `ctx`, that returns the effects.
-    `target`: function of the same parameters that returns the text shown for a call (default: the first declared one).
+    A parameter `ctx` gets the `ToolContext`.
+
+    - `reads`, `writes`, `connects`, `runs`: names of parameters with paths, host names or commands for bash.
+    - `internal`: word for the part of the session that the tool changes.
+    - `effects`: function of the parameters, without `ctx`, that returns the effects.
+    - `target`: function of the same parameters that returns the text shown for a call (default: the first declared one).
+
+    Raise `PluginError` if no effects are declared.
     """
     declared = {
         "reads": _names(reads),
@@ -280,7 +285,7 @@ def command(
 ) -> Callable[[Callable[..., Awaitable[object]]], FunctionCommand]:
     """Make a slash command from an `async` function of the typed arguments and the session's state.
 
-    Without `help`, the first line of the function's docstring is the help text. See `PluginApi.command`.
+    The default of `help` is the first line of the function's docstring. See `PluginApi.command`.
     """
 
     def decorate(function: Callable[..., Awaitable[object]]) -> FunctionCommand:
@@ -303,11 +308,11 @@ def verifier(function: Callable[..., Awaitable[object]]) -> FunctionOffer:
 def pane(fold: Callable[[], Fold]) -> Callable[[Callable[[Any], object]], FunctionPane]:
     """Make a pane from a function in `folds.py` that gets the fold's view and returns a text or display blocks.
 
-    `fold`: a class with a constructor without arguments.
-    `fold.apply(event)`: gets each event of the session's branch, without the streamed pieces of answers.
-    `fold.view()`: returns the data for the function.
+    - `fold`: a class with a constructor without arguments.
+    - `fold.apply(event)`: gets each event of the session's branch, without the streamed pieces of answers.
+    - `fold.view()`: returns the data for the function.
 
-    plugin.toml lists the names of the panes.
+    The file plugin.toml lists the names of the panes.
     """
     return lambda function: FunctionPane(function, fold)
 

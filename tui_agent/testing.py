@@ -1,7 +1,6 @@
 """A pytest plugin for authors of plugins: runs a plugin in a session with a scripted model.
 
-Add `pytest_plugins = ["tui_agent.testing"]` to the plugin's `conftest.py`; then tests can use the fixture
-`plugin_session`.
+To use the fixture `plugin_session`, add `pytest_plugins = ["tui_agent.testing"]` to the plugin's `conftest.py`.
 
 Invariant: a session does not read or write the user's own files.
 """
@@ -36,8 +35,7 @@ from tui_agent.store.log_repair import EVENTS_FILE
 
 TIME_LIMIT_S = 60.0
 UPDATE_GOLDEN = "UPDATE_GOLDEN"
-"""Name of an environment variable. If the variable is set, `check_golden_log` writes the golden log instead of
-comparing it."""
+"""Environment variable that makes `check_golden_log` write the golden log instead of comparing it."""
 _LEFT_OUT = frozenset(
     {
         "agent.state_changed",
@@ -50,9 +48,9 @@ _LEFT_OUT = frozenset(
         "session.titled",
     }
 )
-"""Kinds of events that are not in a golden log, because they depend on the program more than on the plugin."""
+"""Kinds of events to leave out of a golden log, because they depend mostly on the program."""
 _VARYING = frozenset({"digest", "duration_ms", "first_token_ms", "provider_id", "usage"})
-"""Fields of events that are not in a golden log, because they differ between runs or versions of the program."""
+"""Fields of events to leave out of a golden log, because they differ between runs or versions."""
 _ID = re.compile(r"\b([a-z]{3,4})_[0-9a-f]{12}\b")
 
 
@@ -102,8 +100,7 @@ class PluginSession:
     ) -> list[Envelope]:
         """Send a message or slash command, let a scripted model give `answers`, and return the session's events.
 
-        An answer is a dict such as `{"text": "Hi."}`. An event's `payload` says what happened. Raises `PluginError` if
-        the plugin fails.
+        An answer is a dict such as `{"text": "Hi."}`. Raise `PluginError` if the plugin fails.
         """
         script = self._folder / "answers.yaml"
         script.write_text(json.dumps({"answers": list(answers)}), encoding="utf-8")  # JSON is YAML
@@ -117,9 +114,10 @@ class PluginSession:
     def check_golden_log(self, name: str) -> None:
         """Compare the last session's events, from its message on, with `golden/NAME.jsonl` beside the tests.
 
-        Ids are numbered. Times, paths of temporary folders and events of the program itself are left out. With the
-        environment variable `UPDATE_GOLDEN`, the file is written instead. Raises `AssertionError` with the
-        differences.
+        Ids are numbered. Times, paths of temporary folders and events of the program itself are left out. Raise
+        `AssertionError` with the differences.
+
+        The environment variable `UPDATE_GOLDEN` makes this method write the file instead.
         """
         file = self.golden / f"{name}.jsonl"
         lines = _golden_lines(self._events, self._folder)
@@ -142,9 +140,8 @@ class PluginSession:
     def pane(self, name: str, *, width: int = SIDE_WIDTH) -> list[str]:
         """Return the rows of the plugin's pane after the last session.
 
-        If no session has run, the pane is drawn for a log that contains every kind of event.
-
-        Raises `PluginError` if the fold or the pane fails.
+        Without a session, the pane is drawn for a log with every kind of event. Raise `PluginError` if the fold or the
+        pane fails.
         """
         log = self._log
         if log is None:
@@ -172,10 +169,7 @@ class PluginSession:
 
 
 def _golden_lines(events: Sequence[Envelope], folder: Path) -> list[str]:
-    """Return a line of JSON for each event that was caused by a message or command.
-
-    Fields that differ between runs are left out.
-    """
+    """Return a line of JSON for each event that was caused by a message or command."""
     numbers: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
@@ -217,7 +211,7 @@ def find_plugin(test: Path) -> Path:
 def plugin_session(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> PluginSession:
-    """A `PluginSession` with a new workspace, for the plugin in the test's folder or in the folder above."""
+    """A `PluginSession` with a new workspace, for the plugin in the test's folder or its parent."""
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
         home = tmp_path / name.lower()
         home.mkdir()

@@ -1,8 +1,9 @@
 """Formatting of durations, times, tokens, costs, shares and sizes in texts.
 
-Invariant: each kind of number has one format in every text that a person or the model reads. Examples: tokens `11.8k`,
-sizes `1.9 KB`, shares `21 %`, other counts `1,234`. JSON, CSV, databases and attributes of HTML elements get the raw
-numbers.
+Invariant: each kind of number has one format in every text that a person or the model reads.
+
+Examples: tokens `11.8k`, sizes `1.9 KB`, shares `21 %`, other counts `1,234`. Data formats such as JSON and CSV get the
+raw numbers.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ def format_milliseconds(ms: float | None) -> str:
 
 
 def format_elapsed(seconds: float) -> str:
-    """Format a duration that is still growing, in completed seconds: `0 s`, `32 s`, `1 min 14 s`."""
+    """Format a duration that is still growing, rounded down to seconds: `0 s`, `32 s`, `1 min 14 s`."""
     completed = int(max(0.0, seconds))
     return f"{completed} s" if completed < 60 else format_duration(float(completed))
 
@@ -65,7 +66,7 @@ def format_day(time: float) -> str:
 
 
 def format_time_of_day(time: float, digits: int | None = None) -> str:
-    """Format a Unix time as `13:45`. With `digits` 0, it is `13:45:00`; with `digits` 3, `13:45:00.000`."""
+    """Format a Unix time as `13:45`; with `digits` 0 as `13:45:00`, with `digits` 3 as `13:45:00.000`."""
     timespec = {None: "minutes", 0: "seconds", 3: "milliseconds"}[digits]
     return datetime.fromtimestamp(time).time().isoformat(timespec)
 
@@ -142,8 +143,8 @@ def format_estimate(count: int) -> str:
 CostPrecision: TypeAlias = Literal["exact", "estimated", "partial"]
 """How well a cost is known.
 
-`estimated`: at least a part is computed from estimated tokens.
-`partial`: the cost of at least one request is not known, so the real cost can be higher.
+- `estimated`: at least a part is computed from estimated tokens
+- `partial`: the cost of at least one request is not known, so the real cost can be higher
 """
 
 
@@ -181,7 +182,7 @@ def format_percent(fraction: float) -> str:
 
 
 def percent_shares(counts: Sequence[int]) -> list[int]:
-    """Return each count's share of the total in whole per cent. The shares add up to 100, or are all 0."""
+    """Return each count's share of the total in whole per cent; the shares add up to 100, or are all 0."""
     return _largest_remainder(counts, 100)
 
 
@@ -244,7 +245,7 @@ def format_line_changes(
 
 
 NO_LINES = "no lines"
-"""Text that is shown instead of line counts for a change without added or removed lines, such as a new empty file."""
+"""Text instead of line counts for a change without added or removed lines, such as a new empty file."""
 
 
 def describe_line_changes(added: int, removed: int, minus: str = "−") -> str:

@@ -5,7 +5,7 @@ from pydantic import Field
 import tui_agent.plugin_api as api
 
 OPTIONS = ("Approve; ask me before changes", "Approve; accept edits", "Keep planning")
-"""The answers that the user can choose. The last one rejects the plan."""
+"""The answers that the user can choose; the last one rejects the plan."""
 REFUSAL_INDEX = 2
 
 

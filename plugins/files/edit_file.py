@@ -36,7 +36,7 @@ class EditFileArgs(api.FrozenModel):
 class EditFile(api.BaseTool):
     """Tool that replaces a text that occurs exactly once in a file.
 
-    With `replace_all`, it replaces every occurrence, if the session has read the file's present content.
+    With `replace_all`, it replaces every occurrence; the session must have read the file's present content.
     """
 
     def __init__(self) -> None:
@@ -161,8 +161,7 @@ def _line_ending(piece: str, usual: str) -> str:
 
 
 def replace_matches(text: str, places: Sequence[Match], new: str) -> str:
-    """Return `text` with each match in `places` replaced by `new`. If the matched text has the line ending CR LF, `new`
-    gets it too."""
+    """Return `text` with each match in `places` replaced by `new`, with the line endings of the matched text."""
     pieces: list[str] = []
     position = 0
     for place in places:
@@ -186,7 +185,7 @@ def _first_lines(text: str, matches: Sequence[Match]) -> list[int]:
 
 
 def changed_lines(text: str, matches: Sequence[Match], new: str) -> list[int]:
-    """Return, for each replacement, the number of the first line that it changes, counted in the new text."""
+    """Return the number of the first changed line of each replacement, counted in the new text."""
     lines: list[int] = []
     line, position = 1, 0
     for match in matches:

@@ -44,7 +44,10 @@ def preview_change(change: FileChange) -> api.Preview:
 
 
 async def write_change(change: FileChange, message: str, ctx: api.ToolContext) -> api.ToolResult:
-    """Write the change and return the tool's result. Raises `ToolError` if the file no longer has the content `before`."""
+    """Write the change and return the tool's result.
+
+    Raise `ToolError` if the file no longer has the content `before`.
+    """
     expect = None if change.before is None else change.before.digest
     try:
         await ctx.env.write(change.path, change.data, expect)
@@ -61,7 +64,7 @@ async def write_change(change: FileChange, message: str, ctx: api.ToolContext) -
 
 
 async def read_existing(path: str, env: api.Environment) -> api.FileContent | None:
-    """Return the content of the file, or None if it does not exist; raise a `ToolError` for a folder."""
+    """Return the content of the file, or None if it does not exist; raise `ToolError` for a folder."""
     info = await env.stat(path)
     if info is None:
         return None

@@ -1,4 +1,4 @@
-"""Explains to the model why edit_file did not find old_text: shows the most similar text in the file.
+"""Explanation for the model of why edit_file did not find old_text, with the most similar text in the file.
 
 Invariant: at most `MAX_LINES` lines of the file are compared, each cut at `MAX_WIDTH` characters.
 """
@@ -32,10 +32,8 @@ _NORMALISATIONS: tuple[tuple[Callable[[str], str], str], ...] = (
     (lambda line: line.translate(_LOOKALIKES).strip(), "they differ in quotes, dashes or special spaces."),
     (lambda line: line.strip().casefold(), "they differ in letter case."),
 )
-"""Pairs of a function that normalises a line, and a sentence about the difference that this normalisation removes.
-
-The sentence is empty if the indentation can differ too: `_describe_indentation` then writes the sentence.
-"""
+"""Pairs of a function that normalises a line, and a sentence about the difference that it removes."""
+# The sentence is empty if the indentation can differ too: `_describe_indentation` then writes the sentence.
 
 
 def explain_mismatch(text: str, wanted: str) -> str:
@@ -96,7 +94,7 @@ def _count_blanks(text: str) -> str:
 
 
 def _find_similar(lines: list[str], old: list[str]) -> int | None:
-    """Return the index in `lines` where the block most similar to `old` starts, or None if nothing is similar."""
+    """Return the index in `lines` where the block most similar to `old` starts; None if nothing is similar."""
     rows = [(row, line.strip()[:MAX_WIDTH]) for row, line in enumerate(old[:SHOWN_LINES])]
     wanted = max((line for _, line in rows), key=len)
     matcher = SequenceMatcher(None, "", wanted)
@@ -121,10 +119,7 @@ def _find_similar(lines: list[str], old: list[str]) -> int | None:
 
 
 def _find_similar_part(lines: list[str], part: str) -> int | None:
-    """Return the index of the line with the text most similar to `part`, or None if nothing is similar.
-
-    Only the lines that share the most groups of three characters with `part` are compared.
-    """
+    """Return the index of the line with the text most similar to `part`; None if nothing is similar."""
     pieces = [line.strip()[:MAX_WIDTH] for line in lines]
     stride = 1 + len(part) // MAX_GROUPS
     groups = {part[index : index + 3] for index in range(0, len(part) - 2, stride)}
@@ -141,8 +136,7 @@ def _find_similar_part(lines: list[str], part: str) -> int | None:
 
 
 def _part_similarity(matcher: SequenceMatcher[str], length: int, line: str) -> float:
-    """Return the similarity of the matcher's second text, of `length` characters, and the part of `line` that is as long
-    and fits it best."""
+    """Return the similarity of the matcher's second text and the best fitting part of `line` of the same length."""
     matcher.set_seq1(line)
     match = matcher.find_longest_match()
     start = max(match.a - match.b, 0)

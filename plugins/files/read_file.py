@@ -29,7 +29,7 @@ class ReadFileArgs(api.FrozenModel):
 class ReadFile(api.BaseTool):
     """Tool that reads lines of a text file or an artifact, or an image.
 
-    It records the digest of the file, so that edit_file and write_file know which content the model has read.
+    It records the file's digest, which tells edit_file and write_file the content that the model has read.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class ReadFile(api.BaseTool):
         return f"{args.path}:{args.offset}{last}"
 
     def effects(self, args: ReadFileArgs) -> tuple[api.Effect, ...]:
-        """Return the call's only effect: reading the file or, if the path names an artifact, an effect on the session."""
+        """Return the call's only effect: reading the file, or an effect on the session for an artifact."""
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path),)
@@ -118,9 +118,9 @@ async def _image_result(content: api.FileContent, ctx: api.ToolContext) -> api.T
 class _Page:
     """Numbered lines of a file, as text for the model.
 
-    `first`, `last`: numbers of the first and the last line.
-    `total`: number of lines in the file.
-    `clipped`: number of lines that were cut because they are too long.
+    - `first`, `last`: numbers of the first and the last line
+    - `total`: number of lines in the file
+    - `clipped`: number of lines that were cut because they are too long
     """
 
     body: str
@@ -167,7 +167,7 @@ def _build_page(
 ) -> _Page:
     """Number the requested lines, up to `room` characters, and add notes.
 
-    Raises `ToolError` if the first line is past the end of the file.
+    Raise `ToolError` if the first line is past the end of the file.
     """
     total = len(lines)
     if args.offset > max(total, 1):

@@ -22,16 +22,13 @@ class WriteFileArgs(api.FrozenModel):
 
 
 class ResolvedWrite(WriteFileArgs):
-    """The arguments of write_file with `exists`, which is True if the file exists.
-
-    The policy judges these arguments.
-    """
+    """The arguments of write_file that the policy judges, with `exists`: True if the file exists."""
 
     exists: bool
 
 
 class WriteFile(api.BaseTool):
-    """Tool that creates a file. With `overwrite`, it replaces an existing file that the session has read."""
+    """Tool that creates a file or, with `overwrite`, replaces an existing file that the session has read."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("write_file", __file__, WriteFileArgs, verb="write")
@@ -54,8 +51,7 @@ class WriteFile(api.BaseTool):
     async def predict_failure(
         self, args: WriteFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` if the call would replace a file that the session has not read, or that changed after the
-        session read it."""
+        """Raise `ToolError` if the call would replace a file whose present content the session has not read."""
         before = await read_existing(args.path, env) if args.overwrite else None
         if before is not None:
             api.require_current_read(before, state)

@@ -1,7 +1,6 @@
 """The tools of git.
 
-Invariant: a tool runs exactly the git commands that its call declared as effects, and no argument becomes an option of
-git.
+Invariant: a tool runs exactly the git commands that its call declared, and no argument becomes an option of git.
 """
 
 from collections.abc import Callable
@@ -86,8 +85,7 @@ def _run_effects(commands: Callable[..., list[Command]], /, **arguments: object)
 
 
 def _row(subcommand: str, /, **arguments: object) -> str:
-    """Return the line that shows a call on the screen: the git subcommand, and all arguments that are non-empty
-    strings."""
+    """Return the line that shows a call on the screen: the git subcommand and the text arguments."""
     words = [value for value in arguments.values() if value and isinstance(value, str)]
     return " ".join((subcommand, *words))
 

@@ -7,8 +7,7 @@ from tui_agent.plugin_api import DisplayBlock, Envelope, TableBlock, TestFinishe
 MOST = 20
 """Number of test runs that are shown."""
 RARE_RESULTS = ("errors", "skipped", "xfailed", "xpassed")
-"""Fields of `TestFinished` that count rare results. The table has a column for such a result only if a shown test run
-has one."""
+"""Fields of `TestFinished` that count rare results, which get a column only if they occur."""
 
 
 class TestRuns:
@@ -35,11 +34,7 @@ def _count(number: int) -> str:
 
 @pane(TestRuns)
 def tests(runs: tuple[TestFinished, ...]) -> Iterator[str | DisplayBlock]:
-    """Draw a table of the runs, followed by the tests that failed in the newest run. If no test failed, draw the reason
-    why the newest run failed, if it did.
-
-    A result in `RARE_RESULTS` gets a column only if it occurs in one of the runs.
-    """
+    """Draw a table of the runs, and the failed tests of the newest run or the reason why it failed."""
     if not runs:
         yield "No tests have run yet."
         return

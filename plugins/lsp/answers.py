@@ -14,7 +14,10 @@ _SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 
 
 def describe_diagnostics(path: str, items: Sequence[Any] | None) -> api.ToolResult:
-    """Return a file's diagnostics as a tool result, errors first; `items` is None if none came in time."""
+    """Return a file's diagnostics as a tool result, errors first.
+
+    `items`: the diagnostics; None if none came in time.
+    """
     if items is None:
         return api.text_result(
             f"The language server sent no diagnostics of {path} in time.", summary="none yet"
@@ -75,7 +78,7 @@ def _place(item: Any, root: str) -> tuple[str, int, int]:
 
 
 async def _lines_of(path: str, ctx: api.ToolContext) -> list[str]:
-    """Return the lines of a file in the workspace; empty if the call is not allowed to read the file."""
+    """Return the lines of a file in the workspace; empty if the call must not read the file."""
     if path.startswith("/") or not ctx.may_read(path):
         return []
     try:

@@ -1,6 +1,6 @@
 """The messages to and from one language server, over its pipes.
 
-Invariant: whatever a server writes, memory use stays bounded. An invalid message ends the connection with a reason.
+Invariant: whatever a server writes, memory use stays bounded.
 """
 
 import json
@@ -15,7 +15,7 @@ import tui_agent.plugin_api as api
 MAX_MESSAGE_BYTES = 16_000_000
 MAX_HEADER_BYTES = 4_000
 MAX_QUEUED = 1_000
-"""Maximum number of messages that a server has not read yet. If there are more, the connection is closed."""
+"""Maximum number of messages that a server has not read yet; beyond that, the connection is closed."""
 _ERROR_TAIL_BYTES = 2_000
 
 
@@ -59,7 +59,7 @@ class Connection:
     async def request(self, method: str, params: object) -> Any:
         """Send a request and return its result.
 
-        Raises `ServerRefused` if the server answers with an error, and `ServerGone` if the connection has ended.
+        Raise `ServerRefused` if the server answers with an error, and `ServerGone` if the connection has ended.
         """
         self._count += 1
         number, pending = self._count, _PendingRequest()
@@ -80,7 +80,7 @@ class Connection:
         return pending.answer.get("result")
 
     def notify(self, method: str, params: object) -> None:
-        """Send a notification. Raises `ServerGone` if the connection has ended."""
+        """Send a notification; raise `ServerGone` if the connection has ended."""
         self._send({"method": method, "params": params})
 
     def _send(self, message: Mapping[str, object]) -> None:

@@ -28,9 +28,9 @@ class FileEdit(api.FrozenModel):
 
 
 def path_of(uri: object, root: str) -> str:
-    """Convert the URI of a file to a path. The path is relative to the workspace if the file is in the workspace.
+    """Convert the URI of a file to a path, which is relative for a file in the workspace.
 
-    Raises `ToolError` if `uri` is not the URI of a file.
+    Raise `ToolError` if `uri` is not the URI of a file.
     """
     parts = urlsplit(str(uri))
     if parts.scheme != "file" or parts.netloc:
@@ -40,10 +40,11 @@ def path_of(uri: object, root: str) -> str:
 
 
 def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
-    """Return the position of `symbol` in `text`, in the form that language servers expect. `line` counts from 1; 0
-    means any line.
+    """Return the position of `symbol` in `text`, in the form that language servers expect.
 
-    Raises `ToolError` if the symbol is not found.
+    Raise `ToolError` if the symbol is not found.
+
+    `line`: number of the line, from 1; 0 means any line.
     """
     if not symbol:
         raise api.ToolError("symbol is empty.", hint="Name the symbol as it is written in the file.")
@@ -64,7 +65,7 @@ def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
 def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
     """Return the text edits of each path in a server's answer to a rename.
 
-    Raises `ToolError` for unsupported edits.
+    Raise `ToolError` for unsupported edits.
     """
     answer = workspace_edit if isinstance(workspace_edit, dict) else {}
     by_file: dict[str, list[Any]] = {}
@@ -87,7 +88,7 @@ def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
 def apply_edits(content: api.FileContent, edits: Sequence[Any]) -> FileEdit:
     """Return the content of a file with all edits applied.
 
-    Raises `IndexError` if edits overlap or do not fit the file.
+    Raise `IndexError` if edits overlap or do not fit the file.
     """
     text = content.data.decode("utf-8", "strict")
     ends = [match.span() for match in _LINE_END.finditer(text)]

@@ -1,7 +1,6 @@
 """language_server: sends questions about a file to its language server, and renames symbols with its help.
 
-Invariant: a server only reads; this module writes the files of a rename after the approval of the changes. A server
-that fails is started again once.
+Invariant: a server only reads; this module writes the files of a rename after the user's approval.
 """
 
 import asyncio
@@ -51,7 +50,7 @@ class ReadyArgs(LanguageServerArgs):
 
 
 class LanguageServerTool(api.BaseTool):
-    """Tool that queries language servers. Each server is started by the first question that needs it."""
+    """Tool that queries language servers, each started by the first question that needs it."""
 
     def __init__(self, settings: LspSettings) -> None:
         self._settings = settings
@@ -139,9 +138,9 @@ class LanguageServerTool(api.BaseTool):
     async def _ask(
         self, args: ReadyArgs, ctx: api.ToolContext, ask: Callable[[LanguageServer], Awaitable[AnswerT]]
     ) -> AnswerT:
-        """Call `ask` with the server for a file. Start the server if necessary, and restart it once if it fails.
+        """Call `ask` with the server for a file, which is started if necessary and restarted once after a failure.
 
-        Raises `ToolError` if the server refuses the question or fails again.
+        Raise `ToolError` if the server refuses the question or fails again.
         """
         key, name = shlex.join(args.command), args.command[0]
         failures = self._failures.setdefault(key, [])
@@ -218,8 +217,7 @@ class LanguageServerTool(api.BaseTool):
 
 @contextmanager
 def _reject_malformed_answers(name: str) -> Iterator[None]:
-    """Raise a `ToolError` if the code in the `with` block fails because the answer of the server `name` violates the
-    protocol."""
+    """Raise `ToolError` if the code in the `with` block fails on an invalid answer of the server `name`."""
     try:
         yield
     except _MALFORMED as error:
@@ -240,7 +238,7 @@ async def _diff(edit: FileEdit, before: api.FileContent) -> api.DiffBlock:
 
 
 async def _write_edits(args: ReadyArgs, ctx: api.ToolContext) -> api.ToolResult:
-    """Write all files of a rename. If one of the files has changed since the edits were computed, write none."""
+    """Write all files of a rename, or none if one of them has changed since the edits were computed."""
     blocks: list[api.DisplayBlock] = []
     for edit in args.edits:
         block = await _diff(edit, await _read_base(edit, ctx.env))

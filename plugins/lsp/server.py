@@ -23,7 +23,7 @@ END_LIMIT_S = 1.0
 DIAGNOSTICS_LIMIT_S = 15.0
 """Maximum seconds to wait for a server's diagnostics of a file."""
 QUIET_S = 0.8
-"""Seconds without new diagnostics after which a file's diagnostics are complete. They arrive in parts."""
+"""Seconds without new diagnostics after which a file's diagnostics are complete."""
 MAX_FILES = 500
 """Maximum number of files with stored diagnostics."""
 _CAPABILITIES = {
@@ -70,8 +70,7 @@ class LanguageServer:
         }
         self.connection = Connection(process, self._handle_notification, answers)
         self._open_uri = ""
-        """The URI of the open file. For this file, the server uses the content that was sent; it reads all other files
-        from disk."""
+        """The URI of the open file, whose content the server has from us and not from disk."""
         self._digest = ""
         self._suffixes: set[str] = set()
         """Suffixes of the files that this server was asked about."""
@@ -95,7 +94,7 @@ class LanguageServer:
     async def initialize(self) -> None:
         """Start the protocol and send the server the workspace's folder.
 
-        Raises the same errors as `Connection.request`.
+        Raise the same errors as `Connection.request`.
         """
         folder = Path(self._root).as_uri()
         await self.connection.request(
@@ -111,11 +110,9 @@ class LanguageServer:
         self.connection.notify("initialized", {})
 
     async def settle(self, content: api.FileContent) -> None:
-        """Wait until a newly started server has read the project, and so knows all references to a symbol.
-
-        The project counts as read when the server has sent diagnostics for the file `content`, or the time limit for
-        diagnostics is over. Raises `ServerGone` if the server ends.
-        """
+        """Wait until a newly started server has read the project; raise `ServerGone` if the server ends."""
+        # The project counts as read when the server has sent diagnostics for the file `content`, or the time limit for
+        # diagnostics is over.
         if not self._is_settled:
             await self.diagnose(content)
             self._is_settled = True
@@ -130,7 +127,7 @@ class LanguageServer:
     def open_document(self, content: api.FileContent, *, again: bool = False) -> int:
         """Send the server the current content of a file, and return the document's version.
 
-        With `again`, send it even if it has not changed, so that the server checks the file again.
+        `again`: True to send unchanged content too, so that the server checks the file again.
         """
         uri = self.uri(content.path)
         self._suffixes.add(PurePosixPath(content.path).suffix)
@@ -158,10 +155,8 @@ class LanguageServer:
         self._open_uri = ""
 
     def note_changes(self, changes: Mapping[str, int], contents: Iterable[api.FileContent]) -> None:
-        """Report to the server which files were created (1), changed (2) or deleted (3).
-
-        Some servers never reread a file that was open before, so the given contents are sent too.
-        """
+        """Report to the server which files were created (1), changed (2) or deleted (3)."""
+        # Some servers never reread a file that was open before, so the given contents are sent too.
         self.close_document()
         events = [{"uri": self.uri(path), "type": kind} for path, kind in changes.items()]
         self.connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
@@ -173,7 +168,7 @@ class LanguageServer:
     async def ask(self, method: str, path: str, position: Mapping[str, int], **more: object) -> Any:
         """Return the server's answer to a question about a position in a file.
 
-        Raises the errors of `Connection.request`.
+        Raise the errors of `Connection.request`.
         """
         document = {"uri": self.uri(path)}
         return await self.connection.request(
@@ -181,9 +176,9 @@ class LanguageServer:
         )
 
     async def diagnose(self, content: api.FileContent) -> Sequence[Any] | None:
-        """Return the diagnostics of a file, or None if the server sent no diagnostics in time.
+        """Return the diagnostics of a file; None if the server sent no diagnostics in time.
 
-        Raises `ServerGone` if the server ends.
+        Raise `ServerGone` if the server ends.
         """
         uri = self.uri(content.path)
         known = self._diagnostics.setdefault(uri, _Diagnostics())
@@ -227,10 +222,9 @@ class LanguageServer:
 
 @asynccontextmanager
 async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIterator[LanguageServer]:
-    """Yield the language server `name` that runs in `process`, ready for questions. The server ends with the `with`
-    block.
+    """Yield the language server `name` that runs in `process`, ready for questions; end it with the `with` block.
 
-    Raises `ToolError` if the server does not get ready.
+    Raise `ToolError` if the server does not get ready.
     """
     server, problem = LanguageServer(process, root), ""
     connection = server.connection
@@ -253,11 +247,13 @@ async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIt
 
 
 def explain_missing_file(name: str, problem: str) -> str:
-    """Return a hint if the server `name` did not find a file because it is installed in /tmp; otherwise an empty
-    string.
+    """Return a hint if the server `name` lacks a file because it is installed in /tmp; otherwise an empty string.
 
-    The sandbox replaces /tmp with a folder of its own. `problem`: the error of the server. Blocking.
+    This call blocks.
+
+    `problem`: the error of the server.
     """
+    # The sandbox replaces /tmp with a folder of its own.
     program = shutil.which(name)
     if (
         program is None

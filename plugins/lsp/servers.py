@@ -19,13 +19,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "rs": ("rust-analyzer",),
     **dict.fromkeys(("c", "h", "cc", "cpp", "cxx", "hpp"), CLANGD),
 }
-"""Maps a file suffix to the commands to try. The first installed one is used."""
+"""Maps a file suffix to the commands to try; the first installed one is used."""
 LANGUAGES = {
     "py": "python", "pyi": "python", "ts": "typescript", "mts": "typescript", "cts": "typescript",
     "tsx": "typescriptreact", "js": "javascript", "mjs": "javascript", "cjs": "javascript",
     "jsx": "javascriptreact", "rs": "rust", "h": "c", "cc": "cpp", "cxx": "cpp", "hpp": "cpp",
 }  # fmt: skip
-"""Maps a file suffix to the protocol's name of the language. A suffix that is missing here is itself the name."""
+"""Maps a file suffix to the protocol's name of the language, if the suffix is not itself the name."""
 
 
 class LspSettings(api.FrozenModel):
@@ -44,9 +44,9 @@ def language_of(path: str) -> str:
 
 
 def find_command(path: str, settings: LspSettings) -> tuple[str, ...]:
-    """Return the command of the language server for a file. Blocking.
+    """Return the command of the language server for a file; this call blocks.
 
-    Raises `ToolError` if no server for this kind of file is known or installed.
+    Raise `ToolError` if no server for this kind of file is known or installed.
     """
     suffix = _suffix(path)
     configured = settings.commands.get(suffix)

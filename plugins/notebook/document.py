@@ -48,7 +48,7 @@ class Cell(NamedTuple):
 
 
 class Notebook:
-    """A notebook's file content. Raises `ToolError` if the content is not a notebook of format 4."""
+    """A notebook's file content; raises `ToolError` if it is not a notebook of format 4."""
 
     def __init__(self, content: api.FileContent) -> None:
         self.path = content.path
@@ -87,7 +87,7 @@ class Notebook:
         return "python"
 
     def find(self, name: str) -> Cell:
-        """Return the cell whose id or index is `name`. Raises `ToolError` if no cell has it."""
+        """Return the cell whose id or index is `name`; raise `ToolError` if there is none."""
         for cell in self.cells:
             if name and cell.value.get("id") == name:
                 return cell
@@ -108,7 +108,10 @@ class Notebook:
         return self._with_fields(cell, fields)
 
     def with_outputs(self, cell: Cell, outputs: Sequence[dict[str, Any]], count: int | None) -> bytes:
-        """Return the file's bytes with new outputs of a cell, and `count` as its execution count (`In [3]`)."""
+        """Return the file's bytes with new outputs of a cell.
+
+        `count`: the cell's execution count (`In [3]`).
+        """
         return self._with_fields(cell, {"outputs": list(outputs), "execution_count": count})
 
     def with_new_cell(self, source: str, kind: str, before: Cell | None) -> bytes:
@@ -155,7 +158,7 @@ class Notebook:
         return "" if self._indent is None else self._newline + self._indent * depth
 
     def _render(self, value: object, depth: int) -> str:
-        """Return a value as JSON in the style of the file, indented for a position inside `depth` brackets."""
+        """Return a value as JSON in the style of the file, indented for `depth` brackets."""
         compact = (",", ":") if self._indent is None and '": ' not in self._text else None
         text = json.dumps(
             value,
@@ -174,7 +177,7 @@ class Notebook:
 
 
 def join_lines(value: object) -> str:
-    """Return a text of the notebook file as one string, even if the file stores it as a list of lines."""
+    """Return a text of the notebook file, which can be a list of lines, as one string."""
     return "".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -183,11 +186,9 @@ def _as_lines(source: str) -> list[str]:
 
 
 def _new_id(source: str, taken: set[str]) -> str:
-    """Return an id for a new cell.
-
-    The id depends only on `source` and `taken`, so the change has the same id in the preview that the user approves and
-    in the file.
-    """
+    """Return an id for a new cell."""
+    # The id depends only on `source` and `taken`, so it is the same in the preview that the user approves and in the
+    # file.
     name = source
     while True:
         name = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]

@@ -20,7 +20,10 @@ class EditNotebookArgs(api.FrozenModel, coerce_numbers_to_str=True):
 
 
 class _Change(NamedTuple):
-    """A change of a notebook that is not written yet; `block` shows the change of the cell's source."""
+    """A change of a notebook that is not written yet.
+
+    `block`: shows the change of the cell's source.
+    """
 
     content: api.FileContent
     data: bytes

@@ -1,6 +1,6 @@
 """Client of a Jupyter kernel: sends orders to the program `kernel_runner`, and collects the outputs.
 
-Invariant: whatever the kernel does, memory use stays bounded, and if the kernel ends, a sentence gives the reason.
+Invariant: whatever the kernel does, memory use stays bounded.
 """
 
 import json
@@ -61,9 +61,9 @@ class Kernel:
         """True until the first cell has run."""
 
     async def run(self, code: str, on_text: Callable[[str], None]) -> CellRun:
-        """Run a cell to its end; `on_text` is called with output as it arrives. Raises `KernelGone`.
+        """Run a cell to its end, and interrupt it if the call is cancelled; raise `KernelGone` if the kernel ends.
 
-        If the call is cancelled, the cell is interrupted. The next `run` waits until the interrupted cell has ended.
+        `on_text`: called with output as it arrives.
         """
         if self._run is not None:
             with anyio.move_on_after(STOP_LIMIT_S):
@@ -95,7 +95,7 @@ class Kernel:
             raise KernelGone("it ended") from error
 
     async def wait_until_ready(self) -> None:
-        """Wait until the kernel accepts orders. Raises `KernelGone` if the kernel ends or takes too long."""
+        """Wait until the kernel accepts orders; raise `KernelGone` if it ends or takes too long."""
         with anyio.move_on_after(START_LIMIT_S):
             await self._ready.wait()
         if self.fault or not self._ready.is_set():
@@ -146,7 +146,10 @@ class Kernel:
 
 @asynccontextmanager
 async def run_kernel(process: api.PipedProcess) -> AsyncIterator[Kernel]:
-    """Yield the kernel that runs in `process`, ready for orders. Raises `ToolError` if the kernel does not get ready."""
+    """Yield the kernel that runs in `process`, ready for orders.
+
+    Raise `ToolError` if the kernel does not get ready.
+    """
     kernel, problem = Kernel(process), ""
     async with anyio.create_task_group() as group:
         group.start_soon(kernel.read_messages)

@@ -21,7 +21,7 @@ class Image(NamedTuple):
 
 
 def output_text(output: dict[str, Any]) -> str:
-    """Return an output as text. Images are replaced by their type and size."""
+    """Return an output as text, with the type and size of each image in place of the image."""
     match output.get("output_type"):
         case "stream":
             return api.strip_control_sequences(join_lines(output.get("text", "")))
@@ -64,10 +64,9 @@ def output_images(outputs: Iterable[dict[str, Any]]) -> list[Image]:
 def image_parts(
     images: Iterable[Image], ctx: api.ToolContext
 ) -> tuple[list[api.ImageContent], list[api.ImageBlock]]:
-    """Store at most `MAX_IMAGES` images; return them in two forms: as content for the model, and as blocks for the
-    user.
+    """Store at most `MAX_IMAGES` images; return them as content for the model and as blocks for the user.
 
-    Blocking.
+    This call blocks.
     """
     contents, blocks = [], []
     for number, image in enumerate(list(images)[:MAX_IMAGES], 1):

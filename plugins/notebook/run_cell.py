@@ -1,7 +1,6 @@
 """run_cell: runs code in a Jupyter kernel, which keeps its variables between calls.
 
-Invariant: the policy judges a cell like the command `python3 -c` with the cell's code. The kernel runs where commands
-run, with the same limits.
+Invariant: the policy judges a cell like the command `python3 -c` with the cell's code.
 """
 
 import asyncio
@@ -47,15 +46,14 @@ class RunCellArgs(api.FrozenModel, coerce_numbers_to_str=True):
 class ReadyCell(RunCellArgs):
     """The arguments that the policy judges: the model's arguments, and the code of the notebook's cell.
 
-    `digest` is the digest of the notebook file.
+    `digest`: digest of the notebook file.
     """
 
     digest: str = ""
 
 
 class RunCell(api.BaseTool):
-    """Tool that runs Python cells. Each notebook has its own kernel; one more kernel runs all code that belongs to no
-    notebook."""
+    """Tool that runs Python cells, with a kernel for each notebook and one more for all other code."""
 
     def __init__(self, settings: NotebookSettings) -> None:
         self._python = settings.python or sys.executable
@@ -66,7 +64,7 @@ class RunCell(api.BaseTool):
         )
 
     def target(self, args: RunCellArgs) -> str:
-        """Return the notebook's path with the cell or, if the call has code of its own, the first line of the code."""
+        """Return the notebook's path with the cell, or the first line of the call's own code."""
         return f"{args.path} [{args.cell}]" if args.cell else args.code.strip().partition("\n")[0]
 
     async def settle_arguments(self, args: RunCellArgs, env: api.Environment) -> ReadyCell:
@@ -88,19 +86,17 @@ class RunCell(api.BaseTool):
         return ReadyCell(**{**args.model_dump(), "code": cell.source, "digest": content.digest})
 
     def effects(self, args: RunCellArgs) -> tuple[api.Effect, ...]:
-        """Return the effects of the call: the code runs and, for a notebook's cell, its outputs are written to the
-        file.
-        """
+        """Return the effects of the call: the code runs, and a notebook cell's outputs are written to the file."""
         writes = (api.WriteEffect(path=args.path),) if args.cell else ()
         return (api.RunEffect(argv=("python3", "-c", args.code), cwd=_folder(args)), *writes)
 
     async def preview(self, args: ReadyCell, env: api.Environment) -> api.Preview:
-        """Return a note on the kernel. The approval itself shows the code as a command."""
+        """Return a note on the kernel as the preview."""
         note = "The code runs in a kernel, which keeps its variables until the session ends."
         return api.Preview((api.TextBlock(text=note),), content=f"{args.digest} {args.code}")
 
     async def run(self, args: ReadyCell, ctx: api.ToolContext) -> api.ToolResult:
-        """Run the cell, and interrupt it after the time limit; an exception in the cell is a failure."""
+        """Run the cell, and interrupt it after the time limit; an exception in the cell counts as a failure."""
         assert ctx.programs is not None
         name = f"kernel of {args.path}" if args.path else "kernel"
         if args.restart:
@@ -141,7 +137,7 @@ def _folder(args: RunCellArgs) -> str:
 
 
 async def _save_outputs(args: ReadyCell, run: CellRun, ctx: api.ToolContext) -> str:
-    """Write the outputs of a notebook's cell; return a note for the model if that is not possible."""
+    """Write the outputs of a notebook's cell; return a note for the model if the notebook has changed."""
     content = await ctx.env.read(args.path)
     if content.digest != args.digest:
         return "\n[the notebook changed meanwhile, so the outputs were not saved]"
@@ -153,7 +149,7 @@ async def _save_outputs(args: ReadyCell, run: CellRun, ctx: api.ToolContext) -> 
 
 
 def _convert_for_file(output: dict[str, Any]) -> dict[str, Any]:
-    """Convert an output to the format of notebook files, which store a text as a list of lines."""
+    """Convert an output to the format of notebook files, which stores a text as a list of lines."""
     saved = dict(output)
     if isinstance(saved.get("text"), str):
         saved["text"] = saved["text"].splitlines(keepends=True)

@@ -13,13 +13,11 @@ import tui_agent.plugin_api as api
 
 MAX_NOTES = 10_000
 MAX_BYTES = 16_000_000
-"""Maximum total size, in bytes, of the notes that one search reads. It reads the newest notes first, and at most
-`MAX_NOTES` of them."""
+"""Maximum total size of the notes that one search reads, in bytes."""
 SNIPPET_LINES = 8
 SNIPPET_CHARS = 600
 MIN_PREFIX_CHARS = 4
-"""A word with at least this many letters also matches longer words that begin with it, as `config` matches
-`configuration`."""
+"""Minimum length of a word that also matches longer words, as `config` matches `configuration`."""
 PREFIX_WEIGHT = 0.4
 """Weight of a match by the beginning of a word; an exact match has the weight 1."""
 _K1, _B = 1.2, 0.75
@@ -29,8 +27,8 @@ _K1, _B = 1.2, 0.75
 class Snippet:
     """A piece of a note that matches the query.
 
-    `line`: number of the piece's first line.
-    `title`: the note's title, and the heading above the piece.
+    - `line`: number of the piece's first line
+    - `title`: the note's title, and the heading above the piece
     """
 
     file: str
@@ -44,8 +42,8 @@ class Snippet:
 class SearchResult:
     """The result of a search in the notes: snippets, the best first.
 
-    `notes`: number of all notes.
-    `skipped`: number of notes not searched.
+    - `notes`: number of all notes
+    - `skipped`: number of notes not searched
     """
 
     snippets: tuple[Snippet, ...]
@@ -91,8 +89,7 @@ class _QueryWords:
         self._weights: dict[str, tuple[tuple[str, float], ...]] = {}
 
     def counts(self, text: str) -> dict[str, float]:
-        """Return a mapping from each query word in `text` to the sum of the weights of the places where the word
-        matches."""
+        """Return a mapping from each query word in `text` to its weighted number of matches."""
         lowered = text.lower()
         # Most paragraphs contain no query word, and a substring check is much faster than splitting the text.
         if not any(seed in lowered for seed in self._seeds):
@@ -127,8 +124,7 @@ class _QueryWords:
 
 
 def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_NOTES) -> SearchResult:
-    """Return the paragraphs of the notes in `folder` that match the query best by their BM25 score, at most
-    `max_results`.
+    """Return at most `max_results` paragraphs of the notes in `folder`, the best match (BM25 score) first.
 
     The words of the note's title, heading and file name count as words of each paragraph.
     """
@@ -198,8 +194,7 @@ def _score(scan: _Scan, words: Sequence[str]) -> Iterator[tuple[float, _Paragrap
 def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
     """Yield (number of the first line, heading, lines) for each paragraph of a note.
 
-    A paragraph with more than `SNIPPET_LINES` lines is split. If the note has only headings, the last heading is
-    yielded as a paragraph.
+    A paragraph with more than `SNIPPET_LINES` lines is split.
     """
     paragraph: list[str] = []
     heading, paragraph_heading, heading_line, only_headings = "", "", 1, True
@@ -219,11 +214,11 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def _shares_prefix(word: str, term: str) -> bool:
-    """Return True if one word begins with the other one. The shorter word needs `MIN_PREFIX_CHARS` letters."""
+    """Return True if the longer word begins with the shorter one, which needs `MIN_PREFIX_CHARS` letters."""
     short, long = sorted((word, term), key=len)
     return len(short) >= MIN_PREFIX_CHARS and long.startswith(short)
 
 
 def _without_e(word: str) -> str:
-    """Replace ae, oe, ue by a, o, u, so that `groesse` is equal to `Größe` after its accents were removed."""
+    """Replace ae, oe, ue by a, o, u, so that `groesse` equals `Größe` without accents."""
     return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")

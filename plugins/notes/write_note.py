@@ -19,7 +19,7 @@ class WriteNoteArgs(api.FrozenModel):
 
 
 class WriteNote(api.BaseTool):
-    """Tool that writes one note. The policy treats the call as a write outside the workspace."""
+    """Tool that writes one note, which the policy treats as a write outside the workspace."""
 
     def __init__(self, folder: Path) -> None:
         self.spec = api.load_spec("write_note", __file__, WriteNoteArgs, verb="note", needs={"ask"})
@@ -82,7 +82,7 @@ def note_path(folder: Path, title: str) -> Path:
 
 
 def _title_hash(text: str) -> int:
-    """Return a fixed number for a title, to name a file if the title has no ASCII letter or digit."""
+    """Return a fixed number for a title, to name a file after a title without ASCII letters or digits."""
     number = 0
     for char in text:
         number = (number * 131 + ord(char)) % (1 << 32)
@@ -90,5 +90,5 @@ def _title_hash(text: str) -> int:
 
 
 def format_note(title: str, text: str) -> str:
-    """Return the note's text as it is written to its file: the title as a heading, then the text."""
+    """Return the note as it is written to its file: the title as a heading, then the text."""
     return f"# {' '.join(title.split())}\n\n{text.strip()}\n"

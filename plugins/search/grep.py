@@ -19,11 +19,12 @@ MAX_LINE = 300
 MAX_CHARS = 40_000
 MAX_PATTERN = 1000
 MAX_SINGLE_FILE_BYTES = 20_000_000
-"""Maximum size of a file that is given as `path`, in bytes; for files of a folder, see `query.MAX_FILE_BYTES`."""
+"""Maximum size of a file that is given as `path`, in bytes."""
+# For files of a folder, see `query.MAX_FILE_BYTES`.
 
 
 class GrepArgs(api.FrozenModel):
-    """Arguments of grep. Models are not offered `max_results`."""
+    """Arguments of grep, of which models are not offered `max_results`."""
 
     pattern: str
     path: str = ""
@@ -37,9 +38,9 @@ class GrepArgs(api.FrozenModel):
 class RenderedHits:
     """The search result as lines of text, and its totals.
 
-    `hits`: number of matching lines.
-    `files`: number of files with matching lines.
-    `chars`: number of characters in `lines`.
+    - `hits`: number of matching lines
+    - `files`: number of files with matching lines
+    - `chars`: number of characters in `lines`
     """
 
     lines: list[str] = field(default_factory=list)
@@ -49,7 +50,10 @@ class RenderedHits:
     truncated: bool = False
 
     def add(self, path: str, numbers: list[int], lines: list[str], args: GrepArgs) -> None:
-        """Add the matching lines of a file, as many as `max_results` allows. `lines` are all lines of the file."""
+        """Add the matching lines of a file, as many as `max_results` allows.
+
+        `lines`: all lines of the file.
+        """
         selected = numbers[: args.max_results - self.hits]
         if not selected:
             return
@@ -73,8 +77,8 @@ class Grep(api.BaseTool):
         return f"{args.pattern} in {where}" if where else args.pattern
 
     def effects(self, args: GrepArgs) -> tuple[api.Effect, ...]:
-        """Return the call's only effect: reading everything below the path or, if the path names an artifact, an effect
-        on the session."""
+        """Return the call's only effect: reading everything below the path, or an effect on the session for an
+        artifact."""
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path or ".", recursive=True),)
@@ -156,8 +160,7 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
 
 
 async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
-    """Read a file. Return two lists: those of the line numbers `numbers` that exist in the file, sorted, and all lines
-    of the file.
+    """Read a file; return those `numbers` that are lines of the file, sorted, and all its lines.
 
     Both lists are empty if the file is unreadable.
     """

@@ -46,8 +46,10 @@ class Worker:
         self._closed = False
 
     def scan(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the numbers of the matching lines of each text, at most as many for one text as the `limit` given to
-        `Worker`. Raises `WorkerEnded`."""
+        """Return the numbers of the matching lines of each text, at most `limit` (see `Worker`) for one text.
+
+        Raise `WorkerEnded` if the process was closed or failed.
+        """
         process = self._process or self._start()
         assert process.stdin is not None and process.stdout is not None
         results: list[list[int]] = []
@@ -113,7 +115,7 @@ async def search(
 
 
 def _glob_filter(glob: str) -> Callable[[str], bool]:
-    """Return a predicate for paths that match `glob`. A leading `!` inverts it; an empty glob matches all."""
+    """Return a predicate for paths that match `glob`; a leading `!` inverts it, and an empty glob matches all."""
     if not glob.strip("!"):
         return lambda path: True
     matches = compile_path_pattern(glob.removeprefix("!"))

@@ -13,9 +13,9 @@ _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 class Query:
     """A text search in one file or folder, or in an artifact.
 
-    `path`: absolute if outside the workspace, otherwise relative; empty for the whole workspace.
-    `single`: True if `path` is a file or an artifact.
-    `text`: the text of the artifact.
+    - `path`: absolute if outside the workspace, otherwise relative; empty for the whole workspace
+    - `single`: True if `path` is a file or an artifact
+    - `text`: the text of the artifact
     """
 
     pattern: str
@@ -29,9 +29,10 @@ class Query:
 
 @dataclass
 class SearchResult:
-    """The result of a text search; `lines` maps each path to the numbers of the matching lines.
+    """The result of a text search.
 
-    If `incomplete`, the search stopped early, for the reasons in `notes`.
+    - `lines`: maps each path to the numbers of the matching lines
+    - `incomplete`: True if the search stopped early, for the reasons in `notes`
     """
 
     engine: str

@@ -24,7 +24,7 @@ _PLACE = re.compile(rb"([^\0\n]+)\0(\d+):")
 
 
 def build_arguments(query: Query) -> tuple[str, ...]:
-    """Return ripgrep's arguments for a query. No part of the query can be read as an option."""
+    """Return ripgrep's arguments for a query, no part of which can be read as an option."""
     options = [
         "--no-config",
         "--color=never",

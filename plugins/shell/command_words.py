@@ -50,7 +50,10 @@ def _is_plain(command: str) -> bool:
 
 
 def split_words(command: str) -> tuple[str, ...]:
-    """Split a command into arguments: quotes group words, all other characters are literal. Raises `ToolError`."""
+    """Split a command into arguments: quotes group words, all other characters are literal.
+
+    Raise `ToolError` if the quotes do not match or the command is empty.
+    """
     try:
         words = tuple(shlex.split(command, comments=False, posix=True))
     except ValueError as error:

@@ -15,11 +15,11 @@ MAX_FAILURES = 50
 class TestCounts:
     """Numbers of tests in a test run by their result, -1 if unknown.
 
-    `failed`: includes `errors`.
-    `failures`: names of failed tests and errors.
-    `uncollected`: test files that could not be loaded. Each file counts as an error.
-    `xfailed`: tests that failed as expected.
-    `xpassed`: tests that passed unexpectedly.
+    - `failed`: includes `errors`
+    - `failures`: names of failed tests and errors
+    - `uncollected`: test files that could not be loaded; each file counts as an error
+    - `xfailed`: tests that failed as expected
+    - `xpassed`: tests that passed unexpectedly
     """
 
     passed: int = -1
@@ -178,8 +178,8 @@ def _vitest(output: str) -> TestCounts:
 def _read_summary(pattern: str, output: str, names: list[str], uncollected: list[str]) -> TestCounts:
     """Read counts such as `1 failed, 2 passed` from the last line of the output that matches `pattern`.
 
-    - `names`: names of failed tests, and the paths in `uncollected`.
-    - `uncollected`: paths of test files that could not be loaded. The counts in the output do not include them.
+    - `names`: names of failed tests, and the paths in `uncollected`
+    - `uncollected`: paths of test files that could not be loaded; the output's counts do not include them
     """
     lines = re.findall(pattern, output, re.MULTILINE)
     if not lines:
@@ -210,7 +210,7 @@ def _node(output: str) -> TestCounts:
 _NODE_LINE = re.compile(
     r"^( *+)(# Subtest:|▶|✖|not ok \d++(?: -)?) (.+?)( \([\d.]++ms\))?( # (?:TODO|SKIP)\b.*)?$", re.MULTILINE
 )
-"""Matches a line at which a test or a suite starts or ends, with its indentation, mark, name, time and directive."""
+"""Matches a line at which a test or a suite starts or ends."""
 
 
 @dataclass(slots=True)
@@ -221,10 +221,8 @@ class _OpenTest:
 
 
 def _node_failures(output: str) -> list[str]:
-    """Return the names of failed tests in the output of Node's test runner, each preceded by the names of its suites.
-
-    A suite is left out if a test in it failed: its failure is the same.
-    """
+    """Return the names of failed tests in the output of Node's test runner, each after the names of its suites."""
+    # A suite is left out if a test in it failed: its failure is the same.
     names, open_tests = list[str](), list[_OpenTest]()
     for line in _NODE_LINE.finditer(output.partition("\n✖ failing tests:\n")[0]):
         indent, (mark, name, time, directive) = len(line[1]), line.group(2, 3, 4, 5)
@@ -250,11 +248,9 @@ def _mocha(output: str) -> TestCounts:
 
 
 def _mocha_failures(output: str) -> list[str]:
-    """Return the names of failed tests from the list below `2 failing`, each preceded by the names of its suites.
-
-    A name takes several lines there: the outermost suite after the failure's number, the others below it, each
-    indented by two more spaces than the one before, and a colon at the end.
-    """
+    """Return the names of failed tests from the list below `2 failing`, each after the names of its suites."""
+    # A name takes several lines there: the outermost suite after the failure's number, the others below it, each
+    # indented by two more spaces, and a colon at the end.
     names, indent = list[str](), 0
     for line in re.split(r"^ *\d+ failing$", output, flags=re.MULTILINE)[-1].split("\n"):
         text = line.lstrip()

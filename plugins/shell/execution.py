@@ -12,8 +12,7 @@ from .frameworks import TestCommand
 from .output import DecodedOutput, LiveOutput, decode_output
 
 MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
-"""Maximum number of bytes that are stored of a program's output, and how many of these are reserved for its end. If the
-output is longer, its middle is dropped."""
+"""Maximum number of stored bytes of a program's output, and how many of them are reserved for its end."""
 MIN_TIMEOUT_S = 1.0
 MAX_FAULT_CHARS = 300
 
@@ -21,8 +20,7 @@ MAX_FAULT_CHARS = 300
 async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, DecodedOutput]:
     """Run a program until it ends or reaches a time limit; return its result and its decoded output.
 
-    If cancelled, the program is stopped. Raises `ToolError` if the program or folder is not found, and
-    `EnvironmentFault` if the program cannot be started.
+    Raise `ToolError` if the program or folder is not found, and `EnvironmentFault` if the program cannot be started.
     """
     live = LiveOutput(ctx.progress)
     limited = replace(_limit_time(spec, ctx), max_output=MAX_KEPT_BYTES, tail_bytes=KEPT_TAIL_BYTES)
@@ -90,8 +88,7 @@ def test_event(
 
 
 def _describe_fault(result: ExecResult, output: str) -> str:
-    """Return why a test run failed although no test failed: how the program ended, or the first line of `output` with
-    an error."""
+    """Return why a test run failed although no test failed: how it ended, or the first line with an error."""
     if result.outcome != "exited":
         return describe_end(result)
     lines = [line.strip() for line in output.splitlines() if line.strip("-=_ \t")]

@@ -1,4 +1,4 @@
-"""Finds the failures in the output of test programs. Each failure has a name, a message and a traceback.
+"""Search for the failures in the output of test programs, each with a name, a message and a traceback.
 
 Invariant: the search works line by line, in time proportional to the output.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 MAX_LINE_CHARS = 300
 _NEVER = r"(?!)"
 _RULE = re.compile(r"\s*|[=-]{70}")
-"""Matches an empty line, or a line of 70 `=` or `-`. Both are removed from the start and the end of a failure."""
+"""Matches lines to remove at the start and end of a failure: empty lines, and lines of 70 `=` or `-`."""
 _SECTION = re.compile(r"-+ Captured .+ -+")
 
 
@@ -18,10 +18,10 @@ _SECTION = re.compile(r"-+ Captured .+ -+")
 class _Form:
     """The format of failures in a test framework's output, as patterns for the start of a line.
 
-    - `first`: matches the first line of a failure, which also ends the failure before it.
-    - `after`: matches a line that ends a failure without starting a new one.
-    - `heading`: matches the line after which failures are searched.
-    - `mark`: matches a line that every failure must contain.
+    - `first`: matches the first line of a failure, which also ends the failure before it
+    - `after`: matches a line that ends a failure without starting a new one
+    - `heading`: matches the line after which failures are searched
+    - `mark`: matches a line that every failure must contain
     """
 
     first: str
@@ -46,8 +46,10 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
         _Form(r"  \d+\) ", heading=r"\s+\d+ failing$"),
     ),
 }
-"""Maps a framework's name (see `frameworks.detect_framework`) to the formats in which the framework prints failures.
-The first format that finds a failure is used."""
+"""Maps a framework's name (see `frameworks.detect_framework`) to the possible formats of its failures.
+
+The first format that finds a failure is used.
+"""
 
 
 def find_failures(framework: str, output: str) -> list[str]:
@@ -90,7 +92,7 @@ def _without_rules(lines: list[str]) -> list[str]:
 
 
 def shorten_failure(failure: str) -> str:
-    """Shorten the text of a failure: leave out the middle of its traceback, and most of what the failed test printed."""
+    """Shorten the text of a failure: its traceback, and what the failed test printed."""
     sections: list[list[str]] = [[]]
     for line in failure.split("\n"):
         if _SECTION.fullmatch(line):

@@ -35,7 +35,7 @@ class TestCommand:
 
 
 def detect_framework(words: tuple[str, ...]) -> str:
-    """Return the test framework that a command runs, such as `pytest`; empty if the command runs no tests."""
+    """Return the test framework that a command runs, such as `pytest`; empty if it runs no tests."""
     if not words:
         return ""
     rest = _without_runner(words)
@@ -72,7 +72,7 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
 async def find_test_command(env: Environment, path: str) -> TestCommand:
     """Return the command that runs the project's tests, or only the tests in `path`.
 
-    The project is `path` or the nearest parent folder with tests and a project file, such as `pyproject.toml`. Raises
+    The project is `path` or the nearest parent folder with tests and a project file, such as `pyproject.toml`. Raise
     `ToolError` if there are no tests.
     """
     info = await env.stat(path) if path else None
@@ -180,9 +180,8 @@ async def _find_interpreter(env: Environment, names: dict[str, FileInfo]) -> str
 async def _find_test_files(env: Environment, path: str, *, named: bool) -> tuple[list[str], str]:
     """Return the test files below a folder, and the pattern of their names if it is unusual.
 
-    - `path`: a folder, or the only file to return.
-    - `named`: True if the model named the path. Python files with unusual names are then returned if no file has a
-      usual name.
+    - `path`: a folder, or the only file to return
+    - `named`: True if the model named the path, so that unusual file names are accepted too
     """
     if path.endswith(".py"):
         return [path], ""

@@ -36,7 +36,7 @@ async def read_job_output(
 
 
 def background_jobs(ctx: api.ToolContext) -> api.Jobs:
-    """Return the session's background jobs. Raises `ToolError` if jobs are not available in this run."""
+    """Return the session's background jobs; raise `ToolError` if jobs are not available in this run."""
     if ctx.jobs is None:
         raise api.ToolError("Background jobs are not available in this run.")
     return ctx.jobs

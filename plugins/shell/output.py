@@ -25,8 +25,8 @@ MAX_SHOWN_LINES = 400
 LIVE_CHARS = 64_000
 LIVE_SAMPLE_CHARS = 2_000
 LIVE_LINE_CHARS = 200
-"""Maximum number of characters that are shown of the newest output if it is one very long line. A longer text would
-push the note about skipped characters off the screen."""
+"""Maximum number of characters that are shown of the newest output if it is one very long line."""
+# A longer text would push the note about skipped characters off the screen.
 LIVE_PAUSE_S = 0.5
 _SPACE = re.compile(r"\s")
 
@@ -34,8 +34,8 @@ _SPACE = re.compile(r"\s")
 class LiveOutput:
     """Decodes a program's output while it runs, and passes text for the screen to `progress`.
 
-    The first `LIVE_CHARS` characters are passed on completely. After that, the newest characters are passed on every
-    `LIVE_PAUSE_S` seconds, with a note on the skipped ones.
+    The first `LIVE_CHARS` characters are passed on completely. After that, only the newest characters are passed on,
+    every `LIVE_PAUSE_S` seconds.
     """
 
     def __init__(self, progress: Callable[[str], None]) -> None:
@@ -83,13 +83,11 @@ class LiveOutput:
 def _sample(newest: str, waiting: int, joint: str) -> str:
     """Return the end of `newest`, preceded by a note on the number of skipped characters, if any.
 
-    - `newest`: the last of the characters that were printed since the previous sample.
-    - `waiting`: number of all characters that were printed since the previous sample.
-    - `joint`: text before the note: a line feed if the screen is in the middle of a line.
-
-    If the sample contains no space, a line feed is added at its end, because the screen does not show an unfinished
-    word.
+    - `newest`: the last of the characters that were printed since the previous sample
+    - `waiting`: number of all characters that were printed since the previous sample
+    - `joint`: text before the note: a line feed if the screen is in the middle of a line
     """
+    # A sample without a space gets a line feed at its end, because the screen does not show an unfinished word.
     skipped = waiting - len(newest)
     if not skipped:
         return newest
@@ -104,8 +102,8 @@ def _sample(newest: str, waiting: int, joint: str) -> str:
 class DecodedOutput:
     """A program's output as text, in two versions: `stored` is the complete text, `clean` has no control sequences.
 
-    `size`: number of bytes that the program wrote.
-    `dropped`: number of these bytes that were not stored.
+    - `size`: number of bytes that the program wrote
+    - `dropped`: number of these bytes that were not stored
     """
 
     stored: LongText
@@ -117,7 +115,7 @@ class DecodedOutput:
 def decode_output(
     data: bytes, dropped: int, keep: Callable[[str], LongText], cut_at: int = 0
 ) -> DecodedOutput:
-    """Decode a program's output and store it with `keep`. Blocking: call it in a thread for large output.
+    """Decode a program's output and store it with `keep`; call this in a thread for large output.
 
     `dropped`: number of bytes that are missing at the byte position `cut_at`, where a note is inserted.
     """
@@ -133,7 +131,7 @@ def decode_output(
 def shorten_for_model(
     output: DecodedOutput, head_chars: int = HEAD_CHARS, tail_chars: int = TAIL_CHARS
 ) -> str:
-    """Return the output for the model. A note replaces the middle of a long output."""
+    """Return the output for the model, with a note in place of the middle of a long output."""
     text = output.clean.rstrip("\n")
     lines = text.count("\n") + 1
     if len(text) <= head_chars + tail_chars and lines <= MAX_SHOWN_LINES:

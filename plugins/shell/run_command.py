@@ -17,7 +17,7 @@ BACKGROUND_NOTE = "The command runs in the background, until it ends or you stop
 
 
 class RunCommandArgs(api.FrozenModel):
-    """Arguments of run_command. Models are not offered `shell`."""
+    """Arguments of run_command, of which models are not offered `shell`."""
 
     command: str
     shell: bool | None = Field(default=None, json_schema_extra={"unsent": True})
@@ -29,7 +29,7 @@ class RunCommandArgs(api.FrozenModel):
 
 
 class RunCommand(api.BaseTool):
-    """Tool that runs a command to its end or as a background job, and stops all processes that the command left."""
+    """Tool that runs a command to its end or as a background job, and stops all processes that it left."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec(

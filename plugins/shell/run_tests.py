@@ -37,7 +37,7 @@ class RunTestsArgs(api.FrozenModel):
 
 
 class ResolvedTests(RunTestsArgs):
-    """The arguments of run_tests with the exact command. The policy judges this command, and the user sees it."""
+    """The arguments of run_tests with the exact command, which the policy judges and the user sees."""
 
     argv: tuple[str, ...]
     framework: str
@@ -51,26 +51,25 @@ class RunTests(api.BaseTool):
         self.spec = api.load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
 
     def target(self, args: RunTestsArgs) -> str:
-        """Return the command that the call names. If it names no command, return its path, or `all tests` if it also
-        names no path."""
+        """Return the command that the call names, or else its path, or else `all tests`."""
         return args.command.strip() or args.path or "all tests"
 
     async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:
-        """Add the exact command to the arguments. If the call names no command, it is detected."""
+        """Add the exact command to the arguments, and detect the command if the call names none."""
         command = await _resolve_command(args, env)
         return ResolvedTests(
             **args.model_dump(), argv=command.argv, framework=command.framework, folder=command.cwd
         )
 
     def effects(self, args: RunTestsArgs) -> tuple[api.Effect, ...]:
-        """Return the effect of running the command. Before the command is detected, `argv` is empty."""
+        """Return the effect of running the command; before the command is detected, `argv` is empty."""
         if isinstance(args, ResolvedTests):
             return (api.RunEffect(argv=args.argv, cwd=args.folder),)
         words, folder = _split_command(args.command)
         return (api.RunEffect(argv=_with_path(words, args.path, folder) if words else (), cwd=folder),)
 
     async def preview(self, args: RunTestsArgs, env: api.Environment) -> api.Preview:
-        """Return the exact command as the preview. The approval itself shows the folder."""
+        """Return the exact command as the preview."""
         command = await _settled_command(args, env)
         text = shlex.join(command.argv)
         return api.Preview(
@@ -170,8 +169,7 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
 def _split_command(command: str) -> tuple[tuple[str, ...], str]:
     """Split a command into its words and its folder: `cd X && pytest 2>&1 | tail -5` gives `pytest` and `X`.
 
-    The leading `cd` and the end that limits the output are removed first. If the remaining command still needs a shell,
-    there are no words.
+    There are no words if the command needs a shell for anything else.
     """
     command, folder = command.strip(), ""
     if len(command) > MAX_COMMAND:

@@ -102,7 +102,7 @@ class DelegateReadonly(DelegationTool):
         return api.Preview((), content=args.task)
 
     async def run(self, args: DelegateReadonlyArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Run the investigator and return its findings. Evidence that does not exist is marked."""
+        """Run the investigator and return its findings, with a mark on evidence that does not exist."""
         report = await _delegate(api.DelegateTask(args.task, INVESTIGATOR), ctx)
         findings = read_findings(report.summary, trusted=report.success)
         findings = findings.check(await _count_lines(findings.evidence, ctx.env))
@@ -112,7 +112,7 @@ class DelegateReadonly(DelegationTool):
 
 
 async def _count_lines(evidence: Sequence[Evidence], env: api.Environment) -> dict[str, int]:
-    """Map each existing file that the evidence names to its number of lines, or to `sys.maxsize` if it is unreadable."""
+    """Map each existing file in the evidence to its number of lines, or to `sys.maxsize` if it is unreadable."""
     lengths: dict[str, int] = {}
     for path in {place.path for place in evidence}:
         with suppress(api.EnvironmentFault, ValueError):
@@ -141,10 +141,7 @@ def _format_findings(findings: Findings) -> str:
 def _build_result(
     report: api.DelegateReport, findings: api.JsonMap, display: tuple[api.DisplayBlock, ...]
 ) -> api.ToolResult:
-    """Return the tool result for an agent's report: `findings`, success, and the reason for a failure, as JSON.
-
-    Tokens, cost and calls are only in `data`, not in the text for the model.
-    """
+    """Return the tool result for an agent's report: `findings`, success, and the reason for a failure, as JSON."""
     answer: api.JsonMap = {**findings, "success": report.success}
     if not report.success:
         answer["reason"] = report.reason

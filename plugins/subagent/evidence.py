@@ -16,7 +16,8 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 MAX_ENTRIES = 40
 MAX_TEXT_CHARS = 400
 TRAILING_LINES = 1
-"""Number of lines past a file's end that evidence can name, because editors number the empty last line."""
+"""Number of lines past a file's end that evidence can name."""
+# Editors number the empty last line.
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(r"(?<![\w./:@+-])([\w.@+-][\w./@+-]*+):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
 _FILE_NAME = re.compile(r"[\w.@+-]*[\w+-]\.[A-Za-z]\w{0,7}")
@@ -30,8 +31,8 @@ _FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 class Evidence:
     """A location in a file that supports an investigator's answer.
 
-    `lines`: `10` or `10-24`, or empty for the whole file.
-    `what`: what is there.
+    - `lines`: `10` or `10-24`, or empty for the whole file
+    - `what`: what is there
     """
 
     path: str
@@ -93,8 +94,7 @@ class Findings:
 
 
 def read_findings(text: str, *, trusted: bool = True) -> Findings:
-    """Parse the JSON object in an investigator's answer. If the answer has no such object, use the text and the
-    locations that it names.
+    """Parse the JSON object in an investigator's answer, or use the answer's text and the locations in it.
 
     `trusted`: False if the investigator failed, so that confidence is low.
     """
@@ -104,7 +104,8 @@ def read_findings(text: str, *, trusted: bool = True) -> Findings:
 
 
 def _find_objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield the JSON objects in a text: first the objects in code fences (last fence first), then the whole text."""
+    """Yield the JSON objects in a text: those in code fences (last fence first), the whole text, and its part in
+    braces."""
     first, last = text.find("{"), text.rfind("}")
     pieces = [*reversed(_FENCED.findall(text)), text, text[first : last + 1] if 0 <= first < last else ""]
     for piece in pieces:
@@ -189,7 +190,7 @@ def _parse_place(raw: object) -> Evidence | None:
 
 
 def _lines_text(raw: Mapping[str, object]) -> str:
-    """Return line numbers as a text such as `10-24`. In `raw`, they can be a text, a list or two fields."""
+    """Return line numbers as a text such as `10-24`, from a text, a list or two fields in `raw`."""
     lines = raw.get("lines") or raw.get("line_range") or raw.get("line")
     if lines is None and raw.get("start_line") is not None:
         lines = [raw.get("start_line"), raw.get("end_line")]

@@ -1,7 +1,6 @@
 """Addresses of web pages in one plain form, so that the policy judges the same host that the client connects to.
 
-Invariant: a plain address stays the same if `plain_address` is called with it, and every parser finds the same host in
-it.
+Invariant: `plain_address` does not change a plain address, and every parser finds the same host in it.
 """
 
 import re
@@ -13,7 +12,10 @@ _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|[0-9a-f:.]+")
 
 
 def plain_address(address: str) -> str:
-    """Return the address with an ASCII host, without a fragment. Raises `ValueError` if it is not the address of a page."""
+    """Return the address with an ASCII host, without a fragment.
+
+    Raise `ValueError` if it is not the address of a page.
+    """
     if len(address) > MAX_CHARS:
         raise ValueError(f"the address is longer than {MAX_CHARS} characters")
     if re.search(r"[\x00-\x20\x7f\\]", address):
@@ -37,7 +39,7 @@ def plain_address(address: str) -> str:
 
 
 def host_of(address: str) -> str:
-    """Return the host of a plain address, with the port if it is not the scheme's default port."""
+    """Return the host of a plain address, and the port if it is not the default one."""
     return urlsplit(address).netloc
 
 

@@ -35,12 +35,12 @@ class BrowseUrl(api.BaseTool):
         return (api.NetworkEffect(host=host_of(args.url)),)
 
     async def preview(self, args: BrowseUrlArgs, env: api.Environment) -> api.Preview:
-        """Return a preview without text. Its `content` is the whole address, so that an approval is valid for this
-        address only."""
+        """Return a preview without text, whose `content` is the whole address."""
+        # An approval is valid for this address only.
         return api.Preview((), content=args.url)
 
     async def run(self, args: BrowseUrlArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Fetch the page, and return its text with a mark for the model: the text is data, not instructions."""
+        """Fetch the page, and return its text, marked for the model as data and not instructions."""
         page = await fetch_page(args.url, ctx.may_connect)
         if page.moved_to:
             message = f"The page redirects to {page.moved_to}. To read that page, call browse_url with this address."

@@ -1,7 +1,6 @@
 """Client that fetches one web page over HTTP.
 
-Invariant: the client connects only to addresses that the policy does not deny, and sends no cookies and no keys. A
-redirect is followed only to the same host.
+Invariant: the client connects only to addresses that the policy does not deny, and sends no cookies and no keys.
 """
 
 import asyncio
@@ -33,9 +32,9 @@ HEADERS = {
 class Page:
     """A response of a server.
 
-    `address`: address of the response.
-    `moved_to`: target of a redirect to another host.
-    `is_cut`: True if the page is longer than `body`.
+    - `address`: address of the response
+    - `moved_to`: target of a redirect to another host
+    - `is_cut`: True if the page is longer than `body`
     """
 
     address: str
@@ -48,7 +47,7 @@ class Page:
 
 
 async def fetch_page(address: str, may_connect: Callable[[str], bool]) -> Page:
-    """Fetch a page. Raises `ToolError` if the page cannot be fetched or the policy denies its address."""
+    """Fetch a page; raise `ToolError` if it cannot be fetched or the policy denies its address."""
     try:
         async with asyncio.timeout(TIME_LIMIT_S):
             for _ in range(MAX_REDIRECTS + 1):
@@ -102,7 +101,7 @@ async def _request(address: str, may_connect: Callable[[str], bool]) -> Page:
 
 
 async def _resolve(host: str, port: int, may_connect: Callable[[str], bool]) -> list[str]:
-    """Return the addresses of the host, with the port; raises `ToolError` if the policy denies one of them."""
+    """Return the addresses of the host, with the port; raise `ToolError` if the policy denies one of them."""
     try:
         entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

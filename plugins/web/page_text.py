@@ -1,6 +1,6 @@
 """The text of a page: HTML as Markdown, other text as it is.
 
-Blocking: call it in a thread.
+The functions block: call them in a thread.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class PageText:
 
 
 def read_page_text(page: Page) -> PageText:
-    """Return a page's text. Raises `ToolError` if the page is not text, or if a package is missing."""
+    """Return a page's text; raise `ToolError` if the page is not text, or if a package is missing."""
     kind = page.content_type
     if kind in HTML:
         return _read_html(page)

@@ -1,6 +1,6 @@
 """The agent that an editor talks to: opens, lists and controls sessions.
 
-Invariant: the error of a failed request is sent to the editor as the answer, and other requests continue.
+Invariant: a failed request is answered with an error, and other requests continue.
 """
 
 from collections import defaultdict
@@ -69,8 +69,10 @@ _MODES: Final[dict[PolicyName, str]] = {
 
 
 class EditorAgent:
-    """The agent for one connection to an editor; implements `Agent` of the library `acp`. The task group `group` runs
-    the tasks of the sessions."""
+    """The agent for one connection to an editor.
+
+    `group`: the task group that runs the sessions' tasks.
+    """
 
     def __init__(
         self, options: SessionOptions, open_session: OpenSession, group: TaskGroup, images: Path
@@ -83,7 +85,7 @@ class EditorAgent:
         self._models: dict[str, list[SessionConfigSelectOption]] = {}
         """Maps a session's id to the models that the session offers."""
         self._places: dict[str, tuple[str, list[EditorServer] | None]] = {}
-        """Maps a session's id to the folder and the MCP servers with which the editor opened the session."""
+        """Maps a session's id to the folder and the MCP servers that the editor opened it with."""
         self._opening: defaultdict[str, Lock] = defaultdict(Lock)
         """Maps a session's id to the lock that is held while the session is opened."""
         self._client: Client | None = None
@@ -218,8 +220,7 @@ class EditorAgent:
         return session
 
     async def _find_open(self, session_id: str) -> EditorSession:
-        """Return the session `session_id` of the editor. If the session's engine has ended, for example by a crash,
-        open the session again."""
+        """Return the session `session_id`; open it again if its engine has ended."""
         async with self._opening[session_id]:
             session = self._find(session_id)
             if session.is_closed:
@@ -294,7 +295,7 @@ def _model_option(
 
 
 def _effort_options(model: ModelInfo) -> list[SessionConfigOptionSelect]:
-    """Return a list with the option for the reasoning effort. The list is empty if the model supports no efforts."""
+    """Return the option for the reasoning effort in a list; the list is empty if the model has no efforts."""
     if not model.efforts:
         return []
     current = model.effort or DEFAULT_EFFORT
@@ -323,7 +324,7 @@ def _model_choices(base: StartupContext) -> list[SessionConfigSelectOption]:
 
 
 def _trust_notice(base: StartupContext) -> str:
-    """Return a notice that names the project files that the user has not trusted yet; empty if there are none."""
+    """Return a notice that lists the project files without a trust decision; empty if there are none."""
     undecided = [file.name for project in base.config.undecided_projects for file in project.files]
     if not undecided:
         return ""
@@ -335,7 +336,7 @@ def _trust_notice(base: StartupContext) -> str:
 
 @contextmanager
 def _answering_errors() -> Iterator[None]:
-    """Convert a `TuiAgentError` that the `with` block raises to the protocol's error, with the same message and hint."""
+    """Convert a `TuiAgentError` that the `with` block raises to an error of the protocol."""
     try:
         yield
     except UsageError as error:

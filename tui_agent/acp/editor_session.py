@@ -119,9 +119,7 @@ class EditorSession:
         await self._send([_unfinished_call_update(call) for call in view.open_calls if call.called])
 
     async def run(self, group: TaskGroup) -> None:
-        """Send the list of the session's slash commands, then updates for new events, until the session or the
-        connection ends.
-        """
+        """Send the slash commands, then updates for new events, until the session or the connection ends."""
         self._history = []
         with suppress(ConnectionError):
             await self._send([command_update(self._state.view())])
@@ -153,9 +151,9 @@ class EditorSession:
             await self._client.session_update(session_id=self.id, update=update)
 
     async def prompt(self, message: SubmitPrompt) -> PromptResponse:
-        """Send a message, and return when its turn has ended. Raises the engine's error if the message is refused.
+        """Send a message or a slash command, and return when its turn has ended.
 
-        A message such as `/undo` is carried out as a command of the session.
+        Raise the engine's error if the message is refused.
         """
         self._is_cancelled = False
         try:
@@ -181,7 +179,7 @@ class EditorSession:
         return PromptResponse(stop_reason=_stop_reason(prompt))
 
     async def carry_out(self, command: Command) -> None:
-        """Send a command, and return when it has been carried out. Raises the engine's error if the command is refused."""
+        """Send a command, and return when the command has been carried out. Raise the engine's error on refusal."""
         await self._wait_for(PendingCommand(self._session.submit(command)))
 
     async def _wait_for(self, command: PendingCommand) -> None:
@@ -211,8 +209,7 @@ class EditorSession:
         self._session.submit(question_answer(question, chosen))
 
     async def _ask(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
-        """Ask the user of the editor about a tool call. Return the id of the option that the user chose; empty if there
-        is no answer."""
+        """Ask the editor's user about a tool call; return the chosen option's id, or `""` without an answer."""
         with suppress(acp.RequestError, ConnectionError, ValueError):
             response = await self._client.request_permission(
                 session_id=self.id, tool_call=call, options=options

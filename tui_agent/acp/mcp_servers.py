@@ -13,10 +13,7 @@ _NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def server_entries(servers: Iterable[EditorServer]) -> tuple[tuple[str, str], ...]:
-    """Return the name and the settings (JSON, as in `.mcp.json`) of each server that this agent can reach.
-
-    Characters of a name that a tool's name cannot contain are replaced, because tools are named after the server.
-    """
+    """Return (name, settings) for each server that this agent can reach; the settings are JSON as in `.mcp.json`."""
     entries: dict[str, str] = {}
     for server in servers:
         settings: dict[str, object]

@@ -33,12 +33,12 @@ _SUFFIXES: Final = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gi
 
 
 def build_prompt(blocks: Sequence[PromptBlock], workspace: Path, image_folder: Path) -> SubmitPrompt:
-    """Return the message for a prompt. Images are written to `image_folder` for the engine.
+    """Convert an editor's prompt to a message. Images are written to `image_folder`.
 
-    A link to a file of the workspace becomes a mention (`@path`). The text of an embedded file is added at the end of
-    the message, because the file on disk can lack changes that the editor has not saved. Raises `UsageError` for blocks
-    that cannot be sent.
+    A link to a file of the workspace becomes a mention (`@path`). The text of an embedded file is added at the end.
+    Raise `UsageError` for a block that cannot be sent.
     """
+    # An embedded file's text is used instead of the file on disk, which can lack changes that were not saved.
     words: list[str] = []
     appended: list[str] = []
     attachments: list[Attachment] = []

@@ -1,6 +1,6 @@
-"""Slash commands that change the session itself, as an editor sees them: `/compact`, `/undo`, `/redo`.
+"""The slash commands `/compact`, `/undo` and `/redo` for an editor.
 
-Invariant: these commands start no turn. Each command reports its effect to the editor in a sentence.
+Invariant: these commands start no turn.
 """
 
 from tui_agent.protocol.envelope import Envelope

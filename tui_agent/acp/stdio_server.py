@@ -1,7 +1,6 @@
 """The server of `tui-agent acp`: one editor on standard input and output, until it disconnects.
 
-Invariant: only the protocol's messages reach standard output. A line that is not a JSON object is skipped, with a
-message on standard error.
+Invariant: only the protocol's messages reach standard output.
 """
 
 import asyncio
@@ -31,10 +30,7 @@ class JsonLines:
         self._writer = writer
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Write a message. Raises `ConnectionError` if the editor has disconnected.
-
-        Messages reach the editor in the order in which `send` was called.
-        """
+        """Write a message. Raise `ConnectionError` if the editor has disconnected."""
         if self._writer.is_closing():
             raise ConnectionResetError("The editor has disconnected.")
         self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")

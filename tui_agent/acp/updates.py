@@ -1,6 +1,6 @@
 """Translation of a session's events to the updates that an editor shows.
 
-Invariant: an answer is sent once, from its streamed pieces or from the complete event, whichever comes first.
+Invariant: each answer is sent only once, streamed or complete.
 """
 
 from collections.abc import Iterable, Sequence
@@ -113,7 +113,7 @@ class UpdateTranslator:
         self.workspace = workspace
         self._read_text = read_text
         self._streamed: dict[tuple[RequestId, str], int] = {}
-        """Maps (request id, kind of part) to the number of characters of the answer that were sent so far."""
+        """Maps (request id, kind of part) to the number of characters of the answer sent so far."""
         self._output: dict[CallId, str] = {}
         self._meter = ContextMeter()
         self._running: dict[AgentId, CallId] = {}
@@ -126,7 +126,7 @@ class UpdateTranslator:
     async def translate(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:
         """Return the updates for an event; `state` is the session's state after the event.
 
-        The user's messages are sent only if `replayed` is True: the editor itself shows new messages.
+        `replayed`: include the user's messages. The editor shows new messages itself.
         """
         updates = await self._content_updates(event, state, replayed=replayed)
         if self._meter.apply(event) and isinstance(event.payload, ContextPacked | ModelResponded):
@@ -264,8 +264,7 @@ class UpdateTranslator:
 
 
 def command_update(state: SessionStateView) -> AvailableCommandsUpdate:
-    """Return the slash commands that an editor can use. The commands about the session itself, such as `/undo`, are
-    first."""
+    """Return the slash commands for an editor. Commands about the session, such as `/undo`, come first."""
     own = {item.name: item for item in SHARED_COMMANDS}
     others = (item for items in state.commands.values() for item in items if item.name not in own)
     return AvailableCommandsUpdate(

@@ -25,10 +25,7 @@ NO_ANSWER: Final = "No answer."
 
 
 def permission_options(request: PermissionRequested) -> list[PermissionOption]:
-    """Return the answers that the user can choose for a permission request, always with "No".
-
-    An answer that adds a rule shows the rule.
-    """
+    """Return the answers to a permission request that the user can choose."""
     labels: tuple[tuple[Reach, str], ...] = (
         ("session", "Yes, this session"),
         ("always", always_label(request)),
@@ -78,7 +75,7 @@ _REACHES: Final[tuple[Reach, ...]] = ("once", "session", "always", "everywhere")
 
 
 def question_options(question: QuestionAsked) -> list[PermissionOption]:
-    """Return the options of a question, with their indexes as ids, and an option to answer in the next message."""
+    """Return a question's options (their ids are indexes), and one more to answer in the next message."""
     options = [
         PermissionOption(option_id=str(index), name=option, kind="allow_once")
         for index, option in enumerate(question.options)

@@ -1,7 +1,6 @@
 """Open the full-screen app in a folder, with a first message if one is given.
 
-With --screen-reader, or on a terminal that cannot draw (TERM=dumb), the session is printed line by line: nothing is
-redrawn, and you answer questions by typing a number.
+With --screen-reader or TERM=dumb, the session is printed line by line.
 
 Invariant: without a usable terminal the command fails before anything is loaded.
 """
@@ -60,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def reject_demo(options: SessionOptions) -> None:
-    """Raise a `UsageError` if the model is a demo, because its script must not run in the user's folder."""
+    """Raise `UsageError` if the model is a demo, because a demo must not run in the user's folder."""
     kind, _, name = (options.model or "").partition(":")
     if kind == "demo":
         raise UsageError(
@@ -72,7 +71,7 @@ def reject_demo(options: SessionOptions) -> None:
 def open_app(options: SessionOptions, *, choose: bool = False) -> int:
     """Run the app on this terminal until the user quits; return its exit status.
 
-    With `choose`, the app opens with the list of sessions.
+    `choose`: open the app with the list of sessions.
     """
     require_terminal()
     # Objects created at start-up live as long as the app, so collecting them is wasted time. Importing Textual alone

@@ -1,7 +1,6 @@
 """Write a bug report to a file that you can read and share; nothing is sent.
 
-Invariant: a report is never written to the workspace, only the user can read it, and secrets are removed. It has the
-doctor's results, changed settings, kinds of events and the newest errors, but no prompts, answers or files.
+Invariant: a report is not written to the workspace, contains no secrets, and only the user can read it.
 """
 
 import argparse
@@ -36,7 +35,7 @@ MAX_LISTED_EVENTS = 60
 MAX_FAULTS = 5
 MAX_FAULT_BYTES = 2 << 20
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
-"""Number of characters kept at the start and at the end of a long text. The error is usually at the start."""
+"""Number of characters kept at the start and at the end of a long text."""
 
 EXAMPLES = """\
 examples:
@@ -74,10 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _find_session(base: StartupContext, name: str | None) -> Path | None:
-    """Return the folder of the session `name` or of the newest session; None if there are no sessions.
-
-    Raises `SessionNotFound` for an unknown name.
-    """
+    """Return the folder of the session `name` (by default the newest), or None if there are no sessions."""
     try:
         return base.store.find(name or "latest")
     except SessionNotFound:
@@ -91,7 +87,7 @@ def report_lines(
 ) -> Iterator[str]:
     """Yield the bug report's lines before redaction.
 
-    `terminal`: text that the report shows instead of the doctor's check of the terminal; if empty, the check is shown.
+    `terminal`: a description of the terminal; if empty, the doctor's check describes it.
     """
     yield "# Problem\n\nWrite here what you did, what you expected, and what happened instead.\n"
     yield "## Environment\n"
@@ -157,7 +153,8 @@ def _screen_fault_lines(base: StartupContext, session: str) -> Iterator[str]:
 
 
 def _shorten(text: str) -> str:
-    """Shorten a long text to its start and its end. No word is cut: half a secret is hard to recognise."""
+    """Shorten a long text to its start and its end, without cutting a word."""
+    # Half a secret is hard to recognise.
     if len(text) <= HEAD_CHARS + TAIL_CHARS:
         return text
     first, last = text[:HEAD_CHARS], text[-TAIL_CHARS:]

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the workspace's files, as they were after the part in `arguments`, to the destination folder; return 0."""
+    """Write the files as they were after the given part to the destination folder; return 0."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
     dest = resolve_folder(arguments.dest)

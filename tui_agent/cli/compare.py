@@ -1,7 +1,7 @@
 """Compare two sessions, or two branches of a session: their outcome, cost and changed files.
 
-Only events after the fork point are compared; sessions without a common event are compared in full. If B is not given,
-A is compared with the session that A was forked from. If A is not a fork, it is compared with its newest fork.
+Events that two sessions have in common are not compared. By default, a session is compared with its parent, or with its
+newest fork.
 """
 
 import argparse
@@ -132,10 +132,9 @@ def _split_name(name: str) -> tuple[str, str]:
 
 
 def default_pair(store: SessionStore, name: str) -> tuple[str, str]:
-    """Return the names of the session `name` and of the session to compare it with: its parent, or its newest fork if
-    it has no parent. The older session comes first.
+    """Return the names of two sessions to compare: the session `name`, and its parent or its newest fork.
 
-    Raises `UsageError` if the session has neither parent nor fork.
+    The older session comes first. Raise `UsageError` if the session has neither parent nor fork.
     """
     folder = store.find(_split_name(name)[0])
     origin = read_origin(folder)
@@ -156,7 +155,7 @@ LABEL_COLUMNS = 17
 GAP_COLUMNS = 2
 MIN_COLUMNS = 60
 SIDE_BY_SIDE_FROM = 100
-"""Minimum width of the terminal, in columns, for showing the files and answers of both branches side by side."""
+"""Minimum width of the terminal, in columns, for showing both branches side by side."""
 
 
 def table(compared: Comparison, width: int) -> Iterator[str]:

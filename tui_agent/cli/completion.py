@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def places() -> list[Place]:
-    """Return a `Place` for each command and subcommand. They are read from the parsers of all commands."""
+    """Return a `Place` for each command and subcommand."""
     top = parser_for("tui-agent", APP, import_module(APP.module))
     commands = tuple(Entry(name, verb.summary) for name, verb in VERBS.items())
     result = [Place("", "A terminal coding agent that records every event.", (*commands, *_options(top)))]
@@ -90,10 +90,8 @@ def _value_options(places: list[Place]) -> str:
 
 
 def _walk(places: list[Place], read_words: str) -> str:
-    """Return shell code that stores the commands before the cursor in `$where`, and the preceding word in `$before`.
-
-    If the preceding word is an option that needs a value, `$needs_value` is not empty.
-    """
+    """Return shell code that sets `$where` (the commands before the cursor), `$before` (the previous word) and
+    `$needs_value`."""
     known = "|".join(f'" {place.path}"' for place in places if place.path)
     return f"""  local where="" word before="" needs_value="" valued=" {_value_options(places)} "
   for word in {read_words}; do

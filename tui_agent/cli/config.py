@@ -54,7 +54,7 @@ def configure(parser: Parser) -> None:
 def flatten_settings(value: object, key: str = "") -> list[tuple[str, object]]:
     """Convert nested tables to pairs of a dotted name and a value, such as `("models.fast.provider", "openai-chat")`.
 
-    Each table in a list becomes one pair. The name of this pair ends with the table's index in the list.
+    A list of tables becomes one pair for each table, such as `("hook.0", {…})`.
     """
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         return [(f"{key}.{number}", item) for number, item in enumerate(value)]
@@ -122,7 +122,7 @@ def file_locations(config: Config) -> dict[str, str]:
 
 
 def edit_config(arguments: argparse.Namespace) -> None:
-    """Open the user's configuration file in an editor and check it afterwards. A new file has examples."""
+    """Open the user's configuration file in an editor, then check the file."""
     path = load_context(arguments, interactive=True).config.paths.user_config
     installed = (find_system_program(program, os.environ) for program in ("nano", "vi"))
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or next(filter(None, installed), "")

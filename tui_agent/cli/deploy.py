@@ -1,7 +1,7 @@
 """Serve the tests of an environment over HTTP, or as an MCP server, until Ctrl+C.
 
-The environment is a Python file, or a folder with environment.py. Programs use the address that is printed. With --mcp,
-an agent starts the server and tests its own working folder.
+The environment is a Python file, or a folder with environment.py. With --mcp, an agent starts the server and tests its
+own working folder.
 """
 
 import argparse

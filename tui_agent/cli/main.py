@@ -88,10 +88,9 @@ OUTPUT_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 
 
 class ClosedOutput(io.TextIOBase):
-    """Standard output for a process that has none: every write fails, and the failure is reported.
+    """Standard output for a process that has none: every write fails."""
 
-    Keeps the file descriptor of standard output in use, so that no other opened file gets it.
-    """
+    # Keeps the file descriptor of standard output in use, so that no other opened file gets it.
 
     def __init__(self) -> None:
         self._null = Path(os.devnull).open("wb")  # noqa: SIM115 - open as long as the program runs
@@ -179,8 +178,7 @@ def format_error(error: BaseException) -> str:
 
 
 def dispatch(words: list[str]) -> int:
-    """Find the name of a command in the command line, parse the other words as the command's arguments, and run the
-    command."""
+    """Find the command's name in the command line, and run the command with the other words."""
     top = top_parser()
     position = position_of_command(words, top.options_with_value())
     if position is None:
@@ -201,13 +199,14 @@ def dispatch(words: list[str]) -> int:
 
 
 def options_part(words: list[str]) -> list[str]:
-    """Return the words of the command line before `--`, because no word after `--` can be an option."""
+    """Return the words before `--`, because only these words can be options."""
     return words[: words.index("--")] if "--" in words else words
 
 
 def position_of_command(words: list[str], options_with_value: set[str]) -> int | None:
-    """Return the index of the first word that is neither an option nor the value of an option; None if `--` comes
-    first.
+    """Return the index of the command's name in `words`, or None if there is no name.
+
+    `options_with_value`: options whose next word is their value.
     """
     index = 0
     while index < len(words):
@@ -271,7 +270,7 @@ def parser_for(prog: str, verb: Verb, module: ModuleType) -> Parser:
 
 
 def top_parser() -> Parser:
-    """Return the parser for `tui-agent` without a command. The parser's help lists the commands."""
+    """Return the parser for `tui-agent` without a command; its help lists the commands."""
     listed = "\n".join(f"  {name:<14} {verb.summary}" for name, verb in VERBS.items())
     parser = Parser(
         prog="tui-agent",

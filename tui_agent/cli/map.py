@@ -1,7 +1,6 @@
 """Print the map of a repository: its files ranked for a question, with the symbols that matter.
 
-Invariant: if the index is up to date, no parser, schema or model client is imported. The index is in the user's cache
-folder, or in the folder given by --data-dir.
+Invariant: if the index is up to date, no parser, schema or model client is imported.
 """
 
 import argparse
@@ -94,8 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
-    """Print the state of the index, or the definitions of the symbol in `arguments`, without reading the repository's
-    files."""
+    """Print the state of the index or the definitions of a symbol, without reading the repository's files."""
     files, building = repo_map.state()
     if arguments.state:
         message = f"{format_count(files, 'file')} in the index{', which is being built' if building else ''}"
@@ -111,14 +109,14 @@ def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
 
 
 def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
-    """Return the reason why a pinned file is not in the map, such as `is hidden`, for printing after its name."""
+    """Return the reason why a pinned file is not in the map, such as `is hidden`."""
     if path in map(os.path.normpath, hidden):
         return "is hidden"
     return "is left out of every map (docs/repomap.md)" if file.is_file() else "was not found"
 
 
 def summary(shown: MapView) -> str:
-    """Return a line with the numbers of files and tokens in a repository map, and the number of files left out."""
+    """Return a line with the numbers of files, tokens and left-out files of a repository map."""
     words = f"{format_number(len(shown.files))} of {format_count(shown.total, 'file')}, about {format_tokens(shown.tokens)} tokens"
     skipped = ", ".join(describe_skipped(reason, count) for reason, count in sorted(shown.skipped.items()))
     words += f"; left out: {skipped}" if skipped else ""
@@ -142,8 +140,7 @@ def as_json(file: RankedFile, words: list[tuple[str, int]], users: list[str]) ->
 
 
 def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
-    """Return which secrets to redact. The settings are loaded only if the user's configuration file has a table
-    `[redaction]`."""
+    """Return the options for redacting secrets."""
     if "redaction" not in (read_small(locations.user_config) or ""):
         return RedactionOptions(Keys(os.environ, locations.secrets).collect_redacted())
     known: RedactionOptions = import_module("tui_agent.session.fault_redaction").load_redaction_options(
@@ -153,7 +150,7 @@ def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
 
 
 def secret_table_digest() -> str:
-    """Return a hash of the policy's table of secret files; a repository index with another hash is outdated."""
+    """Return a hash of the policy's table of secret files."""
     table = Path(tui_agent.__file__).parent / "policy" / "places" / "places.toml"
     return hashlib.sha256(table.read_bytes()).hexdigest()[:16]
 

@@ -79,8 +79,7 @@ def list_servers(arguments: argparse.Namespace) -> None:
 
 
 def _ask_addresses(base: StartupContext, servers: Sequence[McpServer]) -> Mapping[str, str]:
-    """Connect to the servers that have an address. Return a map from a server's name to a message, for each server
-    where the user must log in."""
+    """Connect to the servers that have an address, and map the names of those that require a login to a message."""
     known = [server_settings(base, server) for server in servers]
     asked = [settings for settings in known if settings is not None and settings.login is not None]
     if not asked:
@@ -177,7 +176,7 @@ def log_out(arguments: argparse.Namespace) -> int:
 
 
 def _find_server(base: StartupContext, name: str) -> ServerSettings:
-    """Return the settings of a server. Raises `UsageError` if the server is unknown or not used."""
+    """Return the settings of a server, or raise `UsageError`."""
     known = {server.name: server for server in configured_servers(base)}
     server = known.get(name)
     if server is None:
@@ -200,7 +199,7 @@ async def start_servers(
 ) -> list[ServerRunner]:
     """Start the servers, and stop each server as soon as it has listed its tools or has failed.
 
-    After `limit_s` seconds, all servers are stopped. Closes `env`.
+    Stop all servers after `limit_s` seconds, then close `env`.
     """
     runners = [ServerRunner(settings, env, env.root, lambda: None, delays=()) for settings in servers]
     with anyio.move_on_after(limit_s):

@@ -30,7 +30,8 @@ HEADS = ("name", "provider", "model", "window", "$/M in", "$/M out")
 QUESTION = "Answer with the one word: ready"
 MAX_TOKENS = 64
 PATIENCE_S = 25.0
-"""Time limit for the model's answer, in seconds. The app runs this command with a longer time limit."""
+"""Time limit for the model's answer, in seconds."""
+# The app runs this command with a longer time limit.
 _SLOW_HINT = "The server may still be loading the model: try again. Otherwise check its address."
 
 
@@ -95,8 +96,7 @@ class NoAnswer(ModelError):
         super().__init__(message, hint=hint)
         self.kind = kind
         self.is_address_suspect = is_address_suspect
-        """True if the server's address is probably wrong: it answered 404 or 405, but did not say that the model is
-        unknown."""
+        """True if the server's address is probably wrong."""
 
 
 def _describe_fault(name: str, fault: ModelFault) -> str:
@@ -111,7 +111,7 @@ def _describe_fault(name: str, fault: ModelFault) -> str:
 
 
 def check_model(arguments: argparse.Namespace) -> None:
-    """Send a model one short question. Raises `ModelError` if it does not answer."""
+    """Send a model one short question. Raise `ModelError` if the model does not answer."""
     base = load_context(arguments)
     config, factory = base.config, build_model_factory(base)
     info = factory.resolve(arguments.name or config.model, config.base_url, config.reasoning_effort)

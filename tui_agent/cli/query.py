@@ -29,7 +29,7 @@ The command needs tui-agent[parquet]. The SQL is DuckDB's dialect, and times are
 """
 MIN_CELL = 16
 MIN_PROGRESS = 100
-"""A progress line is shown if at least this many sessions have to be added to the database."""
+"""Minimum number of sessions to add to the database for showing a progress line."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,10 +64,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def query_sessions(store: SessionStore, sql: str) -> QueryResult:
-    """Run the SQL statement on all sessions, including their newest events, and return its rows.
+    """Run the SQL statement on all sessions, and return its rows.
 
-    Prints a warning for each session that is left out. Also prints a warning if another query is running: the newest
-    events may then be missing from the rows.
+    Print a warning about sessions that are left out, and about newest events that can be missing.
     """
     database = SessionDatabase(store.root)
     states = store.log_states()
@@ -98,7 +97,7 @@ def _print_table(result: QueryResult) -> None:
 
 
 def _fit_widths(widths: list[int]) -> list[int]:
-    """Return the widths of columns for this terminal. The widest are reduced, but not below `MIN_CELL`."""
+    """Return column widths that fit the terminal; only the widest columns are reduced."""
     room, fitted = terminal_width() - 2 * (len(widths) - 1), list(widths)
     for left, column in zip(
         range(len(widths), 0, -1), sorted(range(len(widths)), key=widths.__getitem__), strict=True

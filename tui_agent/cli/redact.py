@@ -1,7 +1,6 @@
 """Copy standard input to standard output with secrets removed, line by line.
 
-Invariant: every input line becomes one output line, written as soon as the input line is read. Only a line that ends in
-a backslash waits for the next line. With `--explain`, the output is one line per secret, without the text.
+Invariant: each input line becomes one output line. With `--explain`, the output is one line per secret.
 """
 
 import argparse
@@ -21,8 +20,7 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""Number of preceding lines that are searched together with a line, and the number of characters used from the end of
-each preceding line."""
+"""Number of preceding lines that are searched with a line, and of characters used from each."""
 MAX_CONTINUED = 1_000
 """Maximum number of lines ending in a backslash that are collected before the first one is written."""
 _KEY_BEGINS = re.compile(
@@ -32,10 +30,9 @@ _KEY_BEGINS = re.compile(
 _KEY_LINE = re.compile(
     r"[\s|>+\d:\"',\\-]{0,40}(?:[A-Za-z0-9+/=]{1,200}|[A-Z][A-Za-z0-9-]{1,30}: .{0,200}|-{4,5} ?END [A-Z0-9 ]{1,50}-{4,5})?[\s\"'\\,;nr+]{0,12}"
 )
-"""Regular expression for a line of a private key after the key's first line: a line of Base64 text, a header, or the
-end line."""
+"""Pattern for a line of a private key after the first line."""
 _KEY_GOES_ON = "private-key-line"
-"""Rule name for the lines of a private key after its first line; `--explain` does not list them."""
+"""Rule name for later lines of a private key; `--explain` does not list them."""
 _KEY_ENDS = re.compile(r"-----END|^\s*Private-(?:MAC|Hash):")
 
 
@@ -74,7 +71,7 @@ def redacted_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
 
 
 def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[str, list[Hit]]]:
-    """Yield each line with the byte ranges of its secrets; a line of a private key is one secret."""
+    """Yield each line with the byte ranges of its secrets."""
     in_key = False
     before: deque[str] = deque(maxlen=LINES_BEFORE)
     for block in _group_continued_lines(lines):
@@ -103,7 +100,10 @@ def _group_continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _hits_by_line(texts: Sequence[str], before: Iterable[str], redactor: Redactor) -> Iterator[list[Hit]]:
-    """Yield the secrets of each of the `texts`; the lines `before` them can help to recognise a secret."""
+    """Yield the secrets of each of the `texts`.
+
+    `before`: preceding lines, which can help to recognise a secret.
+    """
     raw, context = _encode("\n".join(texts)), _encode("".join(f"{text}\n" for text in before))
     hits = redactor.hits(raw)
     if context and raw.strip() and redactor.suspects(context + raw):

@@ -1,6 +1,6 @@
 """Serve the app to browsers, and an HTTP API to programs, until Ctrl+C. With --view, serve histories of simulations.
 
-The address that is printed contains a token: whoever has it can do everything that you can do in the app.
+The printed address contains a token. Anyone with the token can do everything that you can do in the app.
 """
 
 import argparse

@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the summary of one session. `--spans` adds the tree of turns; `--parts` prints only the parts."""
+    """Print the summary of one session, or only its parts with `--parts`."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
     records = read_records(folder)
@@ -118,7 +118,7 @@ def _end_label(reason: str) -> str:
 
 
 def kinds(metrics: MetricsView) -> str:
-    """Format the eight most frequent kinds of events with their counts, followed by the total of the remaining kinds."""
+    """Format the eight most frequent kinds of events with their counts, and the total of the others."""
     commonest = sorted(metrics.kinds.items(), key=lambda pair: (-pair[1], pair[0]))
     rest = sum(count for _, count in commonest[8:])
     counts = [f"{kind} {count}" for kind, count in commonest[:8]]
@@ -137,8 +137,7 @@ def spans_in_order(trace: TraceView) -> list[Span]:
 
 
 def describe_tokens(span: Span) -> str:
-    """Format the input and output tokens of a model request. For any other span, format the sum of the output tokens of
-    its requests, and the input tokens of the largest request."""
+    """Format the tokens of a model request, or the token totals of another span."""
     tokens_in, tokens_out = format_tokens(span.tokens_in or 0), format_tokens(span.tokens_out or 0)
     if span.estimated:
         return f"about {tokens_in}+{tokens_out} tokens (estimated: the provider reported none)"

@@ -84,7 +84,7 @@ def show(projects: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
 
 
 def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
-    """Yield (mark, name, possible effect) of each file of a project; files deleted since the decision are last."""
+    """Yield (mark, name, possible effect) of each file of a project; deleted files come last."""
     marked = trust.compare_files(project.files, paths)
     for file in project.files.files:
         yield marked.get(file.name, ""), file.name, describe_effect(file)
@@ -94,8 +94,10 @@ def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
 
 
 def show_decisions(paths: Paths, *, as_json: bool) -> int:
-    """Print every folder that has a trust decision. In the JSON output, `holds` is False if the folder's files have
-    changed since the decision."""
+    """Print every folder that has a trust decision.
+
+    In the JSON output, `holds` is False if the files have changed since.
+    """
     rows = []
     for folder, decision in sorted(trust.load_decisions(paths).items()):
         is_current = trust.is_decision_current(Path(folder), paths)

@@ -15,7 +15,7 @@ class FrontMatter(NamedTuple):
     `fields`: maps lower-case names to values.
     `fault`: an error in the fields, or empty.
 
-    If a line `---` before or after the fields is missing, the whole text is the body.
+    Without a line `---` before and after the fields, the whole text is the body.
     """
 
     fields: dict[str, str]
@@ -24,9 +24,9 @@ class FrontMatter(NamedTuple):
 
 
 def split_front_matter(text: str) -> FrontMatter:
-    """Split a text into its fields and its body.
+    """Split a text into its fields (lines `key: value`) and its body.
 
-    A field is a line `key: value`, continued by indented lines. The items of a list (`- item`) are joined by commas.
+    A field can continue on indented lines. The items of a list (`- item`) are joined by commas.
     """
     lines = text.splitlines()
     if not lines or lines[0].strip() != "---":

@@ -47,14 +47,11 @@ class SessionOptions:
     max_cost_usd: float | None = None
     investigator_profile: str | None = None
     allowed_tools: tuple[str, ...] | None = None
-    """The only tools that a new session can call, or None for all. A resumed session keeps the tools that it began
-    with.
-    """
+    """The only tools that a new session can call, or None for all."""
     without: tuple[str, ...] = ()
     """Features that a new session turns off: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME` and others.
 
-    `context:compaction` turns off automatic compaction. With `policy:retry`, a turn ends at its first denied call, so
-    that the model cannot try something else.
+    `context:compaction` turns off automatic compaction. With `policy:retry`, a turn ends at its first denied call.
     """
     data_dir: Path | None = None
     plugin_dirs: tuple[Path, ...] = field(default=())
@@ -63,18 +60,11 @@ class SessionOptions:
     """Patterns of secret files that sandboxed commands can read, in addition to the configured patterns."""
     theme: str | None = None
     prompt: str | None = None
-    """First message of the session; None to start without a message.
-
-    The app sends the message when the app is ready. `tui-agent run` waits longer for the start of an MCP server that
-    the message names.
-    """
+    """First message of the session; None to start without a message."""
     steer: str = ""
     """Message that the app sends in a demo while the agent works; empty for none."""
     typed_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Variables and API keys that the user typed for this run, as pairs of name and value.
-
-    Kept in memory only, and used before all other values.
-    """
+    """Variables and API keys that the user typed for this run, as pairs of name and value."""
     interactive: bool = True
     """True if someone can answer questions. If False, calls that need approval are denied."""
     trusted_once: tuple[str, ...] = ()
@@ -82,16 +72,15 @@ class SessionOptions:
     ignore_project: bool = False
     """True to ignore project files that the user has not decided about, without asking the user."""
     mcp_servers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """The MCP servers of the client, as pairs of name and settings. The settings are a JSON object as in `.mcp.json`.
-    """
+    """The MCP servers of the client, as pairs of name and settings (JSON as in `.mcp.json`)."""
     engine_socket: Path | None = None
-    """The Unix socket of a server that has the engines of all sessions. If None, a session starts an engine itself."""
+    """Unix socket of a server that runs the engines of all sessions; None if each session starts an engine itself."""
     cwd_given: bool = False
-    """True if `cwd` was given explicitly. A session whose own workspace no longer exists then continues in `cwd`."""
+    """True if `cwd` was given explicitly. A session whose workspace was deleted then continues in `cwd`."""
 
     @property
     def is_attended(self) -> bool:
-        """True if someone can answer questions. Headless runs are not attended: they would wait for an answer forever."""
+        """True if someone can answer questions, which is never the case in a headless run."""
         return self.interactive and self.client != "headless"
 
     def to_json(self) -> dict[str, object]:

@@ -24,10 +24,9 @@ class Paths:
     data_dir: Path
     cache_dir: Path
     project: Path
-    """The folder whose `.tui_agent/` is used.
+    """The nearest folder that contains `.tui_agent/` or is a repository, from the working folder upwards.
 
-    It is the nearest folder, from the working folder upwards, that contains `.tui_agent/` or is a repository. If there
-    is none, it is the working folder itself.
+    Without such a folder, the working folder itself.
     """
     home: Path
 
@@ -41,7 +40,7 @@ class Paths:
 
     @property
     def secrets(self) -> Path:
-        """File with keys that the user asked to save on a system without a key ring (mode 0600)."""
+        """File with keys that the user saved on a system without a key ring (mode 0600)."""
         return self.config_dir / "keys.json"
 
     @property
@@ -56,7 +55,7 @@ class Paths:
 
     @property
     def repo_maps(self) -> Path:
-        """Folder of cached repository maps, one file each. The files can be deleted at any time."""
+        """Folder of cached repository maps, which can be deleted at any time."""
         return self.cache_dir / "repomap"
 
     @property
@@ -71,15 +70,12 @@ def local_repo_maps(data_dir: Path) -> Path:
 
 
 def screen_error_log(data_dir: Path) -> Path:
-    """Return the path of the log of errors on the app's screen.
-
-    The first line of each entry has the time and the session; the newest entry is last.
-    """
+    """Return the path of the log of errors on the app's screen."""
     return data_dir / "reports" / "screen.log"
 
 
 def private_folders(data_dir: Path) -> tuple[Path, ...]:
-    """Return the folders with copies of the user's files and prompts. No command needs them."""
+    """Return the folders with copies of the user's files and prompts, which no command needs."""
     return tuple(
         data_dir / name
         for name in (
@@ -120,7 +116,7 @@ def user_data_dir(environ: Mapping[str, str]) -> Path:
 def project_root(cwd: Path, home: Path) -> Path:
     """Return the nearest folder at or above `cwd` with `.tui_agent/` or `.git`; otherwise return `cwd`.
 
-    The home folder and its parents are skipped. Raises `ConfigError` if `cwd` itself is unreadable.
+    The home folder and its parents are skipped. Raise `ConfigError` if `cwd` is unreadable.
     """
     start = cwd.absolute()
     for folder in (start, *start.parents):
@@ -166,5 +162,5 @@ def _expand_home(text: str, home: Path) -> Path:
 
 
 def is_session_stored(folder: Path | None) -> bool:
-    """Return True if the session in `folder` has a log on disk. The log is created with the session's first message."""
+    """Return True if the session in `folder` has a log on disk."""
     return folder is not None and (folder / "events.jsonl").is_file()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def safe_path(workspace: Path, environ: Mapping[str, str]) -> str:
-    """Return `PATH` with only the absolute entries outside the workspace. Links are resolved."""
+    """Return `PATH` with only the absolute entries outside the workspace."""
     root = workspace.resolve()
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
     safe = [

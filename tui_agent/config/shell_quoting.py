@@ -24,16 +24,13 @@ _UNQUOTABLE: Final[dict[_Context, re.Pattern[str]]] = {
     "double": re.compile(r"\$\{(?!\w+\})|\$\$|\$\(\("),
     "single": re.compile(r"(?!)"),
 }
-"""For each quoting context, matches the start of shell syntax in which no word can be quoted safely.
-
-Examples: `${x:-…}`, `$'…'`, `$$`, `((…))`, `case … in`, or a comment.
-"""
+"""For each quoting context, matches the start of shell syntax in which no word can be quoted safely."""
 
 
 def fill_template(template: str, words: Sequence[str]) -> str:
     """Return the template of a shell command with its placeholders replaced by the words.
 
-    Raises `ConfigError` if a word cannot be quoted safely because of the shell syntax before its placeholder.
+    Raise `ConfigError` if a word cannot be quoted safely.
     """
     filled: list[str] = []
     contexts: list[_Context] = ["plain"]
@@ -56,7 +53,7 @@ def fill_template(template: str, words: Sequence[str]) -> str:
 
 
 def words_for(place: re.Match[str], words: Sequence[str]) -> Sequence[str]:
-    """Return all words for `$ARGUMENTS`, or the N-th word for `$N`. The result can be empty."""
+    """Return all words for `$ARGUMENTS`, or the N-th word for `$N`, if there is one."""
     return words if place[1] == "ARGUMENTS" else words[int(place[1]) - 1 : int(place[1])]
 
 

@@ -1,7 +1,6 @@
 """Reads small configuration files and writes the user's private files.
 
-Invariant: only regular files are read, up to a size limit. A private file is replaced atomically, and never readable by
-other users.
+Invariant: only regular files are read, and other users can never read a private file.
 """
 
 import os
@@ -16,7 +15,10 @@ MAX_BYTES = 1 << 20
 
 
 def read_small(path: Path) -> str | None:
-    """Return the content of a small text file, or None if it does not exist. Raises `ConfigError` if it cannot be read."""
+    """Return the content of a small text file, or None if the file does not exist.
+
+    Raise `ConfigError` if the file cannot be read.
+    """
     try:
         content = read_regular(path, MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
@@ -33,7 +35,7 @@ def read_small(path: Path) -> str | None:
 def decode_text(content: bytes, path: Path) -> str:
     """Decode the bytes of a configuration file.
 
-    Raises `ConfigError` if there are too many bytes, or if they are not UTF-8.
+    Raise `ConfigError` if the file is too large or not UTF-8.
     """
     if len(content) > MAX_BYTES:
         raise ConfigError(f"{path} is larger than {format_bytes(MAX_BYTES)}.", hint="Make the file smaller.")
@@ -50,9 +52,9 @@ def read_regular(
 ) -> bytes | None:
     """Read at most `limit` bytes of a regular file, or return None for any other kind of file.
 
-    Never blocks on opening, not even on a pipe. Raises `OSError` if the file cannot be opened.
-
     `folder_fd`: descriptor of the folder that a relative path starts in.
+
+    Opening a file never blocks, even for a pipe. Raise `OSError` if the file cannot be opened.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder_fd)
     try:
@@ -65,10 +67,7 @@ def read_regular(
 
 
 def replace_private(path: Path, text: str, mode: int = 0o600) -> None:
-    """Atomically replace a file of the user; a new folder gets the mode 0700.
-
-    If that fails, raises `OSError` and keeps the old file.
-    """
+    """Atomically replace a file of the user. On failure, raise `OSError` and keep the old file."""
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)

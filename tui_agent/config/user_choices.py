@@ -1,7 +1,8 @@
 """The user's choices that the app remembers between starts: theme, model, side panes, and the policy of each project.
 
-Invariant: the choices are stored in one file of the data folder, never in config.toml. The choices apply only to
-settings that no configuration sets. The policies `plan` and `bypass` are neither saved nor used.
+Invariant: the choices are stored in one file of the data folder, never in config.toml.
+
+A configured setting wins over a choice.
 """
 
 import json
@@ -19,10 +20,7 @@ MAX_ADDRESSES: Final = 20
 APP_CHOICES: Final = ("theme", "policy")
 """Settings for which the app uses the user's remembered choice, but a headless run does not."""
 NEVER_REMEMBERED: Final = frozenset(("plan", "bypass"))
-"""Policies that a new session never starts with because of an earlier choice.
-
-`plan` is only a phase of one session.
-"""
+"""Policies that a new session never starts with because of an earlier choice."""
 
 
 class UserChoices(NamedTuple):
@@ -35,16 +33,14 @@ class UserChoices(NamedTuple):
     policies: Mapping[str, str] = MappingProxyType({})
     """Maps a project's folder to its policy; the newest choice comes last."""
     addresses: Mapping[str, str] = MappingProxyType({})
-    """Maps a model's name to the address that the user gave for it; the newest choice comes last."""
+    """Maps a model's name to the address that the user gave for the model, newest choice last."""
 
     def with_policy(self, project: Path, policy: str) -> "dict[str, str]":
-        """Return the remembered policies, with the policy of `project` set to `policy`. Above `MAX_PROJECTS`, the
-        oldest is dropped."""
+        """Return the remembered policies, with the policy of `project` set to `policy`."""
         return _with_newest(self.policies, str(project), policy, MAX_PROJECTS)
 
     def with_address(self, model: str, base_url: str) -> "dict[str, str]":
-        """Return the remembered addresses, with the address of `model` set to `base_url`. Above `MAX_ADDRESSES`, the
-        oldest is dropped."""
+        """Return the remembered addresses, with the address of `model` set to `base_url`."""
         return _with_newest(self.addresses, model, base_url, MAX_ADDRESSES)
 
     def to_json(self) -> str:

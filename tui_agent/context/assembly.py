@@ -1,7 +1,6 @@
 """Assembly of a request from fragments, history and tools, with a manifest of its sections.
 
-Invariant: equal input gives an equal request byte for byte, because providers cache prefixes. The user's messages and
-the instructions are shortened only if the window cannot hold them.
+Invariant: equal input gives an equal request byte for byte, because providers cache the beginnings of requests.
 """
 
 import hashlib
@@ -42,21 +41,14 @@ from tui_agent.units import format_number, format_tokens
 
 SEPARATOR = "\n\n"
 TRAILING_SECTION: Final[SectionName] = "working_memory"
-"""Name of the section whose fragments change within a turn.
-
-These fragments are sent after the history, so that everything before them stays cached.
-"""
+"""Name of the section whose fragments change within a turn."""
+# These fragments are sent after the history, so that everything before them stays cached.
 SHORTEN_FRACTION = 0.25
-"""The history is shortened in portions of this size, as a fraction of the tokens available for a request.
-
-With smaller portions, nearly every request would start differently, and the provider could cache nothing.
-"""
+"""The history is shortened in portions of this size, as a fraction of the tokens available for a request."""
+# With smaller portions, nearly every request would start differently, and the provider could cache nothing.
 CUT_FRACTION = 0.10
-"""If user messages do not fit, they are cut by this much more than necessary. The value is a fraction of the tokens
-available for a request.
-
-This reserve lets the next requests start with the same text, without new cuts.
-"""
+"""Additional part of user messages to cut if they do not fit, as a fraction of the tokens available for a request."""
+# With this reserve, the next requests start with the same text, without new cuts.
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message was shortened to fit"
 NO_ROOM: Final = "too long for the window: only its beginning and end are sent"
@@ -81,7 +73,7 @@ class RequestInput:
     """The content of one request, and the limits for packing it.
 
     `answer`: number of tokens reserved for the answer.
-    `session_context`: beginning of the summary that an earlier session handed over to this session.
+    `session_context`: beginning of the summary from an earlier session.
     """
 
     request_id: RequestId
@@ -102,10 +94,10 @@ class RequestInput:
 class PackedRequest:
     """A packed request: the system prompt, the messages after it, and the manifest.
 
-    `needed`, `chars`: tokens and characters of the request before shortening, but after the cuts in `cuts`.
+    `needed`, `chars`: tokens and characters of the request before its sections were shortened.
     `short`: shortened sections.
     `cuts`: user messages, instructions and summaries that were cut because the window cannot hold them.
-    `last`: maximum number of tokens that a request can have if only the minimum is reserved for the answer.
+    `last`: the limit of a request's tokens with the smallest reserve for the answer.
     """
 
     system: str
@@ -165,7 +157,7 @@ class Assembly:
             self._fitting = HistoryFitter(self._history.count_message)
 
     def prepare(self, request: RequestInput) -> None:
-        """Count the tokens of a request's content in advance, so that `pack` has to count only newer content.
+        """Count the tokens of a request's content in advance, so that `pack` is faster.
 
         Can be called in a thread while nothing is being packed.
         """
@@ -215,7 +207,7 @@ class Assembly:
         )
 
     def _cut_rules(self, draft: _Draft) -> list[CutText]:
-        """If the content that is never shortened does not fit, cut the instructions to their share of the window."""
+        """Cut the instructions to their share of the window, if the content that is never shortened does not fit."""
         request, room, texts = draft.request, draft.room, draft.texts
         share, budget = draft.shares["instructions"], room.budget("instructions")
         if budget is None or room.max_tokens is None:
@@ -245,7 +237,7 @@ class Assembly:
         return cuts
 
     def measure(self, request: RequestInput) -> PackedRequest:
-        """Assemble the request only to measure it. The manifest of the next `pack` is not affected."""
+        """Assemble the request only to measure it; the next `pack` is not affected."""
         history, self._history = self._history, TokenCounts(self.tokens)
         try:
             return self.pack(request)
@@ -354,8 +346,8 @@ class Assembly:
         )
 
     def _to_own_count(self, tokens: int, request: RequestInput) -> int:
-        """Convert a number of tokens, as the model counts them, to the number that `Tokens.count` would give. A reserve
-        for rounding is subtracted."""
+        """Convert a number of tokens of the model to the number that `Tokens.count` gives, minus a reserve for
+        rounding."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(request.model.model)))
 
     def _clip(self, fragment: Fragment, share: SectionShare) -> str:
@@ -387,10 +379,7 @@ class Assembly:
 
 
 def _selected_fragments(request: RequestInput) -> list[Fragment]:
-    """Return the fragments to send, by priority.
-
-    Leaves out fragments that the context mode excludes, and fragments that are already in the history.
-    """
+    """Return the fragments that the context mode includes and the history lacks, by priority."""
     joined = {
         message.seq
         for message in request.messages
@@ -414,7 +403,7 @@ def _selected_messages(request: RequestInput) -> Sequence[Message]:
 def _subtract_cut(
     shares: dict[SectionName, SectionShare], section: SectionName, before: MessageCount, after: MessageCount
 ) -> None:
-    """Subtract the cut part of a message, in characters and tokens, from the shares of the message's sections."""
+    """Subtract the cut part of a message from the shares of the message's sections."""
     parts = split_shares(before, section)
     chars = scale_to_total([part.chars for _, part in parts], before.chars - after.chars)
     tokens = scale_to_total([part.tokens for _, part in parts], before.tokens - after.tokens)

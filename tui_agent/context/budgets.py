@@ -26,8 +26,8 @@ SHARES: Final[Mapping[SectionName, float]] = {
     "tool_results": 0.40,
     "recent_observations": 0.40,
 }
-"""Maps a section to its share of the tokens available for a request. The shares limit the sections only if the whole
-request does not fit."""
+"""Maps a section to its share of the tokens available for a request. The shares apply only to a request that is too
+long."""
 
 SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "repo_map",
@@ -51,10 +51,8 @@ EXCLUDED_MESSAGES: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "pack": frozenset(),
     "memory": frozenset(),
 }
-"""Maps a context mode to the sections whose messages are not sent.
-
-No mode leaves out summaries: their content is in no other message.
-"""
+"""Maps a context mode to the sections whose messages are not sent."""
+# No mode leaves out summaries: their content is in no other message.
 
 MIN_ANSWER_TOKENS: Final = 256
 """Minimum number of tokens reserved for an answer, even if the user's messages fill the window."""
@@ -66,8 +64,7 @@ class Room:
     """The maximum tokens of a request. Both limits are None if the window is unknown.
 
     `tokens`: the window minus the answer and a margin.
-    `max_tokens`: a higher limit, used if the user's messages do not fit in `tokens`: only a minimum is reserved for the
-    answer.
+    `max_tokens`: a higher limit for user messages that do not fit in `tokens`; it leaves a minimum for the answer.
     """
 
     tokens: int | None
@@ -77,8 +74,8 @@ class Room:
     def for_window(cls, window: int, answer: int, learnt: InferredWindow = UNKNOWN_WINDOW) -> "Room":
         """Compute the maximum tokens of a request for a model with a window of `window` tokens (0: unknown).
 
-        At most half of the window is reserved for an answer of `answer` tokens. `learnt` are the limits inferred from
-        the provider's refusals.
+        `learnt`: the limits inferred from the provider's refusals.
+        `answer`: tokens to reserve for the answer; at most half of the window is reserved.
         """
         size = learnt.stated_window(window)
         if size <= 0:
@@ -91,6 +88,6 @@ class Room:
         return cls(limit, last if window == size else max(last, min(learnt.accepted, usable)))
 
     def budget(self, section: SectionName) -> int | None:
-        """Return the maximum tokens of a section, or None if the section or the request has no limit."""
+        """Return the maximum tokens of a section, or None if there is no limit."""
         share = SHARES.get(section)
         return None if share is None or self.tokens is None else round(self.tokens * share)

@@ -46,9 +46,7 @@ class TokenCounts:
         self._prepared: dict[int, MessageCount] = {}
 
     def count(self, messages: Sequence[Message]) -> tuple[Sequence[MessageCount], int]:
-        """Return the count of every message, and the number of leading messages that an earlier call already
-        counted.
-        """
+        """Return the count of every message, and the number of leading messages that were already counted."""
         counted = self._counted
         known = min(len(counted), len(messages))
         if not all(map(is_, (count.message for count in counted[:known]), messages)):
@@ -58,7 +56,7 @@ class TokenCounts:
         return counted, known
 
     def prepare(self, messages: Sequence[Message]) -> None:
-        """Count messages before the request that contains them is packed. Can be called in a thread."""
+        """Count the tokens of messages in advance. Can be called in a thread."""
         self._prepared = {id(message): self.count_message(message) for message in messages}
 
     def _count_once(self, message: Message) -> MessageCount:
@@ -98,10 +96,9 @@ def _part_texts(part: ModelPart) -> list[str]:
 
 
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
-    """Return the section of each message. Tool results after the user's newest message are in the section
-    `recent_observations`.
+    """Return the section of each message.
 
-    `carried` is the summary that an earlier session handed over to this session.
+    `carried`: the summary that an earlier session handed over to this session.
     """
     newest = max((index for index, message in enumerate(messages) if _starts_turn(message)), default=-1)
     return [
@@ -110,8 +107,7 @@ def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
 
 
 def _starts_turn(message: Message) -> bool:
-    """Return True if the message was sent with a prompt. False for a message with instructions that were added after a
-    tool call."""
+    """Return True if the message was sent with a prompt."""
     return isinstance(message, UserMessage) and message.origin != "instructions"
 
 
@@ -171,7 +167,8 @@ class SectionShare:
 
 
 def split_shares(count: MessageCount, section: SectionName) -> list[tuple[SectionName, SectionShare]]:
-    """Return a message's size by section. Only a summary has two sections: the user's words, and all other text."""
+    """Return a message's size by section."""
+    # Only a summary has two sections: the user's words, and all other text.
     message = count.message
     parts = message.shares if isinstance(message, SummaryMessage) else ()
     if not parts:
@@ -193,5 +190,5 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
 
 
 def required_tokens(count: MessageCount) -> int:
-    """Return the number of tokens of a summary, without the user's words in it; 0 for a message that is not a summary."""
+    """Return the number of tokens of a summary without the user's words; 0 for other messages."""
     return sum(share.tokens for name, share in split_shares(count, "messages") if name == "packed_context")

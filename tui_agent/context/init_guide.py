@@ -51,7 +51,10 @@ _CI: Final = (".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "Jenkinsfi
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Facts about a repository. `existing` is the text of its AGENTS.md."""
+    """Facts about a repository.
+
+    `existing`: the text of the repository's AGENTS.md, or None.
+    """
 
     languages: tuple[tuple[str, int], ...]
     folders: tuple[tuple[str, int, str], ...]
@@ -95,7 +98,7 @@ async def survey(env: Environment) -> Survey:
 
 
 def render_guide(facts: Survey) -> str:
-    """Return the text of an AGENTS.md. An existing AGENTS.md is only extended by missing commands."""
+    """Return the text of an AGENTS.md. An existing AGENTS.md only gets the missing commands."""
     if facts.existing is None:
         sections = [
             *_head(facts),
@@ -115,7 +118,7 @@ def render_guide(facts: Survey) -> str:
 
 
 def _commands_end(lines: list[str]) -> int:
-    """Return the index of the line after the command list that an earlier run wrote; 0 if there is no such list."""
+    """Return the index of the line after the command list of an earlier run; 0 if there is no list."""
     titles = (
         index for index, line in enumerate(lines) if line in (TITLE, f"{TITLE} found in the repository")
     )

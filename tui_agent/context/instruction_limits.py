@@ -1,7 +1,6 @@
 """Division of the available characters among instructions that do not all fit.
 
-Invariant: the outermost folder's instructions are cut first. The innermost folder's and the user's own instructions are
-cut last.
+Invariant: the instructions of the outermost folder are cut first.
 """
 
 from collections.abc import Sequence
@@ -14,15 +13,14 @@ from tui_agent.context.truncation import artifact_id, head_and_tail
 RULES_LABEL: Final = "the instructions of "
 """Start of a label that tells the user which instructions were cut."""
 MIN_CUT_CHARS: Final = 400
-"""Texts up to this length, in characters, are never cut, e.g. a heading or a file of a few lines."""
+"""Maximum length of a text that is never cut, in characters."""
 _LEAST: Final = 60
 
 
 def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple[str, CutText | None]]:
-    """Return each text with a record of its cut, or with None if it was not cut. Texts are cut if they have more than
-    `room` characters in total.
+    """Cut the texts to `room` characters in total. Return each text with a record of its cut, or None.
 
-    The texts are ordered from the outermost folder to the innermost. The id of the user's own file is an absolute path.
+    `ids`, `texts`: ordered from the outermost folder to the innermost. The user's own file has an absolute path as id.
     """
     sizes = [len(text) for text in texts]
     results = list[tuple[str, CutText | None]]()

@@ -1,7 +1,6 @@
 """Search for the instruction files of the user, the repository and its subfolders.
 
-Invariant: only regular files of limited size are read. A link must lead to a file in the workspace. A note reports
-everything that is left out.
+Invariant: only regular files of limited size are read, and a link must lead to a file in the workspace.
 """
 
 import hashlib
@@ -21,24 +20,18 @@ from tui_agent.protocol.events.instructions import InstructionFile, InstructionS
 from tui_agent.units import format_bytes, format_number
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
-"""Names of instruction files. In each folder, the first name that exists is used."""
+"""Names of instruction files, in order of preference; each folder has at most one."""
 MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
-"""Maximum total length of all instruction files, in characters.
-
-If they are longer, the files of outer folders are cut first, and the user's own file last.
-"""
+"""Maximum total length of all instruction files, in characters."""
 MIN_CHARS = 2_000
-"""Minimum length of an instruction file after a cut, in characters. If there is less room, the file is left out.
-
-A file that is added during a session always gets this much room.
-"""
+"""Minimum length of an instruction file after a cut, in characters. Without this much room, the file is left out."""
 JOINING_FRACTION = 0.10
 """Maximum size of an instruction file that is added during a session, as a fraction of the window."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MAX_PLACES = 50
-"""Maximum number of paths per call. Only the folders of these paths are searched for instruction files."""
+"""Maximum number of paths per call whose folders are searched for instruction files."""
 _PATTERN = frozenset("*?[")
 
 
@@ -56,7 +49,7 @@ class _InstructionSet:
     notes: list[str] = field(default_factory=list)
 
     def take(self, path: str, scope: InstructionScope, data: bytes) -> None:
-        """Add a file's text. If the text cannot be used, add a note with the reason."""
+        """Add a file's text, or a note with the reason why the text cannot be used."""
         try:
             text = data.decode("utf-8-sig").strip()
         except UnicodeDecodeError as error:
@@ -88,8 +81,7 @@ class InstructionFiles:
 
     `user`: folder of the user's own file.
     `project`: False to ignore the repository's files.
-    `may_read`: called with a path and the real path that it leads to. Returns the reason why reading is forbidden, or
-    an empty string.
+    `may_read(path, real_path)`: returns the reason why reading is forbidden, or an empty string.
     """
 
     def __init__(
@@ -108,7 +100,7 @@ class InstructionFiles:
     async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
         """Return the instruction files that apply from the start of a session, and the `known` files in subfolders.
 
-        If a file is unchanged, the object from `known` is returned.
+        An unchanged file is returned as the object in `known`.
         """
         reading = _InstructionSet()
         await to_thread.run_sync(self._read_user, reading)
@@ -128,10 +120,7 @@ class InstructionFiles:
         return _limit_total(files, reading.notes, previous)
 
     async def workspace_paths(self, paths: Sequence[str]) -> list[str]:
-        """Return the paths that are in the workspace, as relative paths. Folders end with `/`.
-
-        A path with a wildcard in its folder is left out.
-        """
+        """Return the paths that are in the workspace, as relative paths that end with `/` for folders."""
         places, root = list[str](), self._env.root.rstrip("/") + "/"
         for path in paths[:MAX_PLACES]:
             relative = path.removeprefix(root)
@@ -149,9 +138,9 @@ class InstructionFiles:
     async def load_nested(
         self, folders: Sequence[str], known: Sequence[InstructionFile], room: int
     ) -> LoadedInstructions:
-        """Return the instruction files in `folders`, except the files in `known`. Files of outer folders come first.
+        """Return the instruction files in `folders` that are not in `known`, outer folders first.
 
-        Each file is cut to `room` characters.
+        `room`: maximum characters of each file.
         """
         reading = _InstructionSet()
         if not self._project:
@@ -226,13 +215,13 @@ class InstructionFiles:
 def room_of(window: int) -> int:
     """Return the maximum characters of an instruction file that is added during a session.
 
-    `window` is the model's window in tokens (0: unknown).
+    `window`: the model's window in tokens (0: unknown).
     """
     return round(window * JOINING_FRACTION * CHARS_PER_TOKEN) if window else MAX_FILE_CHARS
 
 
 def insert_files(known: Sequence[InstructionFile], fresh: Sequence[InstructionFile]) -> list[InstructionFile]:
-    """Return all files in order. Each of the `fresh` files is inserted after the files of its parent folders."""
+    """Return all files in order, each of the `fresh` files after the files of its parent folders."""
     order = list(known)
     for file in fresh:
         folder = PurePosixPath(file.path).parent
@@ -248,7 +237,7 @@ def _lies_below(file: InstructionFile, folder: PurePosixPath) -> bool:
 def folders_of(paths: Sequence[str]) -> list[str]:
     """Return the folders that contain these paths, parents first.
 
-    A path that ends in `/` is itself a folder. The workspace itself and folders outside the workspace are left out.
+    A path that ends in `/` is itself a folder. The workspace and folders outside it are left out.
     """
     folders: dict[str, None] = {}
     for path in paths:
@@ -263,7 +252,7 @@ def folders_of(paths: Sequence[str]) -> list[str]:
 def _read_plain(
     path: Path, shown: str, scope: InstructionScope, reading: _InstructionSet, *, links: bool = False
 ) -> bool:
-    """Read an instruction file outside the workspace. Return False if the file does not exist."""
+    """Read an instruction file outside the workspace; return False if the file does not exist."""
     try:
         data = read_regular(path, MAX_READ_BYTES + 1, 0 if links else os.O_NOFOLLOW) or b""
     except (FileNotFoundError, NotADirectoryError):
@@ -281,11 +270,8 @@ def _read_plain(
 def _limit_total(
     files: Sequence[InstructionFile], notes: list[str], known: Collection[tuple[str, str]]
 ) -> LoadedInstructions:
-    """Return as many instruction files as fit into `MAX_ALL_CHARS` characters.
-
-    Space is given first to known files, then to the user's own file, to files of inner folders, and last to files of
-    outer folders.
-    """
+    """Return as many instruction files as fit into `MAX_ALL_CHARS` characters, the most important files first."""
+    # Order: known files, the user's own file, files of inner folders, files of outer folders.
     ranks = [
         ((file.path, file.sha256) not in known, file.scope != "user", -index)
         for index, file in enumerate(files)

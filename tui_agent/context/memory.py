@@ -1,7 +1,6 @@
 """Working memory of a task: facts from the results of tool calls, in named blocks of limited size.
 
-Invariant: all functions are pure. Results of parallel calls only add or remove items of lists, so that no result
-overwrites the facts from a different result.
+Invariant: all functions are pure, and results of parallel calls never overwrite each other's facts.
 """
 
 import re
@@ -31,13 +30,11 @@ MAX_SHOWN = 30
 """Maximum number of lines of one block that are sent to the model."""
 MAX_FAILING = 200
 TEST_COMMANDS: Final = "test_commands"
-"""Name of the hidden block that stores, for each failing test, the test command that reported the failure."""
+"""Name of the hidden block that stores the test command for each failing test."""
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""Minimum number of words of an answered question that also closes every open question that contains its text.
-
-A shorter question could be part of many questions.
-"""
+"""Minimum number of words of an answered question that also closes longer questions with the same text."""
+# A shorter question could be part of many questions.
 _LINE = 200
 _QUESTION = 120
 _DEFINES = re.compile(
@@ -90,10 +87,8 @@ def is_check(command: str) -> bool:
 
 
 def is_fault(command: str, status: int, output: str) -> bool:
-    """Return True if a nonzero exit status means that the command failed.
-
-    Status 1 of a search without matches, or of any command without output, is not a failure.
-    """
+    """Return True if a nonzero exit status means that the command failed."""
+    # Status 1 of a search without matches, or of any command without output, is not a failure.
     if status != 1:
         return True
     words = _last_command_words(command.rpartition("|")[2])
@@ -104,7 +99,7 @@ def is_fault(command: str, status: int, output: str) -> bool:
 
 
 def _last_command_words(command: str) -> list[str]:
-    """Return the words of the last command in the line, without variables and runners such as `uv run` at its start."""
+    """Return the words of the last command in the line, without variables and runners such as `uv run`."""
     words = _ENDS.split(command.strip())[-1].split()
     while words and (words[0] in _STARTERS or _SETS.match(words[0])):
         words = words[1:]
@@ -114,8 +109,7 @@ def _last_command_words(command: str) -> list[str]:
 def still_failing(failing_before: Mapping[str, str], run: TestFinished, most: int) -> dict[str, str]:
     """Return up to `most` tests that fail after `run`, each with the command that reported the failure.
 
-    `failing_before` are the tests that failed before `run`. If `run` ran no test, for example because its path does not
-    exist, nothing changes.
+    `failing_before`: the tests that failed before `run`. A failed `run` that ran no test changes nothing.
     """
     passes = run.exit_code == 0
     ran_none = run.passed == run.failed == run.skipped == run.xfailed == run.xpassed == 0
@@ -168,10 +162,7 @@ def _selected_tests(command: str) -> list[str]:
 
 
 def start_turn(memory: JsonMap, asked: str) -> JsonMap:
-    """Return the blocks of the memory that change when a turn starts.
-
-    The block `task` has the goal (the first request of the session) and the current request.
-    """
+    """Return the blocks of the memory that change when a turn starts."""
     known = memory.get("task")
     goal = known.get("goal") if isinstance(known, dict) else None
     task: JsonValue = {"goal": goal, "now": _line(asked)} if goal else {"goal": _line(asked)}
@@ -189,14 +180,14 @@ class _Changes:
     gone: dict[str, list[str]] = field(default_factory=dict)
 
     def line(self, text: str, most: int = _LINE) -> str:
-        """Return the text as one line of at most `most` characters. Secrets are removed before the text is cut."""
+        """Return the redacted text as one line of at most `most` characters."""
         return _line(self.redact(text), most)
 
     def add(self, block: str, *items: str) -> None:
         self.newest.setdefault(block, []).extend(items)
 
     def drop(self, block: str, begins: str) -> None:
-        """Remove the items that start with the text `begins` from the list in this block of the memory."""
+        """Remove the items of a block's list that start with the text `begins`."""
         removed = [text for text in block_items(self.memory, block) if text.startswith(begins)]
         self.gone.setdefault(block, []).extend(removed)
 
@@ -215,7 +206,7 @@ def update_from_result(
 ) -> MemoryUpdated | None:
     """Return the event that updates the memory after a tool call, or None if the memory stays the same.
 
-    `redact` removes secrets from a text.
+    `redact`: removes secrets from a text.
     """
     changes = _Changes(memory, redact)
     _add_explored(changes, result)
@@ -278,7 +269,7 @@ def _add_tests(changes: _Changes, run: TestFinished) -> None:
 
 
 def _add_command(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Remember a failed command as an open problem until it passes. Remember a passing check as a fact."""
+    """Remember a failed command as an open problem until it passes, and a passing check as a fact."""
     command_text, status = call.arguments.get("command"), result.data.get("exit_code")
     if not isinstance(command_text, str) or not isinstance(status, int):
         return
@@ -294,7 +285,7 @@ def _add_command(changes: _Changes, call: ToolCallPart, result: ToolResult) -> N
 
 
 def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Remember the user's answer as a fact. If there was no answer, remember the question as open."""
+    """Remember the user's answer as a fact, or the question as open if there was no answer."""
     question_text, answer = call.arguments.get("question"), result.data.get("answer")
     if not isinstance(question_text, str) or not isinstance(answer, str):
         return
@@ -312,10 +303,7 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
 
 
 def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Add a read-only delegate's findings as a fact, and the delegate's open questions.
-
-    The findings are added only if the delegate reports high confidence and names locations in the source.
-    """
+    """Add a read-only delegate's findings as a fact, and the delegate's open questions."""
     data, task = result.data, call.arguments.get("task")
     listed, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
     questions = [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []
@@ -353,11 +341,7 @@ def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
 
 
 def _matching_questions(asked: str, questions: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    """Yield each open question that occurs in `asked`, or in which `asked` occurs.
-
-    Only whole words match. If `asked` has fewer than `MIN_QUESTION_WORDS` words, only questions that occur in `asked`
-    are yielded.
-    """
+    """Yield each open question that occurs in `asked`, or in which `asked` occurs."""
     words = _normalise_words(asked)
     is_short = len(words.split()) < MIN_QUESTION_WORDS
     return (

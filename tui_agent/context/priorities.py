@@ -1,6 +1,6 @@
 """Division of a summary's characters among its blocks by rank.
 
-Invariant: a required block is cut only if all required blocks together do not fit.
+Invariant: a required block is cut only if the required blocks do not all fit.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,10 @@ _LESS: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class FittedText:
-    """A block's text, cut to the available room. `dropped` is the number of left-out pieces, such as lines or messages."""
+    """A block's text, cut to the available room.
+
+    `dropped`: number of left-out pieces, such as lines or messages.
+    """
 
     text: str
     cut: bool = False
@@ -41,14 +44,16 @@ class SummaryBlock:
 
     @property
     def is_required(self) -> bool:
-        """True if the block must not lose content. When such a block is cut, its full text is stored."""
+        """True if the block must not lose content."""
         return bool(self.user_label)
 
 
 def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> list[FittedText]:
-    """Return the fitted text of each block. Blocks are in order of rank; the last block is the first to be cut.
+    """Return the fitted text of each block. Lengths are in characters.
 
-    The texts have about `preferred` characters in total, or up to `room` characters if the blocks need more.
+    `blocks`: in order of rank; the last block is the first to be cut.
+    `room`: maximum total length.
+    `preferred`: total length to aim at.
     """
     minimums = _guaranteed_sizes(blocks, room)
     least_after = _sums_after(minimums)
@@ -85,10 +90,7 @@ def _sums_after(sizes: Sequence[int]) -> list[int]:
 
 
 def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
-    """Divide `room` evenly and return one part for each need. No part is larger than its need.
-
-    Example: for the needs 2 and 9 and the room 10, the parts are 2 and 8.
-    """
+    """Divide `room` evenly and return one part for each need. No part is larger than its need."""
     rooms, room = [0] * len(needs), max(0, room)
     by_need = sorted(range(len(needs)), key=needs.__getitem__)
     for done, index in enumerate(by_need):

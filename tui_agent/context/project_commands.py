@@ -57,17 +57,13 @@ _COMMANDS_WITH_EVIDENCE: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]]
 )
 """Commands that are reported only if a file of the repository shows that they are used.
 
-Each entry is (main file of the language, kind of command, command, words to find in a CI file, other files). An
-existing file from `other files` also counts as evidence.
+Each entry is (main file of the language, kind of command, command, words to find in a CI file, files that are proof).
 """
 _SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
 _PACKAGE_FILES: Final = frozenset(
     ("pyproject.toml", "setup.py", "requirements.txt", "package.json", "Gemfile", "composer.json", "mix.exs")
 )
-"""Names of package files.
-
-Without such a file, `make install` is left out, because it installs the program itself, not its dependencies.
-"""
+"""Names of package files, which show that `make install` installs dependencies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +76,7 @@ class ProjectCommand:
 
 
 def find_commands(texts: Mapping[str, str], paths: Collection[str]) -> list[ProjectCommand]:
-    """Return the commands that these files name, one for each kind and language.
-
-    The order of precedence is: Makefile targets, the repository's own scripts, the usual tools of the language.
-    """
+    """Return the commands that these files name, one for each kind and language."""
     commands = _first_of_kind(_targets("Makefile", "make", _TARGET, texts))
     commands += _first_of_kind(_targets("justfile", "just", _RECIPE, texts))
     for more in (

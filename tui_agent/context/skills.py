@@ -1,7 +1,6 @@
 """Skills: folders with a SKILL.md, from the user and from a trusted project.
 
-Invariant: a project's skills are used exactly as they were when the user trusted the project. Only files inside the
-folder of a user's skill are read.
+Invariant: a project's skills are used exactly as they were when the user trusted the project.
 """
 
 import os
@@ -37,7 +36,7 @@ class _Skill:
     record: SkillRecord
     body: str = ""
     folder: Path | None = None
-    """Folder of a user's skill. A skill of the project has its files in `contents`."""
+    """Folder of a user's skill; None for a project's skill."""
     contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -61,10 +60,7 @@ class SkillStore:
         self._project = project
         self._skills: dict[str, _Skill] = {}
         self.records: tuple[SkillRecord, ...] = ()
-        """All skills, sorted by name.
-
-        If a skill of the user and a skill of the project have the same name, only the project's skill is listed.
-        """
+        """All skills, sorted by name. A project's skill replaces a user's skill of the same name."""
         self.refresh()
 
     def refresh(self) -> tuple[SkillRecord, ...]:

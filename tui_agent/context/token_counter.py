@@ -1,6 +1,6 @@
 """Token counting with a tokenizer if one is installed, corrected by the provider's own counts.
 
-Invariant: nothing is downloaded. Without a tokenizer file on this machine, tokens are estimated from characters.
+Invariant: nothing is downloaded.
 """
 
 import binascii
@@ -42,11 +42,9 @@ class Vocabulary(Protocol):
 
 
 class BytePairs:
-    """OpenAI's vocabulary cl100k.
+    """OpenAI's vocabulary cl100k."""
 
-    Its counts are close enough to those of other vocabularies. It needs a third of the memory of the newer vocabulary
-    o200k.
-    """
+    # Its counts are close to those of other vocabularies. The newer vocabulary o200k needs three times the memory.
 
     name = VOCABULARY
 
@@ -60,21 +58,22 @@ class BytePairs:
         )
 
     def count(self, text: str) -> int:
-        """Count tokens. A long text is split first; each split adds at most one token."""
+        """Count tokens."""
         pieces = range(0, len(text), _PIECE)
         parts = (_copy_text(text[start : start + _PIECE]) for start in pieces)
         return sum(len(self._encoding.encode_ordinary(part)) for part in parts)
 
 
 def _copy_text(text: str) -> str:
-    """Return a copy of non-ASCII text, because the encoder would attach a UTF-8 copy to the original string."""
+    """Return a copy of non-ASCII text."""
+    # The encoder would attach a UTF-8 copy to the original string.
     return text if text.isascii() else text[:1] + text[1:]
 
 
 def load_bundled_vocabulary() -> Vocabulary | None:
     """Load the vocabulary installed with the product. Return None if the file is missing or was changed.
 
-    Blocks for a tenth of a second, so it must not be called on the event loop.
+    Blocks for a tenth of a second.
     """
     package = find_spec("litellm")
     for place in (package.submodule_search_locations if package is not None else None) or ():
@@ -88,9 +87,9 @@ def load_bundled_vocabulary() -> Vocabulary | None:
 
 
 class Tokens:
-    """Estimates how many tokens a model counts for a text: tokens counted with our own vocabulary, times a ratio.
+    """Estimates how many tokens a model counts for a text.
 
-    The ratio is computed from the provider's counts.
+    The number of tokens in our own vocabulary is multiplied by a ratio, which is learnt from the provider's counts.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class Tokens:
         return self._find is None
 
     def load(self) -> None:
-        """Load the vocabulary, once. Blocks for a tenth of a second."""
+        """Load the vocabulary once, which blocks for a tenth of a second."""
         find, self._find = self._find, None
         if find is not None:
             self._vocabulary = find()

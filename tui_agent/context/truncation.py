@@ -1,6 +1,6 @@
 """Truncation of long texts to head and tail, with a note that counts the omitted text.
 
-Invariant: a cut never splits a character. The sizes of head, tail and omitted text add up to the size of the full text.
+Invariant: a cut never splits a character.
 """
 
 import hashlib
@@ -41,10 +41,10 @@ def artifact_id(text: str) -> str:
 def head_and_tail(
     text: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES, artifact: str = ""
 ) -> TruncatedText:
-    """Return the text. If it is too long, return its head and tail with a note.
+    """Return the text, or its head and tail with a note if it is too long.
 
-    The result has at most `max_bytes` bytes and `max_lines` lines. The note names `artifact`, the id of the artifact
-    with the full text.
+    `max_bytes`, `max_lines`: limits of the result.
+    `artifact`: id of the artifact with the full text, for the note.
     """
     raw = text.encode("utf-8", "replace")
     pieces = _split_lines(raw)

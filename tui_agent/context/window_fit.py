@@ -1,9 +1,8 @@
 """Shortening of a history so that the request fits into the window.
 
-If shortening is not enough, the oldest answers are dropped with their results. The user's messages and a summary's
-required content are cut last.
+The user's messages and a summary's required content are cut last.
 
-Invariant: calls keep their results, and messages keep their order. A shortened text says that text is left out.
+Invariant: calls keep their results, and messages keep their order.
 """
 
 import json
@@ -34,8 +33,7 @@ SHORT_BYTES, SHORT_LINES = 1_200, 24
 _MIN_BLOCK_TOKENS = 400
 """A message with fewer tokens than this is not shortened."""
 _TINY_BYTES, _TINY_LINES, _TINY_MIN_TOKENS = 240, 6, 90
-"""Limits for the second time that messages are shortened: maximum bytes and lines of a shortened text, and minimum
-tokens of a message that is shortened."""
+"""Limits of the second shortening: maximum bytes and lines of a text, and minimum tokens of a message."""
 _MIN_WORD_TOKENS = 200
 """Minimum size of a user message after a cut, in tokens."""
 _TRIES = 4
@@ -57,7 +55,7 @@ class FittedHistory:
     whole: dict[int, MessageCount] = field(default_factory=dict)
     """Maps the position of each message in `words` to the uncut message."""
     pinned: frozenset[int] = frozenset()
-    """Positions of pinned messages. Pinned messages are shortened last."""
+    """Positions of pinned messages, which are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
     """Maps the position of a shortened pinned message to the message's full text."""
 
@@ -71,7 +69,7 @@ class FittedHistory:
 
 
 class HistoryFitter:
-    """Shortens messages. The shortened texts are cached, so that the next request contains the same texts."""
+    """Shortens messages, and caches the shortened texts for the next request."""
 
     def __init__(self, recount: Callable[[Message], MessageCount]) -> None:
         self._recount = recount
@@ -87,10 +85,7 @@ class HistoryFitter:
         needed: int,
         preferred: int,
     ) -> None:
-        """Shorten the history by at least `needed` tokens.
-
-        Old messages are shortened further, until `preferred` tokens are saved.
-        """
+        """Shorten the history by at least `needed` tokens, and old messages until `preferred` tokens are saved."""
         remaining = needed - preferred + self._shorten_sections(fitted, sections, room, preferred)
         everything = range(len(fitted.counted))
         free = [position for position in everything if position not in fitted.pinned]
@@ -106,10 +101,9 @@ class HistoryFitter:
             _drop_oldest(fitted, remaining)
 
     def cut_as_before(self, fitted: FittedHistory, limit: object) -> None:
-        """Cut the messages in `fitted` as they were cut for earlier requests, so that the new request starts like the
-        previous one.
+        """Cut the messages in `fitted` as for earlier requests, so that requests start with the same text.
 
-        `limit` identifies the window. If the window has changed, the earlier cuts are forgotten.
+        `limit`: identifies the window; a new window resets the earlier cuts.
         """
         if limit != self._limit:
             self._limit = limit
@@ -120,10 +114,7 @@ class HistoryFitter:
                 fitted.replace_cut(index, count, known[1])
 
     def cut_words(self, fitted: FittedHistory, needed: int, preferred: int) -> None:
-        """Cut the longest user messages and summaries by `preferred` tokens.
-
-        Nothing is cut if `needed` is not positive.
-        """
+        """Cut the longest user messages and summaries by `preferred` tokens, if `needed` is positive."""
         longest = sorted(
             (index for index, count in enumerate(fitted.counted) if _longest_text(count.message)),
             key=lambda index: -fitted.counted[index].tokens,
@@ -157,10 +148,7 @@ class HistoryFitter:
     def _shorten_sections(
         self, fitted: FittedHistory, sections: Sequence[SectionName], room: Room, excess: int
     ) -> int:
-        """Shorten old messages, section by section and the oldest first, until `excess` tokens are saved.
-
-        Returns the number of tokens that are still to be saved.
-        """
+        """Shorten old messages, section by section, and return the part of `excess` that is still to be saved."""
         counted = list(fitted.counted)
         free = [
             position for position in range(_index_of_newest_answer(fitted)) if position not in fitted.pinned
@@ -262,7 +250,7 @@ def _text(message: Message) -> str:
 
 
 def _drop_oldest(fitted: FittedHistory, needed: int) -> None:
-    """Drop the oldest answers and their results until `needed` tokens are free. The newest answer stays."""
+    """Drop the oldest answers and their results until `needed` tokens are free, but keep the newest answer."""
     answers = [
         index for index, count in enumerate(fitted.counted) if isinstance(count.message, AssistantMessage)
     ]
@@ -279,7 +267,7 @@ def _drop_oldest(fitted: FittedHistory, needed: int) -> None:
 def _shorten_message(message: Message, *, tiny: bool) -> Message:
     """Return the message with shortened texts.
 
-    With `tiny`, the texts are shorter, answers and calls are shortened too, and a note replaces each image.
+    `tiny`: shorten still more, and replace each image by a note.
     """
     shorten = _tiny_text if tiny else _short_text
     match message:
@@ -304,7 +292,8 @@ def _shorten_content(piece: Content, shorten: Callable[[str], str], image: Conte
 
 
 def _tiny_part(part: ModelPart) -> ModelPart:
-    """Shorten a part. Signed reasoning is not shortened, because providers accept it only unchanged."""
+    """Shorten a part, but not signed reasoning."""
+    # Providers accept signed reasoning only unchanged.
     match part:
         case ToolCallPart(arguments=arguments):
             return part.model_copy(

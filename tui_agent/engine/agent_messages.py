@@ -32,7 +32,7 @@ def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[
 
 
 def with_new_ids(ids: Ids, calls: Sequence[ToolCallPart]) -> tuple[ToolCallPart, ...]:
-    """Return the calls with new ids. The ids that an agent program chose can already be in use in the session."""
+    """Return the calls with new ids, because an agent program can choose ids that are in use."""
     return tuple(call.model_copy(update={"call_id": ids.call()}) for call in calls)
 
 

@@ -1,4 +1,4 @@
-"""Recording of the agents' states (running, waiting, …). A state is recorded only when it changes."""
+"""Recording of the changes of the agents' states (running, waiting, …)."""
 
 import anyio
 
@@ -47,7 +47,7 @@ class StateKeeper:
         self._update_running(PAUSE_PENDING)
 
     def cancel_pause(self) -> None:
-        """Cancel the pause at the end of a turn, so that it does not affect the next turn."""
+        """Cancel the pause at the end of a turn."""
         self._not_paused.set()
 
     def _update_running(self, reason: str) -> None:

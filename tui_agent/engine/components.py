@@ -1,7 +1,6 @@
 """The components that the engine uses but does not create.
 
-Invariant: all extensions (tools, middlewares, agents, hooks, listeners) are replaced together, between two iterations
-of the main agent. A delegate keeps the extensions that it started with.
+Invariant: all extensions (tools, middlewares, agents, hooks, listeners) are replaced together, between two iterations.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -80,7 +79,7 @@ class CurrentExtensions:
 
 
 ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
-"""Function that returns the description of a model. Its arguments are the model's name, the base URL and the effort.
+"""Function (model's name, base URL, effort) that returns the description of a model.
 
 Raises `ConfigError` if there is no such model.
 """
@@ -95,8 +94,8 @@ def is_overridden(method: Callable[..., object], default: Callable[..., object])
 class EngineParts:
     """The components of an engine.
 
-    `remember_rule`: function that permanently stores a permission rule that the user accepted. Its second argument is
-    the rule's workspace (empty: all workspaces). It raises `ConfigError` if the rule cannot be written.
+    `remember_rule`: permanently stores a permission rule for a workspace (empty: all workspaces). Raises `ConfigError`
+    on failure.
     """
 
     recorder: Recorder
@@ -115,12 +114,12 @@ class EngineParts:
     ids: Ids
     interactive: bool = True
     turn_seconds: float | None = None
-    """Time limit of a turn in seconds, if the session has none of its own (None: no limit)."""
+    """Default time limit of a turn in seconds (None: no limit)."""
     missing_services: Collection[Service] = ()
     """Services that some tools need and that are not available in this run."""
     remember_rule: Callable[[str, str], None] | None = None
     try_confined: bool = False
-    """True if a command that the policy cannot analyse is first tried in the sandbox, before the user is asked."""
+    """True if a command that the policy cannot analyse is first tried in the sandbox."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
     """Function that permanently lets commands read the given files.
 
@@ -138,16 +137,13 @@ class EngineParts:
     knowledge: Knowledge = field(default_factory=Knowledge)
     """Services that look up skills, and services that look up the definitions of symbols in the workspace."""
     load_changed: Callable[[bool], ChangedExtensions | None] | None = None
-    """Function that loads changed plugins. If its argument is True, plugins that failed earlier are tried again.
+    """Function that loads changed plugins, and with True also plugins that failed earlier.
 
     Returns None if nothing has changed. Blocks.
     """
     tool_servers: ToolServers | None = None
     find_changes_by_others: Callable[[str, float], Iterable[OtherChange]] | None = None
-    """Function that returns the file changes that other sessions of a workspace recorded after a time (seconds since
-    the epoch).
-
-    Blocks.
+    """Function (workspace, time in seconds since the epoch) that returns later file changes by other sessions. Blocks.
     """
 
     @property

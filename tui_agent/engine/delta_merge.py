@@ -1,10 +1,8 @@
 """Merging of streamed text into larger pieces (every 50 ms or 2 KB) before they are recorded.
 
-Invariant: the text of each key is emitted completely, in order, and never mixed with other keys. A secret is never
-split, because redaction would miss its pieces. A piece ends after a whole word, and never inside a private key or a
-command that can contain a password. After a line with a secret's name (`password`, `- name: DB_TOKEN`), a piece ends
-only two lines later or after plain prose. At most `MAX_HELD_CHARS` characters are held back, and at most `_NEAR`
-characters because of a secret's name.
+Invariant: the text of each key is emitted completely, in order, and never mixed with other keys.
+
+A secret is kept in one piece, so that redaction recognises it. At most `MAX_HELD_CHARS` characters are held back.
 """
 
 import re
@@ -26,10 +24,7 @@ MAX_EVENT_CHARS = 2048
 
 
 class DeltaMerger(Generic[KeyT]):
-    """Collects streamed text by key (e.g. by part of the answer) and passes it to `emit(key, text)`.
-
-    If `emit` raises, the text stays in the buffer.
-    """
+    """Collects streamed text by key (e.g. by part of the answer) and passes the text to `emit(key, text)`."""
 
     def __init__(self, clock: Clock, emit: Callable[[KeyT, str], None]) -> None:
         self._clock = clock
@@ -50,7 +45,7 @@ class DeltaMerger(Generic[KeyT]):
             self.flush()
 
     def flush(self) -> None:
-        """Emit the start of the buffered text. The end stays in the buffer if a secret could be split there."""
+        """Emit the buffered text, up to a place where no secret can be split."""
         if self._size:
             text = "".join(self._pieces)
             end = safe_end(text)
@@ -113,7 +108,7 @@ class FlushTimer:
 
 
 MAX_HELD_CHARS: Final = 8_000
-"""Maximum length of the buffer, in characters. A longer text is split anywhere."""
+"""Maximum length of the buffer, in characters."""
 _NEAR: Final = 300
 _LINES_BELOW: Final = 2
 _TO_LAST_WORD: Final = re.compile(r"[\s\S]*(?:[\t-\r\x1c-\x20]|[^\x00-\x7f])")
@@ -145,7 +140,7 @@ def _name_pattern() -> re.Pattern[str]:
 
 @cache
 def _unfinished_pattern() -> re.Pattern[str]:
-    """Return a pattern that matches the end of a text if a secret, or a secret's name, can follow, e.g. `token: `."""
+    """Return a pattern for the end of a text that a secret can follow, e.g. `token: `."""
     return re.compile(
         rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
         r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"
@@ -156,10 +151,8 @@ def _unfinished_pattern() -> re.Pattern[str]:
 
 @cache
 def _command_pattern() -> re.Pattern[str]:
-    """Return a pattern that matches a command up to the end of its line, or to the closing backtick in Markdown.
-
-    Redaction needs the program's name to recognise that `bob:hunter2` is a login.
-    """
+    """Return a pattern for a command that can contain a password, up to the end of its line."""
+    # Redaction needs the program's name to recognise that `bob:hunter2` is a login.
     return re.compile(
         r"(?<![\w./-])(?:7z|ab|ansible\w*|argocd|aws|az|bao|chpasswd|composer|consul|cqlsh|cryptsetup|curl\w*|cypher-shell|docker|echo"
         r"|etcdctl|flyctl|ftp|gh|gh-api|helm|hey|htpasswd|http|https|hurl|imapfilter|influx|ipmitool|keytool|kinit|kubectl|ldap\w+"
@@ -195,10 +188,7 @@ def _command_begin(text: str, end: int) -> int:
 
 
 def _named_line_begin(text: str, end: int) -> int:
-    """Return the start of the first line that has a secret's name and possibly not yet the secret's complete value.
-
-    Only `text` up to `end` is examined. Return `end` if there is no such line.
-    """
+    """Return the start of the first line before `end` with the name of an incomplete secret; `end` if there is none."""
     for name in _name_pattern().finditer(text, max(0, len(text) - _NEAR), end):
         breaks = len(_LINE_BREAK.findall(text, name.end(), end))
         prose = _PROSE.match(text, name.end())
@@ -215,7 +205,7 @@ def _unfinished_begin(text: str, end: int) -> int:
 
 
 def _line_begin(text: str, index: int) -> int:
-    """Return the start of the line at `index`, or of the word if the line is longer than `_NEAR` characters."""
+    """Return the start of the line at `index`, or of the word if the line is too long."""
     begin = text.rfind("\n", 0, index) + 1
     return begin if index - begin <= _NEAR else _word_end(text, index)
 

@@ -1,8 +1,8 @@
 """Execution of hooks, one after another, with a record of each run.
 
-Invariant: a hook can make the policy's decision stricter. A hook can allow a call only if the permission profile is the
-only reason to ask. If a hook for a call fails, the user is asked. A call that a hook changed is judged and shown with
-the changes.
+Invariant: a hook can allow a call only if the permission profile is the only reason to ask.
+
+If a hook for a call fails, the user is asked.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -53,10 +53,7 @@ class HookVerdict:
     outcomes: tuple[HookRan, ...] = ()
 
     def with_outcome(self, ran: HookRan) -> "HookVerdict":
-        """Return the verdict combined with the answer of one more hook.
-
-        The strictest decision wins. A failed hook counts as "ask".
-        """
+        """Return the verdict combined with the answer of one more hook; the strictest decision wins."""
         decision: HookDecision = "ask" if ran.fault else ran.decision
         all_ran = (*self.outcomes, ran)
         if _RANK[decision] <= _RANK[self.decision]:
@@ -72,17 +69,11 @@ class HookVerdict:
 NO_VERDICT: Final = HookVerdict()
 
 CheckArguments = Callable[[ToolCallPart], tuple[str, str]]
-"""Function that checks the arguments of a call and returns (fault, target).
-
-The fault is empty if the arguments are valid.
-"""
+"""Function that checks a call and returns (fault, target). The fault is empty for valid arguments."""
 
 
 def merge_decisions(decision: Decision, hook_verdict: HookVerdict) -> Decision:
-    """Merge the decisions of the policy and the hooks: "deny" wins over "ask", and "ask" over "allow".
-
-    A hook's "allow" counts only if the permission profile is the only reason to ask.
-    """
+    """Merge the decisions of the policy and the hooks: "deny" wins over "ask", and "ask" over "allow"."""
     if hook_verdict.decision == "deny" and decision.verdict != "deny":
         return Decision(
             "deny", HOOK_RULE, f"a hook refused this call{_reason_suffix(hook_verdict)}", decision.classes
@@ -111,7 +102,7 @@ class Hooks:
         self._parts = parts
 
     def has_hooks(self, event: HookEvent, subject: str | None = None) -> bool:
-        """Return True if there is a hook for this event and, if given, for this subject (e.g. a tool)."""
+        """Return True if there is a hook for this event and subject, e.g. a tool (None: any subject)."""
         return any(
             hook.event == event and (subject is None or hook.matches(subject)) for hook in self._parts.hooks
         )
@@ -152,10 +143,7 @@ class Hooks:
         agent: AgentId = MAIN_AGENT,
         call: ToolCallPart | None = None,
     ) -> HookVerdict:
-        """Run the hooks of an event. The caller must `record` the answers.
-
-        If a hook of a `before_…` event denies, later hooks do not run.
-        """
+        """Run the hooks of an event; the caller must `record` the answers."""
         hook_verdict = NO_VERDICT
         for hook in self._hooks_for(event, _subject(facts, call)):
             _, ran = await self._ask(hook, facts, agent, call)
@@ -212,8 +200,7 @@ class Hooks:
 
 
 def _subject(facts: Mapping[str, JsonValue], call: ToolCallPart | None) -> str:
-    """Return the text to compare with a hook's matcher: the name of the called tool, the reason why a session starts,
-    or the trigger of a compaction."""
+    """Return the text to compare with a hook's matcher, such as the name of the called tool."""
     return call.name if call is not None else str(facts.get("source") or facts.get("trigger") or "")
 
 

@@ -9,12 +9,11 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost
 
 CLIENTS_OF_COMMANDS = ("headless", "eval", "sim")
-"""Kinds of clients that have no app, because a shell command such as `tui-agent run` starts them. The options of the
-shell command set their limits."""
+"""Kinds of clients that are shell commands, such as `tui-agent run`, and not the app."""
 
 
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
-    """Return the limit that was reached, with a sentence for the user, or None. The time limit is not checked here."""
+    """Return the limit that was reached (except the time limit), with a sentence for the user, or None."""
     if state.own_iteration_limit is not None and state.local_iteration >= state.own_iteration_limit:
         return "iteration_limit", f"Stopped at {format_count(state.own_iteration_limit, 'iteration')}."
     if state.settings is None:

@@ -1,7 +1,6 @@
 """The mailbox of incoming commands, and the user's answers that tasks wait for.
 
-Invariant: `post` never blocks and never fails. An answer goes directly to the task that waits for it. If no task waits,
-the answer is dropped.
+Invariant: `post` never blocks and never fails.
 """
 
 import asyncio
@@ -49,7 +48,7 @@ class PendingAnswers(Generic[AnswerT]):
         return request_id in self._futures and not self._futures[request_id].done()
 
     def answer(self, request_id: RequestId, answer: AnswerT) -> bool:
-        """Deliver an answer to the waiting task. Return False if no task waits for it."""
+        """Deliver an answer to the waiting task, or return False if no task waits for it."""
         if request_id not in self:
             return False
         self._futures[request_id].set_result(answer)

@@ -1,7 +1,6 @@
 """Cleanup after an interruption, a limit or a crash: ends calls, delegates and requests that are still open.
 
-Invariant: a call stays open only if it waits for approval, never started, and was recorded exactly as the model sent
-it. The next run asks about such a call again.
+Invariant: after the cleanup, only calls that wait for approval are open.
 """
 
 import json
@@ -29,15 +28,11 @@ from tui_agent.protocol.parts import TextContent, ToolCallPart, Usage, tool_call
 from tui_agent.units import describe_line_changes
 
 TURN_ENDED_FIRST = "the previous turn ended before this call started"
-"""Reason that is recorded when another turn or command starts and closes a call that waits for approval."""
+"""Reason recorded for a call that still waited for approval when another turn or command started."""
 STOPPED_FIRST = "the work was stopped before this call started"
-"""Reason that is recorded when a call is closed because the user or a crash stopped the work before the call started.
-"""
+"""Reason recorded for a call that had not started when the user or a crash stopped the work."""
 _REDACTED = "[redacted: "
-"""Start of the marker that replaces a secret in the log.
-
-An argument with this marker differs from the argument that the model sent.
-"""
+"""Start of the marker that replaces a secret in the log."""
 _MESSAGES: dict[ToolStatus, str] = {
     "interrupted": "This call was stopped before it finished.",
     "lost": "The program ended while this call ran. Its effects are unknown: check them before you run it again.",
@@ -47,9 +42,9 @@ NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 
 
 def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
-    """Return the main agent's calls that have not started and were recorded as the model sent them.
+    """Return the main agent's calls that have not started, or an empty tuple if none of them waits for approval.
 
-    Returns an empty tuple if none of these calls waits for approval.
+    Calls with redacted or missing arguments are left out.
     """
     idle = [call for call in recorder.state.open_calls if call.agent == MAIN_AGENT and not call.started]
     if not any(call.awaits_decision for call in idle):
@@ -95,10 +90,10 @@ def close_calls(
 ) -> int:
     """Record a result for each of `calls` (None: all open calls). Return the number of these calls.
 
-    - `crashed`: True if the program crashed. A call that had started can then get the status `lost`.
+    - `crashed`: True if the program crashed. Calls that had started can then get the status `lost`.
     - `why`: reason for calls that did not start.
     - `lost_message`: message for lost calls, if not the usual one.
-    - `printed`: the output that each call has printed so far. It is added to the call's result.
+    - `printed`: the output of each call so far, which is added to the call's result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls
@@ -187,9 +182,9 @@ def with_output(message: str, output: str) -> str:
 
 
 class UnfinishedRequest(NamedTuple):
-    """A model request without a recorded end: the agent that sent it, and what was received of the answer.
+    """A model request without a recorded end, and the part of its answer that was received.
 
-    `output_chars` counts the text and the reasoning; `text` has the text only.
+    `output_chars`: length of the text and the reasoning.
     """
 
     agent: AgentId
@@ -201,7 +196,7 @@ class UnfinishedRequest(NamedTuple):
 def close_requests(recorder: Recorder, unfinished: Mapping[RequestId, UnfinishedRequest]) -> int:
     """Record every open model request as cancelled. Return the number of these requests.
 
-    `unfinished`: requests that the provider charges for although they did not finish. Their cost is estimated.
+    `unfinished`: interrupted requests that the provider charges for. Their cost is estimated.
     """
     open_requests = recorder.state.open_requests
     for request_id in open_requests:

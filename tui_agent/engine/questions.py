@@ -61,7 +61,7 @@ class Asker:
         return Answer(choice=answer.choice, text=answer.answer)
 
     def _end_plan_policy(self, policy: PolicyName) -> None:
-        """After the user approved a plan, switch from the policy `plan` (if it is still set) to `policy`."""
+        """Replace the policy `plan` with `policy` after the user approved a plan."""
         settings = self._parts.recorder.state.settings
         if settings is not None and settings.policy == "plan":
             self._parts.recorder.append(

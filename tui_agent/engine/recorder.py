@@ -1,7 +1,6 @@
 """The engine's only access to the log, and its folds: states that are computed by applying one event after another.
 
-Invariant: when `append` returns, the event is in the log and in every fold. The folds cover the current branch; a move
-to another branch computes them again.
+Invariant: when `append` returns, the event is in the log and in every fold.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,15 +28,14 @@ SENDING_STEPS = 4
 """Number of rounds of the event loop that followers need to send new events to their clients."""
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Function that loads the cached folds of the first part of a branch.
+"""Function that loads the cached folds of the start of a branch, given as ranges of event numbers.
 
-Its argument is the branch, as ranges of event numbers. It returns (folds, number of their last event), or None if
-nothing is cached for this branch.
+The function returns the folds and the number of their last event, or None if nothing is cached.
 """
 
 
 class _Folds:
-    """The folds of the current branch, computed from the branch's events or from a cached state and later events."""
+    """The folds of the current branch, computed from its events."""
 
     def __init__(self, history: Iterable[Record], cached: Snapshot | None = None) -> None:
         self.state = SessionState(cached.state if cached else None)
@@ -49,7 +47,7 @@ class _Folds:
             self.apply(record)
 
     def apply(self, record: Envelope, for_model: Envelope | None = None) -> None:
-        """Apply an event to all folds. `for_model`: the event before redaction, for the messages to the model."""
+        """Apply an event to all folds. `for_model`: the event before redaction."""
         self.state.apply(record)
         self.messages.apply(for_model or record)
         self.meter.apply(record)
@@ -76,10 +74,9 @@ class Recorder:
         """Compute the folds of `history`.
 
         - `history`: the records of the whole log, if neither `marks` nor `cached` is given.
-        - `marks`: the result of `read_marks`; `history` then has only the records of the current branch.
-        - `cached`: saved folds; `history` then has only the later records, and none of them moves the session to
-          another event.
-        - `model_sees_secrets`: True if the model gets the texts of this run unredacted, although the log redacts them.
+        - `marks`: the result of `read_marks`. `history` then has only the records of the current branch.
+        - `cached`: saved folds. `history` then has only the later records of the same branch.
+        - `model_sees_secrets`: True if the log is redacted but the texts for the model are not.
         - `load_earlier_fold`: function that may be called in a thread.
         """
         self._log = log
@@ -133,9 +130,9 @@ class Recorder:
             messages.apply(for_model)
 
     def snapshot(self) -> Snapshot | None:
-        """Return the current folds. Save them at once, because they change with the next event.
+        """Return the current folds, or None while the session is busy or if the folds contain secrets.
 
-        Returns None while the session is busy, or if the folds contain secrets.
+        Save the result at once, because it changes with the next event.
         """
         if self._plain:
             return None
@@ -165,8 +162,7 @@ class Recorder:
 
     @property
     def branches(self) -> BranchesView:
-        """The moves of the session from one event to another, such as undos, and the events to which an undo and a redo
-        would move."""
+        """The session's moves between events, such as undos, and the targets of the next undo and redo."""
         return self._branches.view()
 
     @property
@@ -177,10 +173,8 @@ class Recorder:
     def append(
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
     ) -> Envelope:
-        """Store one event and apply it to the folds.
-
-        Raises `StoreFull` if the disk is full; the event is then neither stored nor applied.
-        """
+        """Store one event and apply it to the folds. Raise `StoreFull` if the disk is full; the event is then not
+        stored."""
         self._repair_log()
         return self._append(payload, agent, cause)
 
@@ -212,16 +206,14 @@ class Recorder:
             await lowlevel.checkpoint()
 
     def commit_at(self, seq: int) -> str:
-        """Return the git commit of the checkpoint that has the files as of event `seq`; empty if there is no
-        checkpoint.
+        """Return the git commit of the newest checkpoint up to event `seq` on the event's branch.
 
-        This is the newest checkpoint up to the event, on the event's branch. For an event before the first checkpoint,
-        it is the session's first checkpoint.
+        Return the first checkpoint for an earlier event, and an empty string if there is no checkpoint.
         """
         return self._commits.commit_on(stretches(self._branches.view().moves, seq))
 
     def kept_changes(self, to_seq: int) -> tuple[tuple[str, str], ...]:
-        """Return the file changes after the event `to_seq` that the user kept when only the conversation was moved.
+        """Return the file changes after event `to_seq` that the user kept while undoing only the conversation.
 
         Each item is a pair of commits: before and after the changes.
         """

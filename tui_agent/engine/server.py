@@ -1,7 +1,6 @@
 """The server of a session: takes commands one at a time, checks them, and runs them.
 
-Invariant: a command leads to events with its id as `cause`, or to `command.rejected`. The only exception is the command
-that sets the width of program output: it is not recorded. An exception in the engine never ends the server.
+Invariant: an exception in the engine never ends the server.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -62,8 +61,7 @@ _HEAD_MOVES = {
     "revert_hunk": "reverting",
     "plan_revert": "checking the files",
 }
-"""Maps the kind of a command to the text shown while the command runs. These commands move the session to another
-event, or plan such a move."""
+"""Maps a command that moves the session to another event to the text shown while the command runs."""
 HeadMoveCommand: TypeAlias = (
     commands.Revert | commands.RevertHunk | commands.Undo | commands.Redo | commands.PlanRevert
 )
@@ -83,10 +81,7 @@ class Engine:
         self._answers: PendingAnswers[commands.AnswerQuestion] = PendingAnswers()
         self._is_closing = self._client_is_gone = False
         self._running_plan: anyio.Event | None = None
-        """Event that is set when the running `PlanRevert` ends (None: none is running).
-
-        Undo, redo and revert wait for this event.
-        """
+        """Event that is set when the running `PlanRevert` ends (None: none is running)."""
         self._checkpointing = CheckpointRecorder(parts.recorder, parts.blobs, parts.checkpoints, parts.clock)
         self._background = Background(JobManager(parts, self._ticker, on_trouble), ProgramKeeper(parts))
         self._turns = Turns(
@@ -313,10 +308,7 @@ class Engine:
     async def _begin_after_hooks(
         self, message: UserMessageReceived, group: TaskGroup, command: Command | None
     ) -> None:
-        """Run the hooks, read the mentioned files, then start a turn.
-
-        If the user stops this, the message is not sent.
-        """
+        """Run the hooks, read the mentioned files, then start a turn."""
         activity = self._prompt_hooks.pending_hook or MENTIONS_REASON
         self._guard(partial(self._states.set, AgentState.RUNNING, activity))
         hook_verdict: HookVerdict | None = None
@@ -376,9 +368,9 @@ class Engine:
         self._next_in_queue(group)
 
     def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
-        """Start a turn with the oldest queued message, unless the last turn was interrupted or failed.
+        """Start a turn with the oldest queued message if the last turn finished normally.
 
-        `awaited`: True if the message was queued while a user's command ran; it then starts a turn in any case.
+        `awaited`: True to start the turn in any case.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or state.running_command or self._is_closing:

@@ -1,4 +1,4 @@
-"""Commands that change a setting. Each command records one `settings.changed`, even for the same value."""
+"""Commands that change a setting, each by recording one `settings.changed`."""
 
 from typing import Literal, TypeAlias
 

@@ -1,6 +1,6 @@
 """Conversion of a session to the Agent Trajectory Interchange Format (ATIF), which other evaluation tools read.
 
-Invariant: the document has the current branch only. A model's answer and the results of its calls are one entry.
+Invariant: the document has the current branch only.
 """
 
 from collections.abc import Iterable

@@ -38,10 +38,9 @@ _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n|$)", re.MULTILINE)
 class ExportedChange:
     """A change to one file.
 
-    `diff`: hunks of the change.
-    `note`: reason why there are no hunks (binary, too large).
-
-    `before`, `after`: SHA-256 of the file's own bytes.
+    - `diff`: hunks of the change.
+    - `note`: reason why there are no hunks (binary, too large).
+    - `before`, `after`: SHA-256 of the file's content.
     """
 
     seq: int
@@ -61,9 +60,9 @@ class ExportedChange:
 class ExportContent:
     """One branch of a session, from the start of the session to the branch's newest event.
 
-    `models`: models that the main agent asked, in order of first use.
-    `files`: net changes of files.
-    `unlisted_files`: number of changed files that the log only counts and does not list.
+    - `models`: models that the main agent asked, in order of first use.
+    - `files`: net changes of files.
+    - `unlisted_files`: number of changed files that the log does not list.
     """
 
     session: str
@@ -81,7 +80,7 @@ class ExportContent:
     texts: "Texts"
 
     def items(self) -> Iterator[Entry | ExportedChange]:
-        """Yield the entries of the conversation in order. File changes outside tool calls are between them."""
+        """Yield the entries of the conversation and the file changes outside tool calls, in order."""
         outside_changes = [change for change in self.changes if change.call_id is None]
         for entry in self.entries:
             while outside_changes and outside_changes[0].seq < entry.seq:
@@ -117,10 +116,7 @@ class Texts:
         return strip_controls(self._redactor.redact_text(text))
 
     def full_json(self, data: JsonMap) -> JsonMap:
-        """Return JSON data in which every string that is stored as a blob is replaced by its full text, redacted.
-
-        If a blob is missing, return the data unchanged.
-        """
+        """Return JSON data with every long text loaded and redacted, or unchanged if a text is missing."""
         try:
             redacted = self._redactor.json(self._blobs.resolve(data))
         except BlobNotFound:
@@ -162,10 +158,7 @@ class Texts:
 
 
 def strip_controls(text: str) -> str:
-    """Return the text as a terminal would show it: without control sequences and invisible characters.
-
-    Text that a carriage return overwrites is removed.
-    """
+    """Return the text as a terminal would show it: without control sequences and invisible characters."""
     if text.isascii() and text.isprintable():
         return text
     text = _SEQUENCES.sub("", text).replace("\r\n", "\n")

@@ -28,7 +28,7 @@ FORMATS = {
     "archive": "tar.gz",
     "trajectory": "",
 }
-"""Maps the name of an export format to its file ending. A trajectory is a folder."""
+"""Maps the name of an export format to its file ending."""
 TEXT_FORMATS = frozenset(("markdown", "html", "jsonl", "atif", "otel"))
 """The names of the export formats that can be printed on standard output."""
 
@@ -56,7 +56,7 @@ async def export(
 ) -> None:
     """Write one session to the file `dest` in the format `form`.
 
-    Raises `UsageError` if `dest` exists, `StoreFull` if `dest` cannot be written, and `CheckpointError` if the
+    Raise `UsageError` if `dest` exists, `StoreFull` if `dest` cannot be written, and `CheckpointError` if the
     checkpoints cannot be read.
     """
     if form in TEXT_FORMATS:
@@ -69,9 +69,9 @@ async def export(
 
 
 async def export_trajectory(folder: Path, redactor: Redactor, dest: Path, *, files: bool = True) -> str:
-    """Write or update `trace.parquet` and (with `files`) `repo.bundle` of a session in the folder `dest`.
+    """Write or update a session's `trace.parquet` and (with `files`) `repo.bundle` in the folder `dest`.
 
-    Return a sentence if the parquet file was damaged, else an empty string. Raises `StoreFull` if a file cannot be
+    Return a sentence if the parquet file was damaged, else an empty string. Raise `StoreFull` if a file cannot be
     written.
     """
     has_bundle = files and await update_bundle(folder, dest)

@@ -70,7 +70,7 @@ def header_rows(story: ExportContent) -> list[tuple[str, str]]:
 
 
 def turn_end(entry: TurnEntry) -> str:
-    """Return the text of the row at a turn's end: why it ended, its duration, model calls, files and cost."""
+    """Return the text of the row at a turn's end: reason, duration, model calls, files and cost."""
     files = (
         entry.files_text + ("" if entry.edits else f" {describe_line_changes(entry.added, entry.removed)}")
         if entry.files
@@ -103,7 +103,7 @@ def answer_text(entry: QuestionEntry, texts: Texts) -> str:
 
 
 def unsent_note(entry: UserEntry, texts: Texts) -> str:
-    """Return a note if the pictures of a message were not sent to the model; otherwise return an empty text."""
+    """Return a note if the pictures of a message were not sent to the model, otherwise an empty text."""
     model = texts.clean_text(entry.images_left_out_for)
     return f"not sent to {model}" if model else ""
 

@@ -159,8 +159,7 @@ def quote(text: str) -> str:
 
 
 def fence(text: str, language: str) -> str:
-    """Return `text` inside a code fence. The fence has more backticks than any run of backticks in `text`, so nothing
-    in `text` can end the fence."""
+    """Return `text` inside a code fence that nothing in `text` can end."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
@@ -180,7 +179,7 @@ def escape_inline(text: str) -> str:
 
 
 def _without_html(text: str, *, demote: bool = False) -> str:
-    """Escape the HTML tags in untrusted Markdown; text in code fences stays unchanged.
+    """Escape the HTML tags in untrusted Markdown. Text in code fences stays unchanged.
 
     `demote`: lower the headings by two levels.
     """
@@ -209,10 +208,8 @@ def _is_paragraph(line: str) -> bool:
 
 
 def _neutralise(line: str) -> str:
-    """Escape the tags in a line of untrusted Markdown, and all links except links to the web, mail or nearby files.
-
-    An image becomes a link, because a viewer would load it from any address.
-    """
+    """Escape the tags and the unsafe links in a line of untrusted Markdown."""
+    # An image becomes a link, because a viewer would load it from any address.
     return _LINK_TARGET.sub(_neutralise_link, _TAG_START.sub("&lt;", line.replace("![", "&#33;[")))
 
 

@@ -156,7 +156,7 @@ class _OtelBuilder:
 
 
 def _find_parent(span: Span, spans: Any) -> int | None:
-    """Return the index of the nearest exported ancestor. Spans of iterations are not exported."""
+    """Return the index of the nearest ancestor that is not an iteration, or None."""
     parent = span.parent
     while parent is not None and spans[parent].kind == "iteration":
         parent = spans[parent].parent

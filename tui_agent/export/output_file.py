@@ -57,7 +57,7 @@ def write_new(dest: Path, data: bytes) -> None:
 def output_path(output: str | None, data_dir: Path, workspace: Path, stem: str, ending: str) -> Path:
     """Return the file to write: `output`, or an unused name in `output` if that is a folder.
 
-    If `output` is None, the name is in the default folder.
+    None for `output` means the default folder.
     """
     dest = Path(output).expanduser() if output else default_export_folder(data_dir, workspace)
     return unused_path(dest, stem, ending) if dest.is_dir() else dest

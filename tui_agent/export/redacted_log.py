@@ -1,7 +1,6 @@
 """A session's log lines and blobs for export, redacted again with the current rules.
 
-Invariant: a line or text without secrets is exported byte for byte. A redacted line gets a new checksum, and a redacted
-blob a new name.
+Invariant: a line or text without secrets is exported byte for byte.
 """
 
 import hashlib
@@ -20,8 +19,7 @@ from tui_agent.store.redaction.redactor import Redactor
 
 
 class RedactedLog:
-    """The redacted log and blobs of one session. If the session is a fork, they include the events inherited from the
-    parent session."""
+    """The redacted log and blobs of one session, with the parent session's events for a fork."""
 
     def __init__(
         self,
@@ -33,9 +31,8 @@ class RedactedLog:
     ) -> None:
         """Redact the session in `folder`.
 
-        With `branch`, only the current branch is redacted.
-
-        `renamed`: maps the old names of redacted checkpoints to the new names.
+        - `branch`: True to redact only the current branch.
+        - `renamed`: maps the old names of redacted checkpoints to the new names.
         """
         self._folder = folder
         self._redactor = redactor
@@ -82,7 +79,7 @@ class RedactedLog:
     def blobs(self) -> Iterator[tuple[str, bytes]]:
         """Yield the name and content of every blob that the redacted log refers to.
 
-        Must be read to its end before `lines` is called.
+        Read all blobs before you call `lines`.
         """
         names = sorted(
             find_digests((line.encode() for _, line in read_stored_lines(self._folder)), self._folder)
@@ -142,10 +139,7 @@ def _parse_json(data: bytes) -> JsonValue | None:
 
 
 def to_jsonl(folder: Path, redactor: Redactor, *, everything: bool = False) -> bytes:
-    """Return the redacted lines of the current branch or, with `everything`, of the whole log.
-
-    A long text is not in the lines: they have only the text's digest and a preview.
-    """
+    """Return the redacted lines of the current branch or, with `everything`, of the whole log."""
     outgoing = RedactedLog(folder, redactor, branch=not everything)
     for _ in outgoing.blobs():  # Redact the blobs first, because the lines refer to their new names.
         pass

@@ -1,6 +1,6 @@
 """Actions of an agent and their observations (results), built from the log.
 
-`action_from_dict`, `observation_from_dict` and `to_memory` are for other programs. Nothing in this package calls them.
+`action_from_dict`, `observation_from_dict` and `to_memory` are for other programs.
 
 Invariant: `action_from_dict(action.to_dict()) == action`, and the same holds for observations.
 """
@@ -29,7 +29,7 @@ TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", 
 class DescribableModel(FrozenModel):
     """Base of actions and observations.
 
-    `template` is the format string of `message`; `{0}` stands for the object itself.
+    `template`: format string of `message`, in which `{0}` stands for the object itself.
     """
 
     template: ClassVar[str]
@@ -43,8 +43,8 @@ class DescribableModel(FrozenModel):
 class ActionBase(DescribableModel):
     """Base of every action. The fields have the names of the tool's arguments.
 
-    `tool`: name of the tool that runs the action.
-    `exception`: unchanged text of the exception if the action failed.
+    - `tool`: name of the tool that runs the action.
+    - `exception`: unchanged text of the exception if the action failed.
     """
 
     tool: ClassVar[str] = ""
@@ -69,7 +69,7 @@ def _preview_json(value: JsonValue) -> JsonValue:
 
 
 class CmdRun(ActionBase):
-    """Run a command line. With `shell=None`, a shell is used only if the line needs a shell."""
+    """Run a command line. With `shell=None`, a shell is used only if necessary."""
 
     action: Literal["run"] = "run"
     command: str
@@ -250,7 +250,7 @@ class FileWriteOutput(ObservationBase):
 
 
 class Error(ObservationBase):
-    """The result of an action that failed, was invalid, was denied or was stopped. `content` is the error text."""
+    """The result of an action that failed, was invalid, was denied or was stopped. `content`: the error text."""
 
     observation: Literal["error"] = "error"
     tool: str = ""
@@ -309,7 +309,7 @@ def _flatten(data: JsonMap, nested: str, *names: str) -> JsonMap:
 class HistoryEntry:
     """An action or an observation, as recorded by the event `seq`.
 
-    For an observation, `action_seq` is the number of the event that recorded its action.
+    `action_seq`: for an observation, the number of the event that recorded its action.
     """
 
     seq: int
@@ -324,13 +324,13 @@ class ActionHistory:
     def __init__(self) -> None:
         self.entries: list[HistoryEntry] = []
         self.calls: dict[CallId, tuple[int, ToolCalled]] = {}
-        """For each call that has no result yet: its id → (index of the call's history entry, event of the call)."""
+        """Maps the id of each call without a result to (index of its history entry, event of the call)."""
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
 
     def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> None:
         """Append an entry for the event `ev`.
 
-        `answers`: number of the event that recorded the action, if `item` is an observation.
+        `answers`: for an observation, the number of the event that recorded the action.
         """
         self.entries.append(HistoryEntry(ev.seq, ev.agent, item, answers))
 
@@ -349,9 +349,9 @@ def list_history(records: Iterable[Record], first: int = 0, last: int | None = N
 def build_tool_calls(
     requested: Sequence[AnyAction], todo: Sequence[TodoItem] = ()
 ) -> tuple[ToolCallPart, ...]:
-    """Convert actions to tool calls, without call ids. `todo` is the current todo list.
+    """Convert actions to tool calls, without call ids. Messages and actions that end the task are left out.
 
-    Messages and actions that end the task are left out.
+    `todo`: the current todo list.
     """
     calls: list[tuple[str, JsonMap]] = []
     items = list(todo)

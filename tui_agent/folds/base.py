@@ -28,11 +28,7 @@ class Projection(Protocol[ViewT]):
 
 
 def current_branch(records: Sequence[Record]) -> list[Record]:
-    """Return the records on the current branch, in order.
-
-    If the session was never rewound, all records are returned. If `records` lacks the parent of a record, the branch
-    continues with the nearest earlier record.
-    """
+    """Return the records on the current branch, in order."""
     on_branch: list[Record] = []
     next_seq: int | None = records[-1].seq if records else None
     for record in reversed(records):
@@ -61,8 +57,7 @@ _immutable_classes: dict[type, bool] = {}
 
 
 def copy_state(value: T, copies: Copies | None = None) -> T:
-    """Return a copy of a fold or of a part of a fold. For an object that `copies` already contains, the existing copy
-    is used."""
+    """Return a copy of a fold or of a part of a fold. `copies`: copies of objects so far."""
     value_class = type(value)
     if _is_immutable(value_class):
         return value

@@ -10,7 +10,7 @@ from tui_agent.protocol.envelope import Envelope
 FoldT = TypeVar("FoldT")
 PayloadT = TypeVar("PayloadT", bound=Payload)
 Handler: TypeAlias = Callable[[FoldT, Envelope, PayloadT], bool | None]
-"""Function of a fold that handles one class of payload. Returns False if the fold's view did not change."""
+"""Function of a fold that handles one class of payload. It returns False if the fold's view did not change."""
 
 
 class Handlers(Generic[FoldT]):
@@ -24,7 +24,7 @@ class Handlers(Generic[FoldT]):
     ) -> Callable[[Handler[FoldT, PayloadT]], Handler[FoldT, PayloadT]]:
         """Register the decorated function for one class of payload.
 
-        With `main_only`, the function is called only for events of the main agent.
+        `main_only`: call the function only for events of the main agent.
         """
 
         def register(handler: Handler[FoldT, PayloadT]) -> Handler[FoldT, PayloadT]:
@@ -35,7 +35,7 @@ class Handlers(Generic[FoldT]):
 
     @classmethod
     def join(cls, *tables: "Handlers[FoldT]") -> "Handlers[FoldT]":
-        """Return one table with the functions of all `tables`. Functions for one class run in the order of the tables."""
+        """Return one table with the functions of all `tables`, which run in the order of the tables."""
         table_of_all = cls()
         for table in tables:
             for payload, handler in table._by_class.items():

@@ -1,7 +1,6 @@
 """A replay cursor: everything that a screen shows, at any event of a log, including events on abandoned branches.
 
-Invariant: `views_at(seq)` equals a fresh fold of the branch that ended at `seq`. Once `is_ready` is True, moving the
-cursor to another event folds at most `KEYFRAME_INTERVAL` events, even in a long log.
+Invariant: `views_at(seq)` equals a fresh fold of the branch that ended at `seq`.
 """
 
 from bisect import bisect_right
@@ -14,7 +13,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.units import CostPrecision
 
 KEYFRAME_INTERVAL = 500
-"""Number of events from one keyframe to the next. A keyframe is a stored view from which a replay can continue."""
+"""Number of events between two keyframes (stored views from which a replay can continue)."""
 
 
 def views_at(records: Sequence[Record], seq: int) -> Views:
@@ -33,8 +32,7 @@ class ReplayCursor:
     def __init__(self, records: Sequence[Record] = (), *, interval: int = KEYFRAME_INTERVAL) -> None:
         self.records: list[Record] = list(records)
         self.folded_count = 0
-        """Number of events applied since the cursor was created. Tests use it to measure the cost of moving the cursor.
-        """
+        """Number of events applied since the cursor was created."""
         self._span = interval
         self._keyframes: list[tuple[int, Views]] = []
         """The keyframes in order, each as (number of records applied, views)."""
@@ -55,12 +53,12 @@ class ReplayCursor:
 
     @property
     def total_cost(self) -> tuple[float | None, CostPrecision]:
-        """The cost in USD up to the newest record that keyframes cover, and its precision. None if no price is known."""
+        """The cost in USD (None: no price is known) up to the newest record in a keyframe, and its precision."""
         state = self._builder.state.view()
         return state.cost_usd, state.cost_precision
 
     def build_keyframes(self, count: int = KEYFRAME_INTERVAL) -> bool:
-        """Apply the next `count` records to build keyframes. Return True if records remain."""
+        """Apply the next `count` records to build keyframes, and return True if records remain."""
         for record in self.records[self.keyframed_count : self.keyframed_count + count]:
             self.keyframed_count += 1
             self.folded_count += 1
@@ -77,10 +75,7 @@ class ReplayCursor:
         self._keyframes.append((self.keyframed_count, self._builder.copy()))
 
     def _apply_head_move(self, previous: Views, record: Envelope, to_seq: int) -> Views:
-        """Return the views after the event `record`, which moved the head to `to_seq`.
-
-        The fold `branches` of the returned views still covers the whole log.
-        """
+        """Return the views after the event `record`, which moved the head to `to_seq`."""
         views = self._views_after(self.index_of(to_seq) + 1)
         views.branches = previous.branches
         views.apply(record)
@@ -107,10 +102,9 @@ class ReplayCursor:
         return bisect_right(self.records, seq, key=lambda record: record.seq) - 1
 
     def views_at(self, seq: int) -> Views:
-        """Return the views after the event `seq`. They are valid until the next call.
+        """Return the views after the event `seq`, which are valid until the next call.
 
-        If a call returns the same object as the call before it, the object's `pop_changed` and the transcript's `drain`
-        return the changes between the two calls. If it returns a new object, everything could have changed.
+        If two calls return the same object, its `pop_changed` returns the changes between the calls.
         """
         count = self.index_of(seq) + 1
         while self.keyframed_count < count:

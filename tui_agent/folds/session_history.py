@@ -1,7 +1,6 @@
 """The history of a simulation: the words and actions of user and agent, as each viewer sees them.
 
-Invariant: the agent never sees a simulated user's thoughts, a simulated user's commands, or the output of these
-commands. Empty messages are shown to no viewer.
+Invariant: the agent never sees a simulated user's thoughts, commands, or output.
 """
 
 from typing import Literal, NamedTuple
@@ -15,7 +14,7 @@ OVERSEERS: tuple[Viewer, ...] = ("orchestrator", "system")
 
 
 class SeenMessage(NamedTuple):
-    """A message as a viewer sees it. `role` is `assistant` for the viewer's own messages."""
+    """A message as a viewer sees it. `role`: `assistant` for the viewer's own messages."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -60,7 +59,7 @@ def seen_text(message: SimulationMessage, viewer: Viewer) -> str:
 
 
 def _own_answer(message: SimulationMessage, reasoning: str, action: str, response: str) -> str:
-    """Return an earlier answer of the simulated user in the format in which the simulated user must answer."""
+    """Return an earlier answer of the simulated user in the format that is required of the user."""
     if action:
         response = f"```bash\n{action}\n```"
     elif "agent" in message.visible_to:

@@ -1,7 +1,6 @@
 """All folds of a session that a screen shows, applied together.
 
-Invariant: each event is applied to each fold exactly once, in order. If a fold raises an error, the error is recorded
-in `faults`. The fold skips the event, and all folds continue.
+Invariant: each event is applied to each fold exactly once, in order, and an error in one fold does not stop the others.
 """
 
 import traceback
@@ -62,7 +61,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""Maps the name of a fold to the classes of events that the fold handles. A fold in this table gets no other events."""
+"""Maps the name of a fold to the only classes of events that the fold gets."""
 
 _USER_EVENTS: Final = (UserMessageReceived, UserSteered, UserShellStarted)
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
@@ -97,16 +96,15 @@ class FoldFault:
 class Views:
     """All folds of a session that a screen shows, and the names of the views that changed.
 
-    The newest `keep` transcript entries and trace spans are kept as objects; older ones are packed (compressed).
+    The newest `keep` transcript entries and trace spans are never compressed.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._keep = keep
         self.branches = Branches()
-        """The fold of the branches. Unlike the other folds, it gets every record, including those on other branches."""
+        """The fold of the branches, which gets the records of every branch."""
         self.head_moved = False
-        """True after the head was moved, until `reset`. Meanwhile, all folds except `branches` contain events of
-        another branch."""
+        """True from a move to another branch until `reset`. Meanwhile, most folds show the old branch."""
         self.reset()
 
     def reset(self) -> None:
@@ -126,7 +124,8 @@ class Views:
         self.newest_restore: CheckpointRestored | None = None
         """The newest restore of files.
 
-        `restore_seq` is the event of this restore. `restore_target_seq` is the event whose files were restored.
+        `restore_seq`: event of this restore.
+        `restore_target_seq`: event whose files were restored.
         """
         self.restore_seq = self.restore_target_seq = -1
         self.refused_move_seq = -1
@@ -140,8 +139,8 @@ class Views:
         self.faults: dict[tuple[str, str], FoldFault] = {}
         """The first error of each fold in each kind of event: (name of the fold, kind of event) → error."""
         self.prompts: list[tuple[int, str]] = []
-        """The user's messages and `!` commands that are not in the prompt's history yet, each with its event's number.
-        """
+        """The user's messages and `!` commands that the prompt's history does not have yet, each with its event's
+        number."""
         self.seq = -1
         self.last_kind = ""
         self.last_event_time = 0.0
@@ -183,13 +182,13 @@ class Views:
 
     @classmethod
     def restore(cls, outline: SnapshotOutline, seq: int, tail: Sequence[Record]) -> "Views | None":
-        """Return the views as of the last record of `tail`, continued from `outline`.
+        """Return the views as of the last record of `tail`, continued from the snapshot `outline`.
 
-        `outline` is a snapshot as of the event `seq` and cannot be used again. State, meter, branches and todo cover
-        the whole log. All other views cover only `tail`.
+        `seq`: event of the snapshot. The snapshot cannot be used again.
 
-        Returns None if records between the snapshot and `tail` are missing, or if the head was moved after the
-        snapshot.
+        State, meter, branches and todo cover the whole log. All other views cover only `tail`.
+
+        Return None if records are missing between the snapshot and `tail`, or if the head was moved after the snapshot.
         """
         newer = [record for record in tail if record.seq > seq]
         if not tail or tail[0].seq > seq + 1 or find_payload(newer, SessionHeadMoved) is not None:
@@ -236,7 +235,7 @@ class Views:
             self._store_event(record.seq, payload)
 
     def end_open_work(self, detail: str = PROGRAM_ENDED) -> None:
-        """Show unfinished work as ended for the reason `detail`. The next run records the same in the log."""
+        """Show unfinished work as ended for the reason `detail`."""
         for seq, payload in enumerate(ends_after_crash(self.state.view(), detail), self.seq + 1):
             self._apply_to_all(
                 Envelope(
@@ -261,7 +260,7 @@ class Views:
                 self._changed.add(name)
 
     def _apply_to(self, name: str, projection: Projection[object], record: Envelope) -> bool:
-        """Apply an event to one fold. Return True if the fold's view changed, or if the fold raised an error."""
+        """Apply an event to one fold. Return True if the fold's view changed or the fold raised an error."""
         try:
             return projection.apply(record)
         except Exception as error:  # noqa: BLE001 - a supervisor: a fault of one view must not stop the others

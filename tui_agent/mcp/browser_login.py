@@ -1,6 +1,6 @@
-"""The login to an MCP server in the user's browser. The browser sends the answer to a port of this machine.
+"""The login to an MCP server in the user's browser.
 
-Invariant: nothing is saved unless the whole login succeeded.
+Invariant: a failed login saves nothing.
 """
 
 import sys
@@ -55,9 +55,9 @@ class BrowserAnswer:
     async def ask(self, url: str, fault: str = "") -> AuthorizationCodeResult:
         """Show an address, and return the answer of the authorization server.
 
-        `fault`: what is wrong with the last answer. The user, who has the address already, is asked for another answer.
+        `fault`: error in the last answer, if the user is asked again.
 
-        Raises `ConfigError` if the server refuses the login, or if an answer is wrong and nobody can paste another one.
+        Raise `ConfigError` if the server refuses the login, or if nobody can correct a wrong answer.
         """
         self._state = _first_value(parse_qs(urlsplit(url).query), "state")
         self._query, self._arrived = {}, anyio.Event()
@@ -84,7 +84,7 @@ class BrowserAnswer:
         return _first_value(self._query, name)
 
     def _refuse(self, fault: str) -> None:
-        """Tell the user what is wrong with an answer. If nobody can paste another answer, end the login."""
+        """Report a wrong answer, and end the login if nobody can paste another one."""
         if sys.stdin.isatty():
             self._warn(f"{fault} {TRY_AGAIN}")
         else:
@@ -92,7 +92,7 @@ class BrowserAnswer:
             self._arrived.set()
 
     def _take_address(self, address: str) -> str:
-        """Store the answer to the login that `address` contains. Return what is wrong with it, or an empty string."""
+        """Store the answer in a pasted address. Return an error message, or an empty string."""
         try:
             url = urlsplit(address)
         except ValueError:
@@ -156,10 +156,11 @@ async def log_in(
 ) -> int | None:
     """Log in to a server that has an address, and save the login.
 
-    Return the number of the server's tools, or None if the server needs no login. Raises `ConfigError` if the login
-    fails.
+    `warn`: called with a message after a wrong answer that the user can correct.
 
-    `warn`: called with a message if an answer is wrong, before the login waits for another one.
+    Return the number of the server's tools, or None if the server needs no login.
+
+    Raise `ConfigError` if the login fails.
     """
     assert settings.login is not None
     try:
@@ -191,7 +192,7 @@ async def _log_in(
 
 
 def _explain(error: BaseException) -> ConfigError:
-    """Convert the error of a login, or the first error of an exception group, to a `ConfigError` in plain words."""
+    """Convert the error of a login to a `ConfigError`."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, ConfigError):

@@ -1,4 +1,4 @@
-"""The connection to one MCP server through the official SDK; results are converted to this program's types.
+"""The connection to one MCP server through the official SDK.
 
 Invariant: only this module and the modules that it imports use the SDK, and only when a server starts.
 """
@@ -60,7 +60,7 @@ class ServerGone(Exception):
 class Connection:
     """An open connection to a server.
 
-    `ended`: set when the server's process ends, or when the server refuses the login.
+    `ended`: set when the server's process ends or the server refuses the login.
     """
 
     client: Client
@@ -78,8 +78,7 @@ class Connection:
         return "" if info is None else clean_line(info.version, 40)
 
     async def list_tools(self) -> tuple[RemoteTool, ...]:
-        """Return up to `MAX_TOOLS` tools that the server offers. Of several tools with the same name, only the first is
-        returned."""
+        """Return up to `MAX_TOOLS` tools that the server offers, each name once."""
         if self.client.server_capabilities.tools is None:
             return ()
         self.lists.begin("tools")
@@ -100,9 +99,9 @@ class Connection:
         return self.lists.left_out("tools", "prompts")
 
     async def call_tool(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
-        """Call a tool. Raises `ToolError` with a message for the model if the call fails.
+        """Call a tool.
 
-        If the call is cancelled, the server is told so.
+        Raise `ToolError` with a message for the model if the call fails.
         """
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
@@ -121,7 +120,7 @@ class Connection:
     async def list_resources(self) -> RemoteResources:
         """Return up to `MAX_RESOURCES` resources that the server lists within its time limit.
 
-        Raises `ToolError` if the request fails.
+        Raise `ToolError` if the request fails.
         """
         uris: list[str] = []
         templates: list[str] = []
@@ -136,14 +135,14 @@ class Connection:
         return RemoteResources(*kept)
 
     async def read_resource(self, uri: str) -> ResourceContent:
-        """Return the content of a resource. Raises `ToolError` if the request fails."""
+        """Return the content of a resource. Raise `ToolError` if the request fails."""
         with _naming_faults(self), anyio.fail_after(self.settings.timeout):
             return as_resource(await self.client.read_resource(uri))
 
     async def complete_slot(self, slot: TemplateSlot) -> Sequence[str]:
         """Return the values that the server offers for a variable of a template.
 
-        Raises `ToolError` if the request fails.
+        Raise `ToolError` if the request fails.
         """
         if self.client.server_capabilities.completions is None:
             return ()
@@ -156,7 +155,7 @@ class Connection:
     async def list_prompts(self) -> tuple[RemotePrompt, ...]:
         """Return up to `MAX_PROMPTS` prompts that the server lists within `PROMPTS_LIMIT_S`.
 
-        Raises `ToolError` if the request fails.
+        Raise `ToolError` if the request fails.
         """
         if self.client.server_capabilities.prompts is None:
             return ()
@@ -166,7 +165,7 @@ class Connection:
         return tuple(map(_as_remote_prompt, page.prompts[:MAX_PROMPTS]))
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        """Return the text of a prompt. Raises `ConfigError` if the server refuses or does not answer in time."""
+        """Return the text of a prompt. Raise `ConfigError` if the server refuses or does not answer in time."""
         try:
             with _naming_faults(self), anyio.fail_after(self.settings.timeout):
                 result = await self.client.get_prompt(name, dict(arguments))
@@ -201,9 +200,9 @@ async def _pages(fetch: Callable[..., Awaitable[PageT]]) -> AsyncIterator[PageT]
 
 @contextmanager
 def _naming_faults(connection: Connection, limit_s: float | None = None) -> Iterator[None]:
-    """Convert the errors that a request raises inside the `with` block to a `ToolError` that says what went wrong.
+    """Convert the errors of a request inside the `with` block to a `ToolError`.
 
-    `limit_s`: time limit that the caller has set; None for the server's own limit.
+    `limit_s`: time limit of the request; None for the server's own limit.
     """
     server = f"The MCP server {connection.settings.name}"
     try:
@@ -250,11 +249,11 @@ async def connect(
 ) -> AsyncIterator[Connection]:
     """Start a server or connect to its address, and yield the connection.
 
-    `on_change`: called with the name of a changed list: `tools`, `prompts` or `resources`.
-    `login`: login to use instead of the saved one, for a server that has an address.
+    - `on_change`: called with the name of a changed list: `tools`, `prompts` or `resources`.
+    - `login`: login to use instead of the saved one.
 
-    Raises `EnvironmentFault` if the program cannot be started, and `LoginNeeded` if the server refuses the login. If
-    the connection fails, raises the SDK's errors.
+    Raise `EnvironmentFault` if the program cannot be started, and `LoginNeeded` if the server refuses the login. Raise
+    an error of the SDK if the connection fails.
     """
     elicitation, lists = Elicitation(settings.name), ListCheck()
     if settings.url:

@@ -1,7 +1,6 @@
 """The OAuth login of one MCP server through the SDK: saved tokens, their refresh, and the login itself.
 
-Invariant: without `ask_user`, a saved login is used and refreshed, but no new login starts. OAuth requests go only to
-https addresses, or to this machine if the MCP server is on it.
+Invariant: OAuth requests go only to https addresses, or to this machine if the MCP server is on it.
 """
 
 from collections.abc import AsyncGenerator, Awaitable
@@ -33,9 +32,9 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class AskUser(Protocol):
-    """Function that shows the address of the login to the user, and returns the answer that the browser brings back.
+    """Function that shows the address of the login to the user, and returns the browser's answer.
 
-    `fault`: what is wrong with the last answer, if the user is asked again.
+    `fault`: error in the last answer, if the user is asked again.
     """
 
     def __call__(self, url: str, fault: str = "") -> Awaitable[AuthorizationCodeResult]: ...
@@ -60,11 +59,11 @@ class OAuthError(BaseModel):
 
 
 class ServerLogin(httpx2.Auth):
-    """Adds the saved token to each request; with `ask_user`, runs a new login and saves the new token."""
+    """Adds the saved token to each request. A new login starts only with `ask_user`."""
 
     def __init__(self, file: LoginFile, redirect_uri: str = "", ask_user: AskUser | None = None) -> None:
         self.refused = anyio.Event()
-        """Set when the server refuses the saved login, or when it needs a login and none is saved."""
+        """Set when the server refuses the saved login, or needs a login that does not exist."""
         self.is_saved = False
         self.is_interactive = ask_user is not None
         self._file = file
@@ -132,7 +131,7 @@ class ServerLogin(httpx2.Auth):
         return self._client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep this client's registration, which the SDK has obtained, until it can be saved together with a token."""
+        """Keep the registration of this client until a token is saved."""
         self._client = client_info
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
@@ -149,7 +148,7 @@ class ServerLogin(httpx2.Auth):
         self.is_saved = True
 
     async def _load(self) -> None:
-        """Load the saved login. A login that was saved in the format of another version is ignored."""
+        """Load the saved login. Ignore a login in the format of another version."""
         self._is_loaded = True
         context = self._provider.context
         try:
@@ -190,7 +189,7 @@ class ServerLogin(httpx2.Auth):
 
 
 async def _refused_code(request: httpx2.Request, response: httpx2.Response) -> str:
-    """Return why the authorization server refuses the code that a request exchanges for a token; else an empty string."""
+    """Return why the authorization server refuses the login code in a request, or an empty string."""
     if response.status_code != BAD_REQUEST or ("grant_type", "authorization_code") not in _form_fields(
         request
     ):

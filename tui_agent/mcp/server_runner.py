@@ -29,22 +29,23 @@ if TYPE_CHECKING:
 START_LIMIT_S = 30.0
 """Maximum seconds for a server to start and list its tools."""
 RESTART_DELAYS_S = (1.0, 4.0, 15.0)
-"""Seconds to wait before the first, second and third restart of a server that ended. After that, the server stays off.
-"""
+"""Seconds to wait before the first, second and third restart of a server that ended."""
 STEADY_S = 60.0
 """Minimum run time of a server, in seconds, before its restarts are counted from zero again."""
 LOGIN_CHECK_S = 2.0
 """Interval between checks for a login by the user, in seconds."""
 CHANGE_PAUSE_S = 0.3
-"""Seconds to wait after a server changed its lists. Without the wait, a server could flood the session."""
+"""Seconds to wait after a server changed its lists, so that a server cannot flood the session."""
 OFF = ". The server is off for the rest of this session."
 """The last sentence of a server's error message if the server is not started again."""
 SDK_MODULE = "tui_agent.mcp.connection"
 
 
 class ServerRunner:
-    """Runs one server. `on_change` is called when the tools of the server, or the reason why it cannot be used,
-    changed."""
+    """Runs one server.
+
+    `on_change`: called after a change of the server's tools or fault.
+    """
 
     def __init__(
         self,
@@ -58,15 +59,14 @@ class ServerRunner:
         self.tools: tuple[RemoteTool, ...] = ()
         self.prompts: tuple[RemotePrompt, ...] = ()
         self.revealed: frozenset[str] = frozenset()
-        """The names of tools that a search found, if the server has too many tools to list all of them."""
+        """Names of the tools that a search found on a server with too many tools."""
         self.left_out: tuple[str, ...] = ()
         """A sentence for each tool and prompt that is not offered, because the server describes it wrongly."""
         self.version = ""
         self.fault = ""
         """The reason why the server cannot be used now; empty while it starts or runs."""
         self.start_began: float | None = None
-        """Time at which the newest start of the server began, on the event loop's clock; None before the first start.
-        """
+        """Time at which the newest start began, on the event loop's clock. None before the first start."""
         self.start_seconds: float | None = None
         """Seconds that the newest complete start took; None if the server was never ready."""
         self.settled = anyio.Event()
@@ -97,7 +97,7 @@ class ServerRunner:
         return self._is_closing
 
     async def run(self) -> None:
-        """Keep the server running until `close` is called, or until the server has ended after its last restart."""
+        """Keep the server running until `close` is called or no restart is left."""
         attempt = 0
         while not self._is_closing:
             started, login = anyio.current_time(), await self._read_login_stamp()
@@ -152,7 +152,7 @@ class ServerRunner:
             self._on_change()
 
     async def _serve(self) -> tuple[str, bool]:
-        """Run the server until it ends; return (reason for its end, True if a restart would not help)."""
+        """Run the server until it ends. Return (reason for its end, True if a restart would not help)."""
         self._needs_login = False
         try:
             with anyio.CancelScope() as start:
@@ -225,11 +225,11 @@ class ServerRunner:
         return (self.tools, self.prompts, self.left_out) != before
 
     def go_on_without(self, reason: str) -> None:
-        """Set the reason why the session begins without the server. The server can become ready later."""
+        """Set the reason why the session begins without the server."""
         self._set_fault(reason)
 
     def reveal(self, names: Iterable[str]) -> None:
-        """Include the tools `names` in all further requests. A search found these tools."""
+        """Include the tools `names`, which a search found, in all further requests."""
         revealed = self.revealed | frozenset(names)
         if revealed != self.revealed:
             self.revealed = revealed
@@ -251,11 +251,11 @@ class ServerRunner:
         return f"{server} {status}: {self.fault}" if self.fault else f"{server} has not started yet."
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        """Return the text of a prompt of the server. Raises `ConfigError` if that fails."""
+        """Return the text of a prompt of the server. Raise `ConfigError` if the request fails."""
         return await (await self._wait_for_connection(ConfigError)).get_prompt(name, arguments)
 
     async def call(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
-        """Call a tool of the server; wait first if the server is starting. Raises `ToolError` if the call fails."""
+        """Call a tool of the server, after its start if necessary. Raise `ToolError` if the call fails."""
         return await (await self._wait_for_connection(ToolError)).call_tool(name, arguments, services)
 
     @property
@@ -264,16 +264,16 @@ class ServerRunner:
         return self._connection is not None and self._resources is not None
 
     async def read_resource(self, uri: str) -> ResourceContent:
-        """Return the content of a resource; wait first if the server is starting.
+        """Return the content of a resource, after the server's start if necessary.
 
-        Raises `ToolError` if the request fails.
+        Raise `ToolError` if the request fails.
         """
         return await (await self._wait_for_connection(ToolError)).read_resource(uri)
 
     async def complete_mention(self, query: str) -> Sequence[str]:
         """Return the mentions of the server's resources that match the typed text.
 
-        Raises `ToolError` if the request fails.
+        Raise `ToolError` if the request fails.
         """
         connection, resources, server = self._connection, self._resources, self.settings.name
         if connection is None or resources is None:
@@ -293,10 +293,7 @@ class ServerRunner:
 
 
 async def _list_prompts(connection: "Connection") -> tuple[tuple[RemotePrompt, ...], tuple[str, ...]]:
-    """Return the server's prompts, and a sentence for each tool or prompt that is left out because of a fault.
-
-    If the prompts cannot be listed, return no prompts and a sentence that says why.
-    """
+    """Return the server's prompts, and a sentence for each tool or prompt that is left out."""
     try:
         return await connection.list_prompts(), connection.left_out
     except ToolError as error:

@@ -9,10 +9,10 @@ from tui_agent.fast_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """An MCP server: a program to start (`command`), or an address (`url`), with variables expanded.
+    """An MCP server: a program to start (`command`), or an address (`url`).
 
-    `timeout`: time limit of the start and of each call, in seconds.
-    `source`: the file that configures the server.
+    - `timeout`: time limit of the start and of each call, in seconds.
+    - `source`: the file that configures the server.
     """
 
     name: str

@@ -1,7 +1,4 @@
-"""A tool of an MCP server: its description, and the adapter that makes it a tool of the agent.
-
-The description does not depend on the SDK.
-"""
+"""A tool of an MCP server: its description, and the adapter that makes it a tool of the agent."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,7 +21,7 @@ from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 class RemoteTool:
     """A tool as its server describes it, with a repaired `schema`.
 
-    `original_names`: maps renamed arguments to the server's names.
+    `original_names`: maps new names of arguments to the server's names.
     """
 
     name: str
@@ -33,8 +30,8 @@ class RemoteTool:
     original_names: Mapping[str, str] = field(default_factory=dict)
     read_only: bool = False
     digest: str = ""
-    """Digest of the server's description of the tool. A user's rule can contain the digest, and then no longer allows
-    the tool if the description changes."""
+    """Digest of the server's description of the tool."""
+    # A user's rule can contain the digest. Such a rule no longer allows the tool after the description changes.
 
 
 def digest_tool(*parts: object) -> str:
@@ -63,10 +60,7 @@ Raises `ToolError` if the call fails.
 
 
 class ServerTool:
-    """A tool that runs in an MCP server.
-
-    The description starts with the server's name.
-    """
+    """A tool that runs in an MCP server."""
 
     def __init__(
         self,

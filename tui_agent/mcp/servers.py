@@ -1,6 +1,6 @@
-"""All MCP servers of a session, run at the same time, and the tools and commands that they offer to the engine.
+"""All MCP servers of a session, and the tools and commands that they offer to the engine.
 
-Invariant: `offers` returns one consistent state, and `on_change` is called whenever it changes.
+Invariant: `offers` returns one consistent state, and each change of this state calls `on_change`.
 """
 
 import math
@@ -28,7 +28,7 @@ from tui_agent.protocol.events.plugin import MCP_OWNER, NOT_ANSWERED, RESOURCES,
 
 CLOSE_LIMIT_S = 3.0
 STARTS_PER_CORE = 2
-"""Number of servers that start at the same time, for each processor core; more would slow the first request."""
+"""Number of servers that start at the same time, for each processor core."""
 START_PAUSE_S = 1.0
 """Maximum time, in seconds, that a server's start delays the starts of the servers after it."""
 COMPLETION_LIMIT_S = 1.0
@@ -36,11 +36,10 @@ COMPLETION_LIMIT_S = 1.0
 ALONE_S = 5.0
 """Minimum time that a run waits for a server if no other server is ready, in seconds."""
 LOOK_S = 0.2
-"""Interval, in seconds, at which a run that waits for a server checks if any other server is ready."""
+"""Seconds between checks for other ready servers, while a run waits for a server."""
 READ_RESOURCE = "read_resource"
 TOOL_WAIT_S = 30.0
-"""Maximum number of seconds that a call waits for its server, if the call already waited for approval in an earlier
-run."""
+"""Maximum number of seconds that an approved call from an earlier run waits for its server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class McpServers:
         self._ended = anyio.Event()
         self._is_running = False
         self._progress_at = 0.0
-        """Newest time, on the event loop's clock, at which the start of any server began, succeeded or failed."""
+        """Newest time at which the start of a server began, succeeded or failed, on the event loop's clock."""
 
     @property
     def is_any(self) -> bool:
@@ -97,9 +96,9 @@ class McpServers:
     async def wait_until_settled(self, prompt: str) -> None:
         """Wait until each server is ready, has failed to start, or has used up its waiting time.
 
-        The waiting time is `StartTimes.patience`, but at least `ALONE_S` while no server is ready. The waiting time
-        begins again when another server starts or is ready: all servers share the processor.
+        The waiting time is `StartTimes.patience`, but at least `ALONE_S` while no server is ready.
         """
+        # The waiting time begins again when another server starts or is ready, because all servers share the processor.
         with anyio.move_on_after(MAX_PATIENCE_S):
             async with anyio.create_task_group() as group:
                 for runner in self._runners:
@@ -130,8 +129,7 @@ class McpServers:
                 await runner.wait_until_ready()
 
     def explain_absence(self, tool: str) -> str:
-        """Return the reason why the server of a tool cannot be used now. Empty if it can be used, or if the tool has no
-        server."""
+        """Return the reason why the server of a tool cannot be used now, or an empty string."""
         runner = self._runner_of(tool)
         return "" if runner is None else runner.explain_absence()
 
@@ -145,7 +143,7 @@ class McpServers:
         return tool_name(server, READ_RESOURCE)
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:
-        """Read a resource of a server. Raises `ToolError` if the request fails."""
+        """Read a resource of a server. Raise `ToolError` if the request fails."""
         return await next(each for each in self._runners if each.settings.name == server).read_resource(uri)
 
     async def complete_mention(self, query: str) -> Sequence[str]:
@@ -198,15 +196,14 @@ class McpServers:
 
 
 async def _hold_place(places: anyio.Semaphore, runner: ServerRunner) -> None:
-    """Release the semaphore `places` when the server has started or failed, but after `START_PAUSE_S` seconds at the
-    latest."""
+    """Release the semaphore when the server has started or failed, or after `START_PAUSE_S` seconds."""
     with anyio.move_on_after(START_PAUSE_S):
         await runner.settled.wait()
     places.release()
 
 
 def _tools_of(runner: ServerRunner) -> list[Tool[Any]]:
-    """Return a server's tools. If there are too many, return a search tool and the tools found so far."""
+    """Return a server's tools, with a search tool if there are too many tools to list all of them."""
     server = runner.settings.name
     names = name_tools(server, runner.tools)
     is_large = is_too_large(runner.tools)

@@ -1,7 +1,6 @@
-"""The times that MCP servers took to start. A run without a user decides by these times how long to wait for each
-server.
+"""The times that MCP servers took to start, from which a run without a user chooses how long to wait.
 
-Invariant: the times are only a cache; the files can be deleted at any time.
+Invariant: the files are only a cache and can be deleted at any time.
 """
 
 import hashlib
@@ -12,8 +11,7 @@ from pathlib import Path
 from tui_agent.mcp.server_settings import ServerSettings
 
 PATIENCE_S = 2.0
-"""Minimum time that a run waits for a server, in seconds. Does not apply to a server that was not ready in time in the
-last run."""
+"""Minimum time that a run waits for a server, in seconds."""
 MAX_PATIENCE_S = 10.0
 SPREAD = 3.0
 """A run waits for a server this many times as long as the server's last start took."""
@@ -28,8 +26,8 @@ class StartTimes:
     def patience(self, settings: ServerSettings, prompt: str) -> float:
         """Return how many seconds a run waits for the server. Blocking.
 
-        The result is `MAX_PATIENCE_S` if the prompt names the server. Otherwise, if the server's last start took too
-        long, the result is 0.
+        The result is `MAX_PATIENCE_S` for a server that the prompt names. The result is 0 for any other server whose
+        last start took too long.
         """
         if re.search(rf"\b{re.escape(settings.name)}\b", prompt, re.IGNORECASE):
             return MAX_PATIENCE_S
@@ -40,7 +38,7 @@ class StartTimes:
         return max(PATIENCE_S, min(MAX_PATIENCE_S, SPREAD * last)) if last <= MAX_PATIENCE_S else 0.0
 
     def save(self, settings: ServerSettings, seconds: float) -> None:
-        """Save the duration of a start; infinity for a server that did not answer. Blocking."""
+        """Save the duration of a start in seconds. Infinity means that the server did not answer. Blocking."""
         with suppress(OSError):  # without the file, the next run waits as for an unknown server
             self._folder.mkdir(parents=True, exist_ok=True)
             self._path(settings).write_text(f"{seconds:.1f}")

@@ -1,7 +1,6 @@
 """The transport to a server that runs as a program: one JSON message on each line of its pipes.
 
-Invariant: no output of a server raises an error here or makes memory grow without limit. A line that is not a message
-is skipped. If too many lines are skipped, or a line is too long, the connection ends with a reason.
+Invariant: no output of a server raises an error here or makes memory grow without limit.
 """
 
 from collections.abc import AsyncIterator

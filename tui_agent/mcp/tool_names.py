@@ -29,9 +29,9 @@ def name_tools(server: str, tools: Iterable[ToolT]) -> dict[str, ToolT]:
 def tool_name(server: str, tool: str, taken: Collection[str] = ()) -> str:
     """Return the model's name for a server's tool: at most 64 letters, digits, `_` and `-`, and not in `taken`.
 
-    A name that is too long or taken ends with a digest of the full name. Each `_` in the server's name becomes `-`, so
-    a rule for one server never matches another server.
+    A name that is too long or taken ends with a digest of the full name.
     """
+    # Each `_` in the server's name becomes `-`, so that a rule for one server never matches another server.
     name = f"mcp_{_ODD.sub('-', server).replace('_', '-')}_{_ODD.sub('_', tool)}"
     if len(name) <= MAX_CHARS and name not in taken:
         return name

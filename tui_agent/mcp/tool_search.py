@@ -15,8 +15,7 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_LISTED_TOOLS = 30
 MAX_LISTED_BYTES = 8_000
-"""Maximum size of all descriptions and schemas of a server's tools, in bytes; above it, the model gets a search tool.
-"""
+"""Maximum size of a server's tool descriptions, in bytes. Above this size, the model gets a search tool."""
 MAX_FOUND = 10
 SEARCH = "search_tools"
 _WORD = re.compile(r"[a-z0-9]+")
@@ -31,7 +30,7 @@ class SearchArguments(BaseModel):
 class ToolSearch:
     """A tool that searches the tools of one server.
 
-    `reveal`: called with the results, to include them in later requests.
+    `reveal`: called with the names of the found tools.
     """
 
     def __init__(
@@ -79,8 +78,7 @@ class ToolSearch:
 
 
 def find_tools(query: str, tools: Mapping[str, RemoteTool]) -> Sequence[str]:
-    """Return the names of the tools that fit the query best, at most `MAX_FOUND`. Words of the query in a tool's name
-    count three times as much as words in its description."""
+    """Return the names of the tools that fit the query best, at most `MAX_FOUND`."""
     words = set(_WORD.findall(query.lower()))
     scores: dict[str, int] = {}
     for name, tool in tools.items():
@@ -93,6 +91,6 @@ def find_tools(query: str, tools: Mapping[str, RemoteTool]) -> Sequence[str]:
 
 
 def is_too_large(tools: Sequence[RemoteTool]) -> bool:
-    """Return True if there are too many tools, or if their descriptions are too long for every request."""
+    """Return True if the tools are too many or too long to describe them in every request."""
     size = sum(len(tool.description) + len(to_json(tool.schema)) for tool in tools)
     return len(tools) > MAX_LISTED_TOOLS or size > MAX_LISTED_BYTES

@@ -1,6 +1,6 @@
 """An MCP server that offers functions as tools to other agents, over standard input and output or by HTTP.
 
-Invariant: only messages of the protocol are written to standard output. An HTTP request without the token is rejected.
+Invariant: only messages of the protocol are written to standard output, and an HTTP request without the token fails.
 """
 
 import hmac
@@ -40,10 +40,11 @@ async def serve_tools_by_http(
     port: int,
     announce: Callable[[str, str], None],
 ) -> None:
-    """Serve `tools` as the MCP server `name` by streamable HTTP, until cancelled. `announce` is called with the address
-    and the token.
+    """Serve `tools` as the MCP server `name` by streamable HTTP, until cancelled.
 
-    Raises `UsageError` if the port cannot be used.
+    `announce`: called with the address and the token.
+
+    Raise `UsageError` if the port cannot be used.
     """
     import uvicorn  # noqa: PLC0415 - slow, and only needed here
 
@@ -103,7 +104,7 @@ def _require_token(app: "ASGIApp", token: str) -> "ASGIApp":
 
 
 def _with_message(tool: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
-    """Return a function that calls `tool` and raises this program's errors as errors of the SDK, with their messages."""
+    """Return a function that calls `tool` and converts this program's errors to errors of the SDK."""
 
     @wraps(tool)
     async def run(*args: object, **kwargs: object) -> str:

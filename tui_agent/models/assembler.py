@@ -1,7 +1,6 @@
 """Assembly of streamed chunks into parts.
 
-Invariant: every streamed call is returned exactly once, in order, with an id that is unique in the session. If a call's
-arguments are not a complete JSON object, they are returned as `malformed`.
+Invariant: every streamed call is returned exactly once, in order, with an id that is unique in the session.
 """
 
 import re
@@ -28,9 +27,7 @@ from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCal
 
 UNNAMED_TOOL = "unnamed_tool"
 _STRUCTURE = re.compile(r"""["{}]|\\.?""", re.DOTALL)
-"""Matches a JSON character that opens or closes a string or an object, or a backslash with the character that it
-escapes.
-"""
+"""Matches a quote, a brace, or a backslash with the character after it."""
 
 IGNORED_AFTER_FINISH = ("cut", "timeout")
 """Kinds of faults that are ignored after the provider has reported a complete answer."""
@@ -38,7 +35,7 @@ IGNORED_AFTER_FINISH = ("cut", "timeout")
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The content that one chunk adds to the answer, recorded as `model.delta`.
+    """The content that one chunk adds to the answer.
 
     `block`: index of the part in the answer, from 0.
     """
@@ -109,7 +106,7 @@ class Assembler:
         self.fault: ModelFault | None = None
 
     def feed(self, chunk: ModelChunk) -> Delta | None:
-        """Add one chunk. Return the piece of the answer to show on the screen, or None if there is nothing to show."""
+        """Add one chunk. Return the piece of the answer to show on the screen, or None."""
         match chunk:
             case TextChunk(text):
                 return self._add_text("text", text)
@@ -145,10 +142,7 @@ class Assembler:
 
     @property
     def finish(self) -> FinishReason:
-        """The reason why the answer ended, as the provider reported it.
-
-        With tool calls, the reason is always `length` or `tool_calls`.
-        """
+        """The reason why the answer ended. With tool calls, the reason is always `length` or `tool_calls`."""
         if any(isinstance(block, _Call) for block in self._blocks):
             return "tool_calls" if self.finished is None or self.finished.reason != "length" else "length"
         return self.finished.reason if self.finished is not None else "stop"
@@ -174,7 +168,7 @@ class Assembler:
         return None
 
     def parts(self, ids: Ids, used: Collection[str] = ()) -> tuple[ModelPart, ...]:
-        """Return the answer's parts in order. A call id in `used` (used before in the session) is replaced."""
+        """Return the answer's parts in order. Call ids in `used` are replaced by new ones."""
         taken = set(used)
         out: list[ModelPart] = []
         for block in self._blocks:
@@ -263,16 +257,13 @@ class Assembler:
         return elsewhere and bool(chunk.name) and not self._is_summary(call, chunk)
 
     def _continued_call(self, chunk: ToolCallChunk) -> _Call | None:
-        """Return the call that a piece without an index continues: the newest call of the answer. Return None if the
-        piece names a tool."""
+        """Return the call that a piece without an index continues, or None for a new call."""
         calls = (block for block in reversed(self._blocks) if isinstance(block, _Call))
         return None if chunk.name else next(calls, None)
 
     def _starts_new_call(self, call: _Call, chunk: ToolCallChunk) -> bool:
-        """Return True if the piece belongs to a new call, although its index or id points to `call`.
-
-        A new id alone is no proof, because some servers send a new id with every piece of a call.
-        """
+        """Return True if the piece belongs to a new call, although its index or id points to `call`."""
+        # A new id alone is no proof, because some servers send a new id with every piece of a call.
         if self._is_summary(call, chunk):
             return False
         named = bool(chunk.name)
@@ -314,8 +305,7 @@ class Assembler:
         )
 
     def _with_text_call(self, out: Sequence[ModelPart], ids: Ids) -> tuple[ModelPart, ...]:
-        """Return the parts in `out`. If the answer's text clearly is a tool call written as text, that call is added as
-        the last part."""
+        """Return the parts in `out`, and a tool call that the model wrote as text, if there is one."""
         is_cut = self.finished is not None and self.finished.reason == "length"
         call = normalisation.text_call(self.text, self._offered) if self._offered and not is_cut else None
         if call is None:

@@ -1,7 +1,6 @@
 """Chat Completions API over HTTP.
 
-Invariant: an answer is complete only with the provider's `finish_reason`. If the reason is missing, the answer was cut
-off, even after `[DONE]`.
+Invariant: an answer is complete only with the provider's `finish_reason`.
 """
 
 import json
@@ -44,8 +43,8 @@ FINISH_REASONS: dict[str, FinishReason] = {
 }
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Names of the fields for streamed reasoning: the first is used by DeepSeek, Qwen, vLLM and SGLang, the second by
-OpenRouter, Groq and Ollama."""
+"""Names of the field for streamed reasoning. The name depends on the provider."""
+# DeepSeek, Qwen, vLLM and SGLang use the first name; OpenRouter, Groq and Ollama use the second.
 
 
 class ChatCompletionsClient(HttpClient):
@@ -64,7 +63,7 @@ class ChatCompletionsClient(HttpClient):
 def build_body(
     request: ModelRequest, endpoint: Endpoint, memo: chat_messages.MessageCache | None = None
 ) -> JsonMap:
-    """Return the JSON body of one request. A reasoning effort is never sent to this API."""
+    """Return the JSON body of one request, always without a reasoning effort."""
     messages = chat_messages.merge_user_turns(chat_messages.messages(request, memo))
     limit = "max_completion_tokens" if endpoint.host == "api.openai.com" else "max_tokens"
     out: JsonMap = {
@@ -89,7 +88,7 @@ class ChatDialect:
         self._id = ""
 
     def parse_event(self, data: bytes) -> list[ModelChunk]:
-        """Parse one streamed event. Raises `ValueError` if the event is not valid JSON."""
+        """Parse one streamed event. Raise `ValueError` if the event is not valid JSON."""
         chunk = json_object(data)
         if chunk.get("error"):
             return [faults.from_error(chunk["error"])]
@@ -108,7 +107,7 @@ class ChatDialect:
         return out
 
     def parse_body(self, body: bytes) -> list[ModelChunk]:
-        """Return the chunks of an answer that was not streamed. Raises `ValueError` if it is not valid JSON."""
+        """Return the chunks of an answer that was not streamed. Raise `ValueError` if the answer is not valid JSON."""
         return self.parse_event(body)
 
     def _parse_choice(self, delta: dict[str, Any], finish: str | None, out: list[ModelChunk]) -> None:

@@ -1,8 +1,8 @@
-"""Conversion of the history to Chat Completions messages, also for the litellm client.
+"""Conversion of the history to Chat Completions messages.
 
-Invariant: every call is followed by its result. Reasoning is sent back only to the model profile that produced it.
-Images of tool results are sent in a user message, because tool messages can contain only text.
+Invariant: every call is followed by its result, and only the model profile that produced reasoning gets it back.
 """
+# Tool messages can contain only text, so images of tool results are sent in a user message.
 
 import base64
 import hashlib
@@ -30,14 +30,14 @@ CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
 """(answer, model profile for which the answer was converted, converted answer)."""
 SEPARATOR: Final = "\n\n---\n\n"
-"""Separator between user messages that are merged into one message, such as the user's words and a mentioned file."""
+"""Separator between the texts of user messages that are merged into one message."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 
 
 class MessageCache:
-    """Cache of converted answers. Only answers with calls or reasoning are cached, because their conversion is slow.
+    """Cache of converted answers with calls or reasoning, which are slow to convert.
 
-    An answer is dropped after no request has contained it for `CACHE_AGE` to 2 × `CACHE_AGE` requests.
+    An answer is dropped after at most 2 × `CACHE_AGE` requests without it.
     """
 
     def __init__(self) -> None:
@@ -93,10 +93,8 @@ def messages(request: ModelRequest, memo: MessageCache | None = None) -> list[Js
 
 
 def merge_user_turns(messages: Sequence[JsonMap]) -> list[JsonMap]:
-    """Return the messages with consecutive user messages merged into new ones.
-
-    Some models (Mistral) reject two user messages in a row.
-    """
+    """Return the messages with consecutive user messages merged."""
+    # Some models (Mistral) reject two user messages in a row.
     out: list[JsonMap] = []
     for message in messages:
         if out and message["role"] == "user" == out[-1]["role"]:
@@ -140,7 +138,7 @@ def data_url(image: ImageContent, images: Mapping[str, bytes]) -> str | None:
 
 
 def plain_text(content: Sequence[Content], *, mark_images: bool) -> str:
-    """Return the text of the content. If `mark_images` is True, a note replaces each image."""
+    """Return the text of the content. If `mark_images` is True, a note stands for each image."""
     pieces = []
     for item in content:
         if isinstance(item, TextContent):
@@ -250,7 +248,7 @@ def has_strict_template(model: str) -> bool:
 def adapt_to_strict_template(messages: Sequence[JsonMap]) -> list[JsonMap]:
     """Return copies of the messages for strict chat templates, such as those of Mistral's models.
 
-    An assistant message is inserted between a tool result and a user message, and call ids get nine letters and digits.
+    An assistant message separates a tool result from a user message. Call ids have nine letters and digits.
     """
     out: list[JsonMap] = []
     for message in messages:

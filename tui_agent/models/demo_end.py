@@ -1,7 +1,6 @@
 """The end of a built-in demo: after the last scripted answer, a refused call, or a task that is not in the script.
 
-Invariant: the ending depends only on the conversation. After the end, every answer says that the demo has ended. If a
-tool result differs from the script although no call was refused, the demo is broken, and the answer is a fault.
+Invariant: the ending depends only on the conversation, and every later answer says that the demo has ended.
 """
 
 from tui_agent.models.script_format import ScriptedAnswer
@@ -25,7 +24,7 @@ _REFUSAL_STARTS = (
 )
 """Beginnings of the results of calls that a person or a policy stopped."""
 _DELEGATE_TOOL = "spawn_subtask"
-"""Name of the tool that starts a subtask. If its call fails, the call counts as refused."""
+"""Name of the tool that starts a subtask."""
 
 
 def demo_ending(
@@ -35,7 +34,7 @@ def demo_ending(
 
     - `answers`: number of scripted answers.
     - `index`: index of the next answer.
-    - `wrong`: True if the script does not expect this request.
+    - `wrong`: True if the request differs from the script.
     """
     if _has_ended(messages):
         return _end_answer("")

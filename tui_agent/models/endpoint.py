@@ -18,8 +18,8 @@ USER_AGENT = f"tui-agent/{__version__}"
 class Endpoint:
     """A provider's address, key and options.
 
-    - `timeout`: an answer has stalled if no byte arrives for this many seconds.
-    - `bridge`: True if messages must be adapted to a strict chat template.
+    - `timeout`: maximum time without a byte of the answer, in seconds.
+    - `bridge`: True if the provider has a strict chat template.
     """
 
     base_url: str

@@ -1,8 +1,6 @@
 """Resolution of model names and reasoning efforts, and creation of model clients.
 
-Invariant: a name that cannot work (unknown model, missing key, bad address), or an effort that the provider does not
-support, raises an error before any request. A client is created from a `ModelInfo` alone, so a resumed session uses the
-same model.
+Invariant: a model or effort that cannot work raises an error before any request.
 """
 
 import importlib
@@ -29,17 +27,13 @@ if TYPE_CHECKING:
 DEFAULT_DEMO = "todo-api"
 DEFAULT_MAX_OUTPUT = 16_384
 MAX_OUTPUT_CAP = 32_768
-"""Maximum tokens of an answer if the profile sets no limit.
-
-Some vendors count this maximum as used, even if the answer is short.
-"""
+"""Maximum tokens of an answer if the profile sets no limit."""
+# Some vendors count this maximum as used, even if the answer is short.
 SHARE_OF_WINDOW = 4
-"""The default output limit is at most the window divided by this number, so that enough of the window is left for
-input.
-"""
+"""The default output limit is at most the window divided by this number."""
 REPLAY_WINDOW = 200_000
 NO_MODEL = "none"
-"""Name of the profile and provider in a session without a model. `ModelInfo.fault` has the reason."""
+"""Name of the profile and provider in a session without a model."""
 NEAREST_EFFORTS: Mapping[Effort, Effort] = {"minimal": "low", "xhigh": "high"}
 """Maps an effort that not every model has to the effort that is sent instead."""
 _FILE_PREFIXES = ("scripted:", "chaos:")
@@ -49,9 +43,9 @@ _MODULES = {
     "openai-responses": ("tui_agent.models.responses", "ResponsesClient"),
     "litellm": ("tui_agent.models.litellm_client", "LiteLLMClient"),
 }
-"""Maps the name of a client to its (module, class). These modules are slow to import."""
+"""Maps the name of a client to its (module, class). These modules are imported only when needed."""
 _SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
-"""The (module, class) of the client for scripts. Imported only when needed: the import of YAML takes 16 ms."""
+"""The (module, class) of the client for scripts, which is imported only when needed."""
 
 
 class ModelFactory:
@@ -85,16 +79,20 @@ class ModelFactory:
         self._routes = Routes(self._profiles, environ, self._plugins.keys())
 
     def add(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
-        """Register a plugin's provider. Raises `ConfigError` if the name is taken."""
+        """Register a plugin's provider. Raise `ConfigError` if the name is taken."""
         if provider in CLIENTS or provider in PROVIDERS or provider in self._plugins:
             raise ConfigError(f"The model provider '{provider}' already exists.", hint="Choose another name.")
         self._plugins[provider] = make
 
     def resolve(self, name: str, base_url: str = "", effort: Effort | None = None) -> ModelInfo:
-        """Return the facts about a model. Raises `ConfigError` if the model cannot work.
+        """Return the facts about a model. Raise `ConfigError` if the model cannot work.
 
-        `name`: a profile, `vendor/model`, a bare model name if `base_url` is given, `scripted:FILE`, `replay:SESSION`,
-        `demo[:NAME]` or `chaos:SEED:NAME`.
+        `name`: one of
+
+        - a profile
+        - `vendor/model`
+        - a bare model name, if `base_url` is given
+        - `scripted:FILE`, `replay:SESSION`, `demo[:NAME]` or `chaos:SEED:NAME`
         """
         if not name or name == NO_MODEL:
             raise ConfigError("No model is set.", hint=self._routes.hint())
@@ -111,9 +109,7 @@ class ModelFactory:
         return info
 
     def resolve_again(self, name: str, base_url: str = "", effort: Effort | None = None) -> ModelInfo:
-        """Resolve a model after reading its profile `name` again, because the user may have added or changed the
-        profile.
-        """
+        """Read the profile `name` again, and resolve the model."""
         self._read_profile(name)
         return self.resolve(name, base_url, effort)
 
@@ -122,7 +118,7 @@ class ModelFactory:
         return self._profiles.get(name)
 
     def client(self, info: ModelInfo) -> ModelClient:
-        """Create a client for a resolved model. Raises `ConfigError` if the model's key or file no longer exists."""
+        """Create a client for a resolved model. Raise `ConfigError` if the model's key or file no longer exists."""
         name = info.profile
         if name.startswith("chaos:"):
             seed, inner = _parse_chaos(name)
@@ -157,7 +153,10 @@ class ModelFactory:
         return make_client(endpoint, self._clock)
 
     def no_model(self, fault: str = "") -> ModelInfo:
-        """Return the `ModelInfo` of a session without a model. `fault`: the reason; empty if no model was requested."""
+        """Return the `ModelInfo` of a session without a model.
+
+        `fault`: the reason; empty if no model was requested.
+        """
         return ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="", fault=fault)
 
     def usable_models(self) -> list[ModelInfo]:
@@ -170,7 +169,7 @@ class ModelFactory:
         return out
 
     def unusable_profiles(self) -> list[tuple[str, str, str]]:
-        """Return the profiles with a model that cannot be used: the profile's name, the model's name and the reason."""
+        """Return (profile, model, reason) for each profile whose model cannot be used."""
         out: list[tuple[str, str, str]] = []
         for name, profile in self._profiles.items():
             try:
@@ -299,10 +298,10 @@ def _read_script(script: Path) -> "Script":
 
 
 def _default_max_output(known: int, window: int) -> int:
-    """Return the output limit in tokens for a model if its profile sets no limit.
+    """Return the output limit in tokens for a model whose profile sets no limit.
 
     - `known`: the model's own limit.
-    - `window`: its context window (0: unknown).
+    - `window`: the model's context window; 0 if unknown.
     """
     limit = min(known or DEFAULT_MAX_OUTPUT, MAX_OUTPUT_CAP)
     return min(limit, window // SHARE_OF_WINDOW) if window else limit
@@ -320,9 +319,9 @@ def _parse_chaos(name: str) -> tuple[int, str]:
 
 
 def supported_efforts(client: ClientName, model: str, vendor: str) -> tuple[Effort, ...]:
-    """Return the reasoning efforts that can be sent to a model as they are; empty if none can be sent.
+    """Return the reasoning efforts that can be sent to a model as they are.
 
-    `vendor`: litellm's name of the provider. If the result is not empty, it contains the effort `none`.
+    `vendor`: litellm's name of the provider.
     """
     if client == "openai-responses":
         return tuple(effort for effort in EFFORTS if effort != "minimal")
@@ -342,7 +341,7 @@ def provider_effort(
 ) -> Effort | None:
     """Return the reasoning effort to send to a provider, or None to send no effort.
 
-    Raises `ConfigError` if the model does not support any effort.
+    Raise `ConfigError` if the model supports no effort.
     """
     if effort is None or (effort == "none" and client != "openai-responses"):
         return None

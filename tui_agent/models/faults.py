@@ -1,7 +1,6 @@
-"""Conversion of a provider's errors (status, body, headers) to one typed fault, and the wait before the next request.
+"""Conversion of a provider's errors to typed faults, and the wait before the next request.
 
-Invariant: `original` is the provider's own message; our messages never contain a key. A wait is never shorter than the
-provider asked for. If the provider asks for more than `MAX_WAIT_S`, the request is not retried.
+Invariant: our messages never contain a key, and a wait is never shorter than the provider asked for.
 """
 
 import json
@@ -158,15 +157,13 @@ def from_error(error: object) -> ModelFault:
 
 
 def parse_window(kind: FaultKind, text: str) -> int:
-    """Return the context window that an overflow error states, in tokens; 0 if the error states no window."""
+    """Return the context window in tokens that an overflow error states, or 0."""
     match = _WINDOW_MESSAGE.search(text[:ORIGINAL_LIMIT]) if kind == "overflow" else None
     return int(next(filter(None, match.groups()), 0)) if match is not None else 0
 
 
 def classify_fault(status: int, text: str) -> FaultKind:
-    """Return the kind of a failure with this HTTP status (0: none) and text. If the status has several meanings, the
-    text decides.
-    """
+    """Return the kind of a failure with this HTTP status (0: none) and this text."""
     if _overflow_pattern().search(text) and not (status == 429 and _LIMIT.search(text)):
         return "overflow"
     if status in (401, 403) or (status in (0, 400) and _AUTH.search(text)):
@@ -195,10 +192,7 @@ def is_unknown_model(fault: ModelFault) -> bool:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait in seconds that the provider asks for, or None.
-
-    Reads `retry-after-ms`, or `Retry-After` as seconds or an HTTP date.
-    """
+    """Return the wait in seconds that the provider asks for in the headers, or None."""
     exact = _parse_number(headers.get("retry-after-ms"))
     if exact is not None:
         return exact / 1000

@@ -1,7 +1,6 @@
 """One HTTP exchange with a provider: sends the request, detects stalls, yields chunks.
 
-Invariant: leaving the stream in any way closes the connection. Each failure becomes one `ModelFault`. No httpx
-exception leaves this module.
+Invariant: every failure becomes one `ModelFault`, and leaving the stream closes the connection.
 """
 
 import json
@@ -36,7 +35,7 @@ CONNECT_SECONDS, LIST_SECONDS = 20.0, 5.0
 MAX_NAMED_MODELS = 6
 """If the requested model is unknown, the error names at most this many of the provider's models."""
 JSON_BATCH, CHUNK_BYTES = 32, 256 << 10
-"""Maximum number of messages that are encoded as JSON at once, and maximum bytes that are sent at once."""
+"""Maximum number of messages that are encoded at once, and of bytes that are sent at once."""
 
 _PARSE_ERRORS = (ValueError, TypeError, AttributeError, KeyError, IndexError)
 """Exceptions that parsing an answer raises if its values have unexpected types."""
@@ -46,16 +45,16 @@ class Dialect(Protocol):
     """Parser of one answer's JSON into chunks; one instance per answer."""
 
     def parse_event(self, data: bytes) -> list[ModelChunk]:
-        """Return the chunks of one server-sent event. Raises `ValueError` if the event is not valid JSON."""
+        """Return the chunks of one server-sent event. Raise `ValueError` if the event is not valid JSON."""
         ...
 
     def parse_body(self, body: bytes) -> list[ModelChunk]:
-        """Return the chunks of an answer that was not streamed. Raises `ValueError` if it is not valid JSON."""
+        """Return the chunks of an answer that was not streamed. Raise `ValueError` if the answer is not valid JSON."""
         ...
 
 
 class _EncodedRequest:
-    """A request encoded as JSON in pieces. A piece is freed once it is sent, to save memory."""
+    """A request encoded as JSON in pieces. Each piece is freed after it is sent."""
 
     def __init__(self, route: str, body: JsonMap, dialect: Dialect) -> None:
         self.route = route
@@ -69,7 +68,7 @@ class _EncodedRequest:
 
 
 def encode_body(body: JsonMap) -> Iterator[bytes]:
-    """Encode a request's body as JSON in pieces of about `CHUNK_BYTES` bytes. The whole text is never in memory."""
+    """Encode a request's body as JSON, in pieces of about `CHUNK_BYTES` bytes."""
     buffer = bytearray(b"{")
     for index, (name, value) in enumerate(body.items()):
         buffer += (b"," if index else b"") + _encode_json(name) + b":"
@@ -97,7 +96,7 @@ def _encode_json(value: JsonValue) -> bytes:
 def json_object(data: bytes) -> dict[str, Any]:
     """Parse an event or a whole answer. `[DONE]` gives an empty object.
 
-    Raises `ValueError` if the JSON is invalid or not an object.
+    Raise `ValueError` if the JSON is invalid or not an object.
     """
     value = {} if data == b"[DONE]" else json.loads(data)
     if not isinstance(value, dict):
@@ -109,7 +108,7 @@ Chunks: TypeAlias = AsyncGenerator[ModelChunk, None]
 
 
 class HttpClient:
-    """Base of the clients for one endpoint. Connections are opened on first use."""
+    """Base of the clients for one endpoint."""
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
         self._endpoint = endpoint
@@ -125,8 +124,9 @@ class HttpClient:
         The request is sent when the first chunk is read.
 
         - `dialect`: parser of the answer.
-        - `make_body`: function that returns the request's body; a function, so that no caller keeps the body in memory.
+        - `make_body`: function that returns the request's body.
         """
+        # `make_body` is a function, so that no caller keeps the body in memory.
         async with AsyncExitStack() as stack:
             outgoing = _EncodedRequest(route, make_body(), dialect)
             yield await stack.enter_async_context(aclosing(self._chunks(outgoing, stack)))

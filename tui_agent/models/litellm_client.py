@@ -1,8 +1,8 @@
-"""Client for all other providers through litellm. Only this module imports litellm, on first use.
+"""Client for all other providers through litellm, which is imported on first use.
 
-Invariant: an answer is complete only if the provider reported its end (`received_finish_reason`). Litellm's hidden
-retries, `.env` search, downloads and loggers are off.
+Invariant: an answer is complete only if the provider reported its end.
 """
+# Litellm's hidden retries, `.env` search, downloads and loggers are off.
 
 import gc
 import importlib
@@ -41,8 +41,7 @@ BEFORE_IMPORT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
 }
-"""Environment variables that are set before litellm is imported. They stop the search for `.env` files, and downloads.
-"""
+"""Environment variables that stop litellm's downloads and its search for `.env` files."""
 
 CLEAN_UP_SECONDS = 2.0
 
@@ -134,10 +133,8 @@ def load() -> Any:
 
 
 def _keep_gemini_finish_reason() -> None:
-    """Make litellm report a finish reason for Gemini only if Gemini sent one.
-
-    Otherwise litellm adds `stop` to every piece, and an answer that was cut looks complete.
-    """
+    """Make litellm report a finish reason for Gemini only if Gemini sent one."""
+    # Without this, litellm adds `stop` to every piece, and an answer that was cut looks complete.
     gemini: Any = importlib.import_module(
         "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
     ).VertexGeminiConfig
@@ -202,10 +199,8 @@ def _convert_messages(request: ModelRequest) -> list[JsonMap]:
 
 
 def _can_think(messages: list[JsonMap], model: str) -> bool:
-    """Return True if a request with these messages can ask the model to think.
-
-    Some Anthropic models reject thinking if the calls since the user's last message were made without thinking.
-    """
+    """Return True if a request with these messages can ask the model to think."""
+    # Some Anthropic models reject thinking if the calls since the user's last message were made without thinking.
     if "claude" not in model.lower() or not messages or messages[-1].get("role") != "tool":
         return True
     if pricing.supports(model.rpartition("/")[2], "anthropic", "adaptive_thinking"):
@@ -242,11 +237,8 @@ class _Reader:
             self._finish = str(getattr(choice, "finish_reason", None) or self._finish)
 
     def end(self, stream: Any) -> Iterable[ModelChunk]:
-        """Yield the chunks that are known only at the end of litellm's stream.
-
-        Litellm reports `stop` even if an answer was cut, so only the provider's own finish reason gives a
-        `FinishChunk`.
-        """
+        """Yield the chunks that are known only at the end of litellm's stream."""
+        # Litellm reports `stop` even if an answer was cut, so only the provider's own reason gives a `FinishChunk`.
         if self._usage is not None:
             yield UsageChunk(self._usage, pricing.cost(self._info, self._usage))
         reason = (
@@ -299,10 +291,7 @@ _CUT_MESSAGES = (
 
 
 def translate_error(error: BaseException, *, now: float) -> ModelFault:
-    """Convert litellm's exception to a fault.
-
-    The HTTP status decides, if there is one: litellm sometimes raises the wrong class.
-    """
+    """Convert litellm's exception to a fault."""
     inner = getattr(error, "original_exception", None)
     if isinstance(inner, BaseException) and inner is not error:
         return translate_error(inner, now=now)

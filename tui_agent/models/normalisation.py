@@ -1,7 +1,6 @@
 """Correction of tool names and malformed tool calls if the model's intention is certain.
 
-Invariant: nothing is invented. Half a JSON object stays malformed, and a name is not replaced if it does not clearly
-mean one of the offered tools.
+Invariant: nothing is invented: half a JSON object stays malformed.
 """
 
 import json
@@ -93,8 +92,7 @@ def legal_name(name: str) -> str:
 def arguments(raw: str) -> JsonMap | None:
     """Parse a call's arguments. Return None if they are malformed.
 
-    Accepts a JSON object. The object can also be encoded as a JSON string, be inside other text or a code fence, or be
-    followed by more objects. Empty text means no arguments. Incomplete JSON is never completed.
+    Accepts a JSON object, also as a JSON string or inside other text. Empty text means no arguments.
     """
     text = raw.strip()
     if not text or text == "null":
@@ -116,11 +114,9 @@ def first_object(text: str) -> JsonMap | None:
 
 
 def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None:
-    """Return the name and arguments of a tool call that the model wrote as text. Return None if the text is not clearly
-    a tool call.
+    """Return (name, arguments) of a tool call that the model wrote as text, or None.
 
-    The call is an object with exactly the name and arguments of an offered tool. The object is the whole answer, inside
-    a `<tool_call>` tag, or in a code fence at the end.
+    The call is a JSON object with exactly the name and arguments of an offered tool.
     """
     tagged = _TAGGED.search(text)
     candidate = (tagged[2] if tagged else _fenced_text(text.rstrip())).strip()
@@ -175,7 +171,7 @@ def _objects(text: str) -> Iterator[tuple[JsonMap, int, int]]:
 
 
 def _closing_end(text: str, start: int) -> int:
-    """Return the index after the `}` that closes the `{` at `start`; -1 if no brace closes it."""
+    """Return the index after the `}` that closes the `{` at `start`, or -1."""
     depth = 0
     for brace in _BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1

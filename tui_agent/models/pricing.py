@@ -1,8 +1,8 @@
 """Context windows, output limits and prices from litellm's JSON file, read without importing litellm.
 
-Invariant: the file is read at most once per process. A profile's own values take precedence. Prices are in USD per
-million tokens.
+Invariant: the file is read at most once per process.
 """
+# A profile's own values take precedence. Prices are in USD per million tokens.
 
 import importlib.util
 import json
@@ -59,8 +59,7 @@ FALLBACK: Mapping[str, Facts] = {
     "devstral": Facts(window=131_072, max_output=8_192),
     "gpt-oss": Facts(window=131_072, max_output=16_384, reasoning=True),
 }
-"""Facts about models that litellm's price map lacks: prefix of the model's name → facts. The longest prefix that fits
-is used."""
+"""Facts about models that litellm's price map lacks: start of the model's name → facts. The longest start wins."""
 
 
 @lru_cache(maxsize=1)
@@ -86,10 +85,7 @@ def _read_map_file() -> bytes:
 
 @lru_cache(maxsize=64)
 def map_entry(model: str) -> Entry | None:
-    """Return the entry for a model name in litellm's price map, or None.
-
-    Only this entry is parsed, because the whole file takes 16 ms.
-    """
+    """Return the entry for a model name in litellm's price map, or None."""
     content, key = _read_map_file(), json.dumps(model).encode() + b": {"
     position = content.find(key)
     if position < 0 or content.find(key, position + 1) >= 0:
@@ -105,7 +101,7 @@ def map_entry(model: str) -> Entry | None:
 
 
 def facts(model: str, vendor: str = "") -> Facts:
-    """Return the facts about a model. `FALLBACK` supplies facts that litellm's price map lacks.
+    """Return the facts about a model from litellm's price map, completed from `FALLBACK`.
 
     `vendor`: litellm's name of the provider, if known.
     """
@@ -127,7 +123,7 @@ def facts(model: str, vendor: str = "") -> Facts:
 
 
 def supports(model: str, vendor: str, feature: str) -> bool | None:
-    """Return the value of a `supports_…` flag in a model's entry in the price map; None if it is missing."""
+    """Return the value of a `supports_…` flag of a model in the price map, or None if there is no such flag."""
     entry = _entry(model, vendor)
     flag = None if entry is None else entry.get(f"supports_{feature}")
     return flag if isinstance(flag, bool) else None
@@ -154,11 +150,8 @@ def providers() -> frozenset[str]:
 
 
 def cost(info: ModelInfo, usage: Usage) -> float | None:
-    """Compute a request's cost in USD from the provider's token counts. Return None if a price is unknown.
-
-    Tokens read from the cache cost the cached price, or the input price if no cached price is known. Tokens written to
-    the cache cost 1.25 times the input price (Anthropic's published price).
-    """
+    """Compute a request's cost in USD from the provider's token counts. Return None if a price is unknown."""
+    # Tokens written to the cache cost 1.25 times the input price (Anthropic's published price).
     if info.input_price is None or info.output_price is None:
         return None
     cached_price = info.cached_price if info.cached_price is not None else info.input_price

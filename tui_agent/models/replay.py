@@ -1,7 +1,6 @@
 """Model client that repeats a session's recorded answers in order.
 
-Invariant: the number of answers in the conversation selects the next answer. The recorded answers of a delegate are
-found by the text of the delegate's task.
+Invariant: the number of answers in the conversation selects the next answer.
 """
 
 import json
@@ -66,7 +65,7 @@ def answers_format() -> TypeAdapter[RecordedAnswers]:
 
 
 def read_answers(file: Path) -> RecordedAnswers:
-    """Return the recorded answers in a file. Raises `ConfigError` if the file cannot be read."""
+    """Return the recorded answers in a file. Raise `ConfigError` if the file cannot be read."""
     try:
         return answers_format().validate_json(file.read_bytes())
     except OSError as error:
@@ -80,7 +79,10 @@ def read_answers(file: Path) -> RecordedAnswers:
 
 
 class ReplayClient:
-    """Model client that streams recorded answers. `name`: the recording's name in messages."""
+    """Model client that streams recorded answers.
+
+    `name`: name of the recording in messages.
+    """
 
     def __init__(self, recording: RecordedAnswers, name: str) -> None:
         self._recording = recording
@@ -129,7 +131,7 @@ def read_recording(records: Sequence[Record], blobs: BlobReader) -> RecordedAnsw
 
 
 def _conversation_task(request: ModelRequest) -> str:
-    """Return the text that identifies a conversation: the start of its first user message, e.g. a delegate's task."""
+    """Return the start of the first user message, which identifies a conversation."""
     if request.starts_with_summary:
         return request.opening_text
     first = next((message for message in request.messages if isinstance(message, UserMessage)), None)

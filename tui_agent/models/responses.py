@@ -1,7 +1,6 @@
 """Responses API over HTTP.
 
-Invariant: the provider stores nothing (`store` is false). Every request contains the whole history, with unchanged
-reasoning items. An answer is complete only after `response.completed` or `response.incomplete`.
+Invariant: the provider stores nothing, so every request contains the whole history with unchanged reasoning items.
 """
 
 import json
@@ -146,7 +145,7 @@ class ResponsesDialect:
         self._refused = False
 
     def parse_event(self, data: bytes) -> list[ModelChunk]:
-        """Parse one streamed event. Raises `ValueError` if it is not valid JSON."""
+        """Parse one streamed event. Raise `ValueError` if the event is not valid JSON."""
         event = json_object(data)
         match event.get("type"):
             case "response.output_text.delta":
@@ -174,7 +173,7 @@ class ResponsesDialect:
                 return []
 
     def parse_body(self, body: bytes) -> list[ModelChunk]:
-        """Return the chunks of an answer that was not streamed. Raises `ValueError` if it is not valid JSON."""
+        """Return the chunks of an answer that was not streamed. Raise `ValueError` if the answer is not valid JSON."""
         response = json_object(body)
         if response.get("error"):
             return [faults.from_error(response["error"])]

@@ -12,10 +12,11 @@ MAX_RETRIES = 4
 
 
 def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:
-    """Return the seconds to wait before the next try; None if the wait would be longer than 60 s.
+    """Return the seconds to wait before the next try, or None if the wait would be longer than 60 s.
 
-    `attempt`: number of the failed try, from 1. `jitter`: random number in [0, 1). The wait starts at one second,
-    doubles with each try, and varies by 25 %. It is never shorter than the provider's `retry_after`.
+    - `attempt`: number of the failed try, from 1. The wait doubles with each try.
+    - `retry_after`: minimum wait that the provider asks for, in seconds.
+    - `jitter`: random number in [0, 1), which changes the wait by up to 25 %.
     """
     backoff: float = min(BASE_WAIT_S * 2 ** (attempt - 1), MAX_WAIT_S / (1 + SPREAD)) * (
         1 + SPREAD * (2 * jitter - 1)

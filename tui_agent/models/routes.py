@@ -1,8 +1,6 @@
 """Selection of client, base URL and key for a model's name, and validation of the name.
 
-Invariant: a name, URL or key that cannot work raises a `ConfigError` with a hint. A key is sent only to its own vendor,
-or to a URL that the user configured. The error for a rejected name does not contain the name, because it could be a
-key.
+Invariant: a key is sent only to its own vendor, or to a URL that the user configured.
 """
 
 import re
@@ -44,7 +42,7 @@ class Route:
 class Routes:
     """Finds the client and settings for a model's name, among profiles, vendors and plugins' providers.
 
-    `plugins`: names of the plugins' providers; the collection may change later.
+    `plugins`: names of the plugins' providers. The caller may change this collection later.
     """
 
     def __init__(
@@ -55,7 +53,7 @@ class Routes:
         self._plugins = plugins
 
     def find(self, name: str, base_url: str) -> Route:
-        """Return the route of a profile or model name. Raises `ConfigError` if the name is unknown."""
+        """Return the route of a profile or model name. Raise `ConfigError` if the name is unknown."""
         profile = self._profiles.get(name)
         if profile is not None:
             return self._profile_route(name, profile)
@@ -110,9 +108,9 @@ class Routes:
         return Route(vendor.client, vendor.name, profile, vendor)
 
     def address(self, route: Route, base_url: str) -> str:
-        """Return the normalised base URL (empty: litellm knows the provider's URL).
+        """Return the normalised base URL, or an empty string if litellm knows the URL.
 
-        Raises `ConfigError` if the URL is not valid.
+        Raise `ConfigError` if the URL is not valid.
         """
         vendor = route.vendor
         url = base_url or route.profile.base_url
@@ -127,9 +125,9 @@ class Routes:
         return normalise_url(url) if route.client != "litellm" else url.rstrip("/")
 
     def key(self, info: ModelInfo, route: Route) -> str:
-        """Return the key for a model's URL (empty: the URL needs no key).
+        """Return the key for a model's URL, or an empty string if the URL needs no key.
 
-        Raises `ConfigError` if the key is not set.
+        Raise `ConfigError` if the key is not set.
         """
         if route.profile.api_key_env:
             return self._require_key((route.profile.api_key_env,), info)
@@ -148,9 +146,9 @@ class Routes:
         )
 
     def _find_key(self, names: tuple[str, ...]) -> str:
-        """Return the value of the first environment variable in `names` that is set, or an empty string.
+        """Return the value of the first variable in `names` that is set, or an empty string.
 
-        Raises `ConfigError` if the value has characters that an HTTP header cannot contain.
+        Raise `ConfigError` if an HTTP header cannot contain the value.
         """
         for name in names:
             key = (self._environ.get(name) or "").strip()
@@ -227,9 +225,8 @@ _REDACTOR = Redactor()
 
 
 def require_name(name: str) -> None:
-    """Raise `ConfigError` if this cannot be a model's name. The error does not contain the name, because it could be a
-    key.
-    """
+    """Raise `ConfigError` if this cannot be a model's name."""
+    # The error does not contain the name, because the name could be a key.
     if not name.isprintable() or any(char.isspace() for char in name) or len(name) > MAX_NAME_CHARS:
         raise ConfigError(
             "That is not a valid model name: it has spaces or is too long. It was not stored.",

@@ -19,8 +19,8 @@ Words: TypeAlias = str | tuple[str, ...]
 
 
 class ExpectResult(FrozenModel):
-    """A tool result that must occur: the tool's name, words in the result, and the outcome (`ok`: True for success,
-    False for failure). An omitted field allows everything."""
+    """A tool result that must occur: the tool's name, words in the result, and the outcome. Omitted fields match
+    everything."""
 
     name: str = ""
     contains: Words = ()
@@ -28,7 +28,7 @@ class ExpectResult(FrozenModel):
 
 
 class Expect(FrozenModel):
-    """Conditions on the conversation before an answer. Case is ignored."""
+    """Conditions on the conversation before an answer. Upper and lower case are equal."""
 
     last_user: Words = ()
     system: Words = ()
@@ -38,8 +38,9 @@ class Expect(FrozenModel):
 
 
 class ScriptedCall(FrozenModel):
-    """A tool call: `{name: …, arguments: {…}}` or, in short, `{TOOL: {…}}`. If `raw` is set, the arguments are sent as
-    this text.
+    """A tool call: `{name: …, arguments: {…}}` or, in short, `{TOOL: {…}}`.
+
+    `raw`: text to send as the arguments.
     """
 
     name: str
@@ -59,8 +60,10 @@ class ScriptedCall(FrozenModel):
 
 
 class ScriptedFault(FrozenModel):
-    """A failure of one attempt to send a request. `after`: number of characters of the answer that are sent before the
-    failure."""
+    """A failure of one attempt to send a request.
+
+    `after`: number of characters of the answer before the failure.
+    """
 
     kind: FaultKind
     message: str = "a scripted fault"
@@ -101,14 +104,17 @@ class Match(FrozenModel):
 
 
 class Conversation(FrozenModel):
-    """The answers of a conversation other than the main conversation, for example of a delegate or a summary."""
+    """The answers of another conversation, for example of a delegate or a summary."""
 
     match: Match
     answers: tuple[ScriptedAnswer, ...]
 
 
 class Script(FrozenModel):
-    """A whole script. `pace`: characters per second (0: no delay)."""
+    """A whole script.
+
+    `pace`: characters per second; 0 for no delay.
+    """
 
     name: str = ""
     description: str = ""
@@ -131,7 +137,7 @@ class Script(FrozenModel):
 
 
 def read_script(path: Path) -> Script:
-    """Read a script file. Raises `ConfigError` with the file, the position and the problem."""
+    """Read a script file. Raise `ConfigError` with the file, the position and the problem."""
     text = read_small(path)
     if text is None:
         raise ConfigError(f"Script not found: {path}.", hint="Give the path of a scripted model's YAML file.")
@@ -139,7 +145,7 @@ def read_script(path: Path) -> Script:
 
 
 def parse_script(text: str, name: str = "script") -> Script:
-    """Parse a script. Raises `ConfigError` if the script is not valid."""
+    """Parse a script. Raise `ConfigError` if the script is not valid."""
     try:
         tree = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -1,8 +1,6 @@
 """Model that answers from a script, for demos, tests and evaluations without account or network.
 
-Invariant: the number of answers in the conversation selects the next answer, so a resumed session continues at the
-right place. An unexpected request fails with an error that shows the entry, the expected request and the actual
-request.
+Invariant: the number of answers in the conversation selects the next answer, so that a session can be resumed.
 """
 
 import json
@@ -50,9 +48,7 @@ FRAME = 0.03
 
 @dataclass(slots=True)
 class _Place:
-    """A conversation's position in its script: the newest request, the index of its scripted answer, and the number of
-    times that the request was sent.
-    """
+    """A conversation's position in its script: newest request, index of its answer, and number of attempts."""
 
     request_id: str = ""
     index: int = -1
@@ -61,10 +57,11 @@ class _Place:
 
 @dataclass(slots=True)
 class ScriptedClient:
-    """Model client that answers requests from a script. `name`: the script's name in messages.
+    """Model client that answers requests from a script.
 
-    At the end of the script, or for an unexpected request, a built-in demo answers that it has ended. Any other script
-    fails.
+    `name`: name of the script in messages.
+
+    A demo answers an unexpected request with a text about its end. Any other script fails.
     """
 
     script: Script
@@ -159,7 +156,7 @@ class ScriptedClient:
 
 
 def mismatch(expect: Expect | None, request: ModelRequest) -> str:
-    """Describe the first expectation of a scripted answer that the request does not meet; empty if it meets all."""
+    """Describe the first expectation of a scripted answer that the request does not meet, or return an empty string."""
     if expect is None:
         return ""
     last = _last_user(request.messages)
@@ -231,7 +228,7 @@ def _build_fault(failure: ScriptedFault) -> ModelFault:
 
 
 def _build_usage(answer: ScriptedAnswer, request: ModelRequest) -> Usage:
-    """Return the token counts that the script gives for an answer, or an estimate of one token per four characters."""
+    """Return the token counts from the script, or an estimate of one token per four characters."""
     if answer.usage is not None:
         counts = answer.usage
         return Usage(
@@ -272,7 +269,7 @@ def _last_user(messages: tuple[Message, ...]) -> str:
 
 
 def _is_user_text(message: Message) -> TypeGuard[UserMessage]:
-    """Return True for the user's own words, and False for text that the program added, e.g. a mentioned file."""
+    """Return True for the user's own words, and False for text that the program added."""
     return isinstance(message, UserMessage) and message.origin == "prompt"
 
 

@@ -1,6 +1,6 @@
 """Parser of server-sent events, optimised for speed.
 
-Invariant: only complete events are returned. An incomplete event at the end of the body is dropped.
+Invariant: only complete events are returned.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class EventParser:
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the data of every event that these bytes complete. Raises `EventTooLong` if an event is too long."""
+        """Yield the data of every event that these bytes complete. Raise `EventTooLong` if an event is too long."""
         lines = (self._rest + chunk).split(b"\n") if self._rest else chunk.split(b"\n")
         self._rest = lines.pop()
         if len(self._rest) > MAX_EVENT:
@@ -37,5 +37,5 @@ class EventParser:
                 data.append(line[6:] if line.startswith(b"data: ") else line[5:])
 
     def close(self) -> Iterator[bytes]:
-        """End the body. Yield the last event if only the blank line after it is missing."""
+        """End the body. Yield the last event even without the blank line after it."""
         yield from self.feed(b"\n\n")

@@ -1,4 +1,4 @@
 """Discovery, loading and isolation of plugins; bundled plugins are treated like all others.
 
-Invariant: listing plugins imports none of them. A plugin that fails leaves only an event with the reason.
+Invariant: listing plugins imports none of them.
 """

@@ -74,7 +74,7 @@ class OwnedApi:
         self._open = False
 
     def tool(self, tool: Tool[ArgsT]) -> None:
-        """Register a tool for agents. Raises `PluginError` if the tool lacks a spec or a method."""
+        """Register a tool for agents. Raise `PluginError` if the tool lacks a spec or a method."""
         spec = getattr(tool, "spec", None)
         if not isinstance(spec, ToolSpec):
             raise PluginError(f"{type(tool).__name__} of {self.plugin} has no `spec` of type ToolSpec.")
@@ -97,7 +97,7 @@ class OwnedApi:
         )
 
     def model(self, provider: str, make: Callable[[ModelInfo], ModelClient]) -> None:
-        """Register a provider with models `provider/model`. Raises `PluginError` if the name is taken."""
+        """Register a provider with models `provider/model`. Raise `PluginError` if the name is taken."""
         self._reserve("model", provider)
         if provider in CLIENTS or provider in PROVIDERS:
             raise PluginError(
@@ -107,9 +107,9 @@ class OwnedApi:
         self.offers.models.append(OfferedFactory(self.plugin, provider, _require_callable(make, provider)))
 
     def environment(self, name: str, make: Callable[[Path], Environment], *, description: str = "") -> None:
-        """Register an environment for `--environment`; `make` gets the workspace.
+        """Register an environment for `--environment`. Raise `PluginError` if the name is taken.
 
-        Raises `PluginError` if the name is taken.
+        `make`: creates the environment for a workspace folder.
         """
         self._reserve("environment", name)
         if name in ENVIRONMENTS:
@@ -142,7 +142,7 @@ class OwnedApi:
         grammar: str = "",
         query: str = "",
     ) -> None:
-        """Add a language to the repository map. Raises `PluginError` if the language cannot be used."""
+        """Add a language to the repository map. Raise `PluginError` if the language cannot be used."""
         label = f"The language {name} of {self.plugin}"
         if not suffixes or any(not suffix or set("./\\") & set(suffix) for suffix in suffixes):
             raise PluginError(
@@ -165,9 +165,9 @@ class OwnedApi:
         self.offers.languages.append(OfferedLanguage(self.plugin, language))
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
-        """Register a function for a kind of event, or for a hook event.
+        """Register a function for a kind of event (`"*"`: every kind) or for a hook event.
 
-        A function for a kind of event is called after each stored event of this kind (`"*"`: of every kind).
+        Raise `PluginError` if there is no such event or the function does not fit the event.
         """
         point = next((hook_event for hook_event in HOOK_EVENTS if hook_event == event), None)
         if point is None and not _EVENT.fullmatch(event):
@@ -200,7 +200,7 @@ class OwnedApi:
         arguments: str = "",
         complete: Callable[..., object] | None = None,
     ) -> None:
-        """Register a slash command. Raises `PluginError` if the function is not `async`."""
+        """Register a slash command. Raise `PluginError` if the function is not `async`."""
         name = name.removeprefix("/")
         if not inspect.iscoroutinefunction(function):
             raise PluginError(f"The function of the command /{name} of {self.plugin} is not `async def`.")
@@ -211,11 +211,11 @@ class OwnedApi:
         self.offers.commands.append(OfferedSlashCommand(self.plugin, offer, function, complete))
 
     def oracle(self, name: str, function: Callable[..., Awaitable[object]]) -> None:
-        """Register an oracle for evaluations. Raises `PluginError` if the function is not `async`."""
+        """Register an oracle for evaluations. Raise `PluginError` if the function is not `async`."""
         self._evaluation_function("oracle", self.offers.oracles, name, function)
 
     def verifier(self, name: str, function: Callable[..., Awaitable[object]]) -> None:
-        """Register a verifier for evaluations. Raises `PluginError` if the function is not `async`."""
+        """Register a verifier for evaluations. Raise `PluginError` if the function is not `async`."""
         self._evaluation_function("verifier", self.offers.verifiers, name, function)
 
     def _evaluation_function(
@@ -236,13 +236,16 @@ class OwnedApi:
         offers.append(OfferedFactory(self.plugin, name, function))
 
     def setting(self, model: type[SettingsT]) -> SettingsT:
-        """Return the plugin's settings. Raises `ConfigError` with file and line if a value is wrong."""
+        """Return the plugin's settings. Raise `ConfigError` with file and line if a value is wrong."""
         self._check_open()
         self.settings += describe_settings(model)
         return load_plugin_settings(self._places.config, self.plugin, model)
 
     def key(self, name: str, help: str = "") -> str:
-        """Return the value of a key from the environment or the user's stored keys; empty if neither has the key."""
+        """Return the value of a key from the environment or the user's stored keys, or an empty string.
+
+        Raise `PluginError` if the name does not look like the name of a secret.
+        """
         self._check_open()
         if not is_secret_variable(name, ""):
             raise PluginError(

@@ -1,6 +1,6 @@
-"""Locations of the bundled plugins, themes, demos, suites and examples, and of a log to try plugins on.
+"""Locations of the bundled plugins, themes, demos, suites and examples.
 
-Invariant: these files are inside the package in an installed copy, and beside it in a source checkout.
+Invariant: these files are inside the package in an installed copy, and beside the package in a source checkout.
 """
 
 from pathlib import Path
@@ -12,14 +12,14 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def golden_log() -> Path:
-    """Return the path of a sample log on which plugins can be tried. It has every kind of event."""
+    """Return the path of a log with every kind of event, for trying plugins."""
     name = "golden/every_kind.jsonl"
     shipped = _PACKAGE / "_bundled" / name
     return shipped if shipped.is_file() else _PACKAGE.parent / "tests" / name
 
 
 def bundled_folder(kind: Kind) -> Path | None:
-    """Return the folder of the bundled files of a kind; None if this copy of tui-agent does not have such a folder."""
+    """Return the folder of the bundled files of a kind, or None if this copy has no such folder."""
     for folder in (_PACKAGE / "_bundled" / kind, _PACKAGE.parent / kind):
         if folder.is_dir():
             return folder

@@ -26,7 +26,7 @@ class CheckReport:
 
     `faults`: reasons why the plugin does not work.
     `notes`: advice.
-    `offers`: what the plugin registers, as in `plugin.loaded`.
+    `offers`: registered objects, as in `plugin.loaded`.
     """
 
     name: str

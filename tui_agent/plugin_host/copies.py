@@ -1,6 +1,6 @@
-"""Private copies of a trusted project's plugins. The plugins are loaded from these copies.
+"""Private copies of a trusted project's plugins, from which the plugins are loaded.
 
-Invariant: a copy contains exactly the bytes that were trusted, even if the project's files have changed since.
+Invariant: a copy contains exactly the bytes that were trusted.
 """
 
 import os
@@ -20,7 +20,8 @@ def copy_plugins(files: ProjectFiles | None, below: str, root: Path) -> Path | N
 
     `files`: the project's trusted files.
     `below`: the folder of the project that contains the plugins.
-    Returns None if that folder has no trusted files. Raises `PluginError` if the copy cannot be written.
+
+    Return None if the folder `below` has no trusted files. Raise `PluginError` if the copy cannot be written.
     """
     if files is None:
         return None
@@ -42,7 +43,7 @@ def copy_plugins(files: ProjectFiles | None, below: str, root: Path) -> Path | N
 
 
 def _read_copy(place: Path) -> dict[str, bytes] | None:
-    """Return the files of a plugin's copy, without Python's caches. Return None if a file is not regular."""
+    """Return the files of a plugin's copy without Python's caches, or None if there is no valid copy."""
     if not place.is_dir() or place.is_symlink():
         return None
     contents: dict[str, bytes] = {}

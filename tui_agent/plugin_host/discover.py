@@ -1,7 +1,6 @@
 """Discovery of plugins without importing them.
 
-Invariant: plugins are sorted by where they were found (bundled, entry points, user, project, `--plugin-dir`), and
-plugins from the same place by name. A project's own folder is never read, only a copy of its trusted files.
+Invariant: a project's own folder is never read, only a copy of its trusted files.
 """
 
 import re
@@ -30,7 +29,7 @@ _KNOWN = frozenset({"name", "version", "api", "description", "enabled", "themes"
 
 
 def is_valid_name(name: str) -> bool:
-    """Return True if `name` is valid for a plugin: at most 40 lower-case letters, digits and _, starting with a letter."""
+    """Return True for at most 40 lower-case letters, digits and `_`, starting with a letter."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -48,7 +47,7 @@ class PluginPlaces:
     entry_points: bool = True
     only_bundled: bool = False
     notes: Path | None = None
-    """The folder with notes on the project; None if there is no project, for example in a check."""
+    """The folder with notes on the project, or None if there is no project."""
     config: "Config | None" = None
     """The configuration with the settings of the plugins; None in a check."""
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -59,8 +58,8 @@ class PluginPlaces:
 class FoundPlugin:
     """A plugin that was found but not imported.
 
-    `path`: the plugin's folder or file.
-    `entry`: the module to import, if the plugin is part of an installed package; otherwise empty.
+    - `path`: the plugin's folder or file.
+    - `entry`: the module to import for a plugin of an installed package; otherwise empty.
     """
 
     name: str
@@ -77,7 +76,7 @@ class FoundPlugin:
     panes: tuple[str, ...] = ()
     """The names of the plugin's panes, which are functions in its `folds.py`."""
     fault: str = ""
-    """The reason why the plugin cannot be loaded, if the reason is known before the import; otherwise empty."""
+    """The reason why the plugin cannot be loaded, if known before the import."""
 
     @property
     def has_no_code(self) -> bool:
@@ -92,8 +91,7 @@ def is_plugin_on(plugin: FoundPlugin, disabled: Collection[str], enabled: Collec
 
 
 def discover(places: PluginPlaces) -> list[FoundPlugin]:
-    """Return every plugin in the order of loading. If several plugins have the same name, only the first of them is
-    loaded later."""
+    """Return every plugin in the order of loading. Of several plugins with the same name, the first is loaded."""
     plugins = list(_plugins_in(places.bundled, "bundled"))
     if places.only_bundled:
         return plugins
@@ -213,10 +211,7 @@ def _plugins_in(folder: Path | None, source: Source) -> Iterator[FoundPlugin]:
 
 
 def plugins_at(folder: Path) -> list[FoundPlugin]:
-    """Return the plugins in `folder`.
-
-    If `folder` is itself a plugin or a plugin's file, return only this plugin, enabled.
-    """
+    """Return the plugins in `folder`. If `folder` is itself a plugin, return only this plugin, enabled."""
     if not folder.exists():
         return [FoundPlugin(folder.name, "option", folder, fault=f"{folder} was not found.")]
     if _is_plugin(folder):
@@ -226,10 +221,8 @@ def plugins_at(folder: Path) -> list[FoundPlugin]:
 
 @lru_cache(maxsize=1)
 def _installed_plugins(_search_path: tuple[str, ...]) -> tuple[FoundPlugin, ...]:
-    """Return the plugins that installed distributions register as entry points.
-
-    The result is cached, because Python cannot reliably import a distribution that is installed later.
-    """
+    """Return the plugins that installed distributions register as entry points."""
+    # The result is cached, because Python cannot reliably import a distribution that is installed later.
     entries = sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     return tuple(
         _check_name(

@@ -7,7 +7,7 @@ from tui_agent.errors import TuiAgentError
 
 
 def error_line(error: BaseException) -> str:
-    """Return the text of an error in one line; empty if the error has no text or its text cannot be computed."""
+    """Return the text of an error in one line, or an empty string if there is no usable text."""
     try:
         return " ".join(str(error).split())
     except BaseException:  # noqa: BLE001 - the text is computed by code of the plugin
@@ -15,7 +15,7 @@ def error_line(error: BaseException) -> str:
 
 
 def unwrap_group(error: BaseException) -> BaseException:
-    """Return the only error of an exception group, such as a task group's; return any other error unchanged."""
+    """Return the only error of an exception group. Return any other error unchanged."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
@@ -34,9 +34,9 @@ def describe_plugin_error(error: BaseException) -> str:
 
 
 def locate_plugin_error(error: BaseException, stack: traceback.StackSummary | None, path: Path | None) -> str:
-    """Return the place of an error in the plugin at `path`, as `FILE:LINE`; empty if it is not known.
+    """Return the place of an error in the plugin at `path` as `FILE:LINE`, or an empty string.
 
-    The place is the plugin's innermost line in the call stack `stack`, or in the error's traceback if `stack` is None.
+    `stack`: call stack to search; None for the error's traceback.
     """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno or 0}"

@@ -1,7 +1,6 @@
-"""A guard against calls of `os._exit` in other people's Python code. Without the guard, a call would end the process
-without a message.
+"""A guard against calls of `os._exit` in other people's code, which would end the process without a message.
 
-Invariant: only calls from guarded files are changed. In forked child processes, `os._exit` works as usual.
+Invariant: only calls from guarded files in this process are changed.
 """
 
 import os
@@ -15,9 +14,7 @@ _guarded: set[str] = set()
 
 
 def guard_code(path: Path) -> None:
-    """Make `os._exit` raise `SystemExit` in this process if code in this file or folder calls it, directly or
-    indirectly.
-    """
+    """Make `os._exit` raise `SystemExit` if code in this file or folder calls it, directly or indirectly."""
     _guarded.add(str(path))
     own_process = os.getpid()
 

@@ -1,7 +1,6 @@
 """Records of plugins that are being loaded, and of plugins that are left out after a failed load.
 
-Invariant: if the process died during a load, the records name the suspect plugins. A trial in a child process decides
-if a suspect plugin is left out.
+Invariant: if the process died during a load, the records name the suspect plugins.
 """
 
 import json
@@ -36,9 +35,10 @@ class LoadRecords:
         self._folder = folder
 
     def check(self, plugin: FoundPlugin, files: str, limit_s: float) -> str:
-        """Return why the plugin with these files (see `files_state`) must not be loaded; empty if it may be loaded.
+        """Return why the plugin must not be loaded, or an empty string.
 
-        A suspect plugin is tried first, in a child process and for at most `limit_s` seconds.
+        - `files`: the state of the plugin's files (see `files_state`).
+        - `limit_s`: time limit for a test in a child process, in seconds. Only a suspect plugin is tested.
         """
         if self._is_suspect(plugin.name, files):
             reason = _try_loading(plugin, limit_s)
@@ -47,8 +47,10 @@ class LoadRecords:
         return self.find_reason(plugin.name, files)
 
     def find_reason(self, name: str, files: str) -> str:
-        """Return why the plugin `name` with these files (see `files_state`) is left out when plugins are loaded; empty
-        if it is not left out."""
+        """Return why the plugin `name` is left out when plugins are loaded, or an empty string.
+
+        `files`: the state of the plugin's files (see `files_state`).
+        """
         record = self._read(name)
         return str(record["left_out"]) if record is not None and record["files"] == files else ""
 
@@ -57,8 +59,7 @@ class LoadRecords:
         self._write(name, files, None, reason)
 
     def try_again(self, name: str) -> None:
-        """Let open sessions and the next start load a left-out plugin. If the plugin ended the program, it is first
-        tried in a child process."""
+        """Let open sessions and the next start load a left-out plugin again."""
         record = self._read(name)
         if record is None or not record["left_out"]:
             return
@@ -68,7 +69,7 @@ class LoadRecords:
             self._clear(name)
 
     def files(self) -> list[Path]:
-        """Return the record files. Open sessions watch them to notice plugins that are tried again."""
+        """Return the record files, which open sessions watch."""
         try:
             return [] if self._folder is None else list(self._folder.iterdir())
         except OSError:  # nothing was ever recorded
@@ -120,9 +121,7 @@ class LoadRecords:
 
 
 def _try_loading(plugin: FoundPlugin, limit_s: float) -> str:
-    """Load the plugin in a child process; return why it must be left out, or an empty text if the process did not end
-    early.
-    """
+    """Load the plugin in a child process. Return why it must be left out, or an empty string."""
     command = [sys.executable, "-P", "-m", "tui_agent.plugin_host.load_trial"]
     try:
         ran = subprocess.run(

@@ -1,6 +1,6 @@
 """Entry point of the child process that loads one suspect plugin, a pickled `FoundPlugin` on standard input.
 
-Invariant: the process writes `TRIAL_ENDED` unless the plugin ends it.
+Invariant: the process writes `TRIAL_ENDED` if the plugin does not end it.
 """
 
 import pickle
@@ -13,7 +13,7 @@ from tui_agent.plugin_host.loader import PluginHost
 
 
 def main() -> None:
-    """Load the plugin. Errors are ignored here, because the real load reports them."""
+    """Load the plugin and ignore its errors, which the real load reports."""
     plugin = pickle.load(sys.stdin.buffer)
     sys.dont_write_bytecode = True
     with redirect_stdout(sys.stderr):

@@ -1,7 +1,6 @@
 """Loading of plugins, with one event per plugin for the session's log.
 
-Invariant: a plugin is in `LoadedPlugins` completely or not at all. If a plugin raises an exception, the other plugins
-are still loaded.
+Invariant: a plugin is in `LoadedPlugins` completely or not at all.
 """
 
 import inspect
@@ -77,16 +76,13 @@ class _Attempt:
 
 
 class PluginHost:
-    """Loads the plugins of one process.
+    """Loads the plugins of one process, all at the same time.
 
-    Plugins are loaded at the same time; bundled plugins have no time limit.
-
-    `disabled`: plugins that are listed but not imported.
-    `enabled`: plugins to import although they are off by default.
-    `limit`: time limit for all plugins together, in seconds.
-
-    `records`: folder with a file for each plugin that ended the program or reached the limit. Such a plugin is left out
-    until its files change or the user lets it be tried again.
+    - `disabled`: plugins that are listed but not imported.
+    - `enabled`: plugins to import although they are off by default.
+    - `limit`: time limit for all plugins together, in seconds. Bundled plugins have no time limit.
+    - `records`: folder with a file for each plugin that ended the program or reached the limit. Such a plugin is left
+      out until its files change or the user lets it be tried again.
     """
 
     def __init__(
@@ -123,13 +119,11 @@ class PluginHost:
         return is_plugin_on(plugin, self._disabled, self._enabled)
 
     def find_left_out_reason(self, plugin: FoundPlugin) -> str:
-        """Return why `load` leaves out the plugin: an earlier load ended the program or took too long. Empty if `load`
-        does not leave it out."""
+        """Return why `load` leaves out the plugin, or an empty string."""
         return self._records.find_reason(plugin.name, files_state(plugin.path))
 
     def try_left_out(self) -> None:
-        """Let the next `load` try the plugins that are left out because an earlier load ended the program or took too
-        long."""
+        """Let the next `load` try the plugins that are left out after a failed load."""
         for plugin in self.list_plugins():
             self._records.try_again(plugin.name)
 
@@ -140,8 +134,8 @@ class PluginHost:
     def load(self) -> LoadedPlugins:
         """Load all enabled plugins. A later call reloads only plugins with changed files.
 
-        After a later call, `events` has only the changes: plugins that were reloaded, failed or are gone. If a changed
-        plugin fails, its previous version stays in use.
+        After a later call, `events` has only the plugins that were reloaded, failed or are gone. If a changed plugin
+        fails, its previous version stays in use.
         """
         enabled = [plugin for plugin in self.list_plugins() if self.is_enabled(plugin)]
         new = self._try_changed(enabled)
@@ -170,8 +164,7 @@ class PluginHost:
         loaded: LoadedPlugins,
         taken: dict[str, str],
     ) -> PluginLoaded | PluginFailed:
-        """Add what a plugin has registered to `loaded`, and return the plugin's event. If the plugin failed, its
-        previous version is used."""
+        """Add the objects of a plugin, or of its previous version, to `loaded`, and return the plugin's event."""
         place = _location(plugin)
         earlier = self._in_use.get(plugin.name)
         if earlier is not None:
@@ -269,7 +262,7 @@ class PluginHost:
         return set(new)
 
     def _is_tried_again(self, last: _Attempt) -> bool:
-        """Return True if the plugin was left out at its last attempt, and the user has enabled it since then."""
+        """Return True if the user has enabled the plugin again after it was left out."""
         was_left_out = isinstance(last.outcome.error, PluginLeftOut | TimeLimitReached)
         return was_left_out and not self._records.find_reason(last.plugin.name, last.files)
 

@@ -1,6 +1,6 @@
 """Import of plugins under private names, so that plugins and libraries never collide.
 
-Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins.<name>`. `sys.path` is never changed.
+Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins.<name>`.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ def import_entry(value: str) -> ModuleType:
 
 
 def plugin_of(module: str) -> str:
-    """Return the name of the plugin to which a module belongs; empty if it belongs to no plugin."""
+    """Return the name of the plugin to which a module belongs, or an empty string."""
     namespace, _, rest = module.partition(".")
     return rest.partition(".")[0] if namespace == NAMESPACE else ""
 
@@ -89,7 +89,7 @@ def restore_modules(modules: Mapping[str, ModuleType]) -> None:
 
 
 def files_state(path: Path | None) -> str:
-    """Return a digest of the names, sizes and times of a plugin's files; empty if `path` is None."""
+    """Return a digest of the names, sizes and times of a plugin's files, or an empty string if `path` is None."""
     if path is None:
         return ""
     digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""Data classes for the things that plugins register, each with the plugin that registered it (`owner`).
+"""Data classes for the objects that plugins register, each with its plugin (`owner`).
 
 Invariant: a name belongs to one plugin.
 """
@@ -95,7 +95,7 @@ class OfferedSlashCommand:
 
     `function`: an `async` function of the text after the command's name, and the session's state.
 
-    `completion`: a function with the same two parameters that returns completions for the typed text.
+    `completion`: a function with the same parameters that returns completions for the typed text.
     """
 
     owner: str

@@ -1,4 +1,4 @@
-"""The places where the plugins of a session are searched, and the plugin of each pane.
+"""The folders where a session finds its plugins, and the plugin of each pane.
 
 Invariant: a project's plugins are found only as the copy of the files that the user trusted.
 """
@@ -42,9 +42,9 @@ class PanePlace:
 
 
 def find_panes(options: SessionOptions, environ: Mapping[str, str]) -> dict[str, PanePlace]:
-    """Map each pane's name to its plugin and folder, without importing a plugin.
+    """Map each pane's name to its plugin and folder, without importing a plugin. Blocking.
 
-    Blocking. Raises `TuiAgentError` if the configuration is not valid.
+    Raise `TuiAgentError` if the configuration is not valid.
     """
     config = load_config(options, environ)
     plugins: dict[str, tuple[PanePlace, tuple[str, ...]]] = {}

@@ -1,7 +1,6 @@
 """Runs functions of plugins at the same time, each in a thread, with one time limit for all.
 
-Invariant: `run_side_by_side` returns soon after the limit, whatever the functions do. A function that cannot be
-interrupted, because it sleeps in C code, is abandoned with its thread.
+Invariant: `run_side_by_side` returns soon after the limit, whatever the functions do.
 """
 
 import ctypes
@@ -16,21 +15,24 @@ from typing import Generic, TypeVar
 GRACE_S = 0.5
 """Maximum time for interrupted functions to end, in seconds."""
 REPEAT_S = 0.05
-"""Interval between interruptions, in seconds. They are repeated, because a function can catch an interruption."""
+"""Interval between interruptions, in seconds."""
+# An interruption is repeated, because a function can catch it.
 THREAD_NAME = "side by side"
 
 ValueT = TypeVar("ValueT")
 
 
 class TimeLimitReached(BaseException):
-    """Raised in a function whose time is over; a `BaseException`, so that `except Exception` does not catch it."""
+    """Raised in a function whose time is over."""
+
+    # A `BaseException`, so that `except Exception` in a plugin does not catch it.
 
 
 @dataclass(slots=True)
 class Outcome(Generic[ValueT]):
     """The value that a function returned, or the error that it raised.
 
-    `stack`: the function's call stack when its time was over.
+    `stack`: call stack of the function at the time limit.
     """
 
     value: ValueT | None = None

@@ -18,7 +18,7 @@ POLL_S: Final = 1.0
 
 
 async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) -> None:
-    """Watch the folders until cancelled; call `changed` whenever files have changed. A folder can be created later."""
+    """Call `changed` whenever files in the folders have changed, until cancelled. A folder can be created later."""
     existing = _find_existing(folders)
     while True:
         async with anyio.create_task_group() as group:
@@ -35,7 +35,7 @@ async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) 
 
 
 async def watch_file(file: Path, known_time: int | None, changed: Callable[[], object]) -> None:
-    """Watch the file until cancelled; call `changed` whenever it was changed, created or deleted.
+    """Call `changed` whenever the file was changed, created or deleted, until cancelled.
 
     `known_time`: the result of `time_saved(file)` before the first check.
     """
@@ -48,8 +48,7 @@ async def watch_file(file: Path, known_time: int | None, changed: Callable[[], o
 
 
 def time_saved(file: Path) -> int | None:
-    """Return the time of the last change to a file (or to the target of a link), in nanoseconds; None if there is no
-    file."""
+    """Return the time of a file's last change in nanoseconds, or None if there is no file."""
     try:
         return file.stat().st_mtime_ns
     except OSError:

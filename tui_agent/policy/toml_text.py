@@ -15,7 +15,7 @@ _LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)
 
 
 def parse_toml(text: str) -> dict[str, object]:
-    """Parse a TOML text. Raises `ValueError` with the fault and, if known, its line."""
+    """Parse a TOML text. Raise `ValueError` with the fault and, if known, its line."""
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"it is longer than {format_number(MAX_CHARACTERS)} characters")
     if _LONG_KEY.search(text):

@@ -1,5 +1,4 @@
 """Protocols between the engine and its surroundings: models, tools, files, storage, clients.
 
-Invariant: the modules contain no implementation and no I/O. A data type that only one protocol uses is defined next to
-the protocol.
+Invariant: the modules contain no implementation and no I/O.
 """

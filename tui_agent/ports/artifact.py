@@ -9,7 +9,7 @@ from tui_agent.protocol.artifacts import ARTIFACT_PREFIX, Artifact
 
 MAX_LISTED = 5
 MAX_ROW_CHARS = 2_000
-"""Maximum number of characters in a row. A longer line of the artifact becomes several rows."""
+"""Maximum number of characters in a row; a longer line becomes several rows."""
 
 
 def is_artifact(path: str) -> bool:

@@ -37,7 +37,7 @@ class WorkspaceChanges:
     skipped: tuple[str, ...] = ()
     """Sentences about files that are not in checkpoints: files that are too large or exceed the quota."""
     contested_paths: tuple[str, ...] = ()
-    """The paths in `paths` that the user may have changed too. An undo asks the user before it restores these paths."""
+    """The paths in `paths` that the user may have changed too. An undo asks the user before restoring these paths."""
     folders: tuple[FolderChange, ...] = ()
     """The generated folders with changed files. Empty if only some paths were compared."""
 
@@ -119,9 +119,8 @@ class Baseline:
 class Checkpoints(Protocol):
     """Takes and restores checkpoints of the workspace.
 
-    Only one call at a time is allowed. A cancelled call leaves the workspace and the store unchanged. Methods raise
-    `CheckpointError` if the store cannot be used. If an action of a restore fails, all its actions are undone and
-    `CheckpointError` is raised.
+    Only one call at a time is allowed. A cancelled call leaves the workspace and the store unchanged. A failed restore
+    undoes its own changes. Methods raise `CheckpointError` if the store cannot be used or a restore fails.
     """
 
     @property
@@ -139,8 +138,8 @@ class Checkpoints(Protocol):
 
         If the store does not have this commit, take a first checkpoint and return it as a baseline.
 
-        `unchanged`: True if the session has changed no files after `known`. The returned baseline then replaces the
-        lost commit.
+        `unchanged`: True if the session changed no files after `known`, so that the baseline can replace the lost
+        commit.
         """
         ...
 
@@ -154,7 +153,7 @@ class Checkpoints(Protocol):
         """Return the differences between the workspace and the newest checkpoint.
 
         - `paths`: paths to compare (None: all).
-        - `extra_paths`: paths that a call is about to change; they are compared even if git ignores them.
+        - `extra_paths`: paths to compare even if git ignores them.
         """
         ...
 
@@ -168,7 +167,7 @@ class Checkpoints(Protocol):
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
         """Return the paths in `paths` that changed after the time `since` (seconds since the epoch).
 
-        For a removed path, the time of its folder is used. If a time is uncertain, the path is included.
+        A path is included if its time is uncertain. For a removed path, the time of its folder is used.
         """
         ...
 
@@ -177,37 +176,38 @@ class Checkpoints(Protocol):
         ...
 
     async def save_version(self, path: str, content: bytes | None) -> str:
-        """Store a copy of the newest checkpoint in which the file `path` has the bytes `content`. Return the copy's
-        commit.
+        """Store a copy of the newest checkpoint with other content for one file, and return the copy's commit.
 
-        If `content` is None, the file is missing in the copy. The newest checkpoint stays the same. Raises
-        `CheckpointError` if `path` is a link.
+        - `path`: the file.
+        - `content`: bytes of the file in the copy. None removes the file from the copy.
+
+        Raise `CheckpointError` if `path` is a link.
         """
         ...
 
     async def plan_restore(
         self, source: str, named_paths: Sequence[str] = (), kept_changes: Sequence[tuple[str, str]] = ()
     ) -> RestorePlan:
-        """Return the plan that restores the checkpoint `source`. Nothing is changed.
+        """Return the plan that restores the checkpoint `source`, without changing anything.
 
-        The plan includes `named_paths` even if someone else changed these files. Two kinds of changes count as changes
-        by someone else: differences from the newest checkpoint, and the session's changes between the two commits of
-        each pair in `kept_changes`.
+        - `named_paths`: files that the plan includes even if someone else changed them.
+        - `kept_changes`: pairs of commits. Changes of the session between the two commits count as changes by
+          someone else.
         """
         ...
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
         """Run a plan: all actions without a conflict, and the actions on paths in `overwrite`.
 
-        Never writes through a link.
+        Links are never followed when files are written.
         """
         ...
 
     async def run_maintenance(self) -> bool:
-        """Tidy up the store: copy in the git objects that checkpoints use from other repositories, and pack the store.
+        """Tidy up the store, and return True if anything was done.
 
-        Returns True if anything was done. The maintenance stops if it is cancelled or if any method is called
-        meanwhile.
+        Git objects that checkpoints use from other repositories are copied into the store. A cancellation or any other
+        method call stops the maintenance.
         """
         ...
 

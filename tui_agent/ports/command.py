@@ -1,6 +1,6 @@
 """Slash commands that plugins, Markdown files and MCP servers add to a session.
 
-Invariant: a command changes nothing itself. The engine carries out its answer.
+Invariant: a command changes nothing itself.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from tui_agent.protocol.events.command import OfferedCommand
 class CommandAnswer:
     """The answer of a slash command: a message to the agent, blocks to show to the user, or both.
 
-    `shell`: commands that the agent runs before it asks its model. These commands need permission like any other call.
+    `shell`: commands that the agent runs before it asks its model. Each command needs the usual permission.
     """
 
     prompt: str = ""

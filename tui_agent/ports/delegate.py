@@ -1,7 +1,6 @@
 """Delegation: an agent gives a task to another agent, which works in its own context and returns a report.
 
-Invariant: the calling agent always gets a report, even if the delegate fails. The agent sees nothing else of the
-delegate's work.
+Invariant: the calling agent always gets a report, even if the delegate fails.
 """
 
 from collections.abc import Mapping
@@ -23,8 +22,8 @@ INVESTIGATOR = "investigator"
 class Role:
     """A delegate's role: its system prompt and permissions.
 
-    - `tools`: names of its tools. None: the delegating call chooses; by default, the file tools.
-    - `model`: name of a model profile. Empty: the calling agent's model.
+    - `tools`: names of its tools (None: the tools that the call names, or the file tools).
+    - `model`: name of a model profile (empty: the calling agent's model).
     - `read_only`: True if the delegate cannot change anything and cannot ask the user.
     - `source`: file that defines the role.
     """

@@ -1,7 +1,7 @@
 """The environment protocol: files and processes of one workspace.
 
-Paths are relative to `root` (with `/`) or absolute. An environment refuses to write outside `root`, and does not follow
-links that lead out of it.
+Paths are relative to `root` (with `/`) or absolute. An environment refuses to write outside `root`. Links that lead out
+of `root` are not followed.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
@@ -15,15 +15,12 @@ from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.unicode_text import list_first
 
 OutputSink: TypeAlias = Callable[[bytes], None]
-"""Function that receives the output of a program as it arrives. It is called on the event loop."""
+"""Function that receives the output of a program as it arrives, on the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecSpec:
-    """A program to run: `argv` without a shell, or `script` with `bash -c`.
-
-    Without a sandbox, the fields about the sandbox have no effect.
-    """
+    """A program to run: `argv` without a shell, or `script` with `bash -c`."""
 
     argv: tuple[str, ...] = ()
     script: str = ""
@@ -34,42 +31,38 @@ class ExecSpec:
     max_output: int = 50_000_000
     """Maximum size of the output to keep, in bytes."""
     tail_bytes: int = 0
-    """If the output is longer than `max_output`, this many bytes at the end of the output are kept, and bytes before
-    them are dropped."""
+    """Number of bytes to keep at the end of an output that is longer than `max_output`."""
     stdin: bytes = b""
     max_written_bytes: int | None = None
     """Maximum size of output and standard error together, in bytes. None means no limit.
 
-    If a program writes more, it is ended. Only local environments apply this limit.
+    A program that writes more is ended. Only local environments apply this limit.
     """
     max_stderr_bytes: int | None = None
     """Maximum size of standard error in `ExecResult.stderr`, in bytes. None: standard error is part of the output."""
     unsandboxed: bool = False
-    """True if the program runs outside the sandbox, because the user has allowed this or has typed the command."""
+    """True if the program runs outside the sandbox, because the user allowed or typed the command."""
     allow_network: bool = False
     """True if the sandboxed program can use the network."""
     writable_paths: tuple[str, ...] = ()
     """Files and folders outside `root` that the sandboxed program can write, as absolute real paths.
 
-    A path is ignored if it is protected, or if it is a folder with protected files.
+    Protected files are ignored, and so are folders that contain protected files.
     """
     show_secrets_as_empty: bool = False
-    """True if files with secrets appear empty. Used for commands that only read files.
+    """True if files with secrets appear empty, as for commands that only read files.
 
-    For other commands, opening such a file fails. A file that is committed to git unchanged is always shown.
+    If False, such a file cannot be opened, unless its content is committed to git.
     """
     readable_secrets: tuple[str, ...] = ()
     """Files with secrets that the command can read because the command was approved, as absolute real paths."""
     private_temp_paths: tuple[str, ...] = ()
-    """Paths in temporary folders of this machine that did not exist when the command was approved.
+    """Paths in temporary folders at which the command sees only files of sandboxed commands.
 
-    At these paths, the command sees only files that sandboxed commands created.
+    These paths did not exist on this machine when the command was approved.
     """
     repository_read_only: bool = False
-    """True if the workspace's git repository is mounted read-only.
-
-    Used if the command may change more than its command line shows.
-    """
+    """True if the workspace's git repository is mounted read-only."""
     read_only: bool = False
     """True if the command can write only temporary folders, not the workspace."""
     hides_home: bool = False
@@ -135,9 +128,9 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class ProcessControl:
-    """How the processes that a program starts can be ended, and how many it can start.
+    """The ways to end a program's processes, and the limit for their number.
 
-    - `reaper`: True if all descendants of the program stay below one process of ours.
+    - `reaper`: True if all descendants of the program stay below one process of tui-agent.
     - `cgroup_kill`: True if the kernel can kill all descendants in one operation.
     - `max_processes`: maximum number of descendants (0: no limit).
     - `limited_by`: the source of this maximum: a control group or the user's own limit.
@@ -151,10 +144,9 @@ class ProcessControl:
 
 @dataclass(frozen=True, slots=True)
 class SecretFile:
-    """A file of the workspace that can hold secrets.
+    """A file or folder of the workspace that can hold secrets.
 
-    `name` is relative to the workspace. `path` is the absolute real path. If both end with a slash, the entry is a
-    folder with everything below it.
+    `name` is relative to the workspace. `path` is the absolute real path. A slash at the end of both marks a folder.
     """
 
     name: str
@@ -166,8 +158,10 @@ class SecretFile:
     maybe_reincluded: bool = False
     """True if a line with `!` in an ignore file may include the file again."""
     committed_size_and_mtime: tuple[int, int] | None = None
-    """Size (bytes) and modification time (seconds) of the committed version, if the file was changed after the commit;
-    otherwise None."""
+    """Size (bytes) and modification time (seconds) of the committed version.
+
+    None if the file was not changed after the commit.
+    """
     is_writable: bool = False
     """True if a sandboxed command that may read the file can also change it."""
 
@@ -236,8 +230,7 @@ class Environment(Protocol):
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
         """Replace a file atomically and keep its mode.
 
-        Raises `StaleFile` if the file does not have the digest `expected_digest`. If `expected_digest` is None, the
-        file must not exist.
+        Raise `StaleFile` if the file does not have the digest `expected_digest`. With None, the file must not exist.
         """
         ...
 
@@ -252,8 +245,9 @@ class Environment(Protocol):
         ...
 
     def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """Yield all files below `path` in sorted order. Leaves out `.git`, cache folders and, unless `include_ignored`
-        is True, files that `.gitignore` excludes.
+        """Yield all files below `path` in sorted order, without `.git` and cache folders.
+
+        `include_ignored`: True to yield the files that `.gitignore` excludes too.
         """
         ...
 
@@ -283,9 +277,9 @@ class Environment(Protocol):
 
 
 def workspace_sandbox(env: Environment) -> str:
-    """Return the kind of the sandbox if it keeps the promises of docs/sandbox.md, otherwise an empty string.
+    """Return the kind of the sandbox that docs/sandbox.md describes, or an empty string.
 
-    Only the local environment keeps them: a container does not hide secret files of the workspace.
+    A container does not count, because it does not hide secret files of the workspace.
     """
     return env.sandbox.kind if env.name == LOCAL_ENVIRONMENT else ""
 
@@ -304,10 +298,8 @@ class PipedProcess(Protocol):
     async def write(self, data: bytes) -> None: ...
 
     async def end(self, grace_s: float) -> int | None:
-        """Close the program's input and wait up to `grace_s` seconds for its exit. Then kill the remaining processes.
-
-        Returns the exit code.
-        """
+        """Close the program's input, wait up to `grace_s` seconds, then kill the remaining processes. Return the exit
+        code."""
         ...
 
 
@@ -325,7 +317,7 @@ class ProcessOpener(Protocol):
 
 @runtime_checkable
 class CommandOpener(Protocol):
-    """An environment that can start background programs in the same place as commands, and with the same limits."""
+    """An environment that can start background programs with the same limits as commands."""
 
     async def open_command(self, spec: ExecSpec) -> PipedProcess:
         """Start a program with pipes.
@@ -344,19 +336,20 @@ class ProgramFinder(Protocol):
         ...
 
     def find_files(self, paths: Collection[str]) -> frozenset[str]:
-        """Return the paths at which there certainly is a file, in a folder inside the workspace.
+        """Return the paths in `paths` at which a file inside the workspace certainly exists.
 
-        A path is absolute or relative to the workspace. A file behind a symbolic link counts, but not a file in a
-        folder behind one.
+        A path is absolute or relative to the workspace. A link to a file counts. A path through a linked folder does
+        not count.
         """
         ...
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
         """Return True if read-only git commands could run programs, or read files that their arguments do not name.
 
-        The configuration of the repositories at the root and at `folders` can cause this. `folders`: paths relative to
-        the root, or patterns in which `**` is any folder. Outside a repository, the result is True, because git can
-        then compare any two files.
+        The result depends on the configuration of the repositories at the root and at `folders`. Outside a repository,
+        the result is True, because git can compare any two files there.
+
+        `folders`: paths relative to the root, or patterns in which `**` is any folder.
         """
         ...
 
@@ -397,10 +390,10 @@ class WorkspaceScan:
 
 @runtime_checkable
 class WorkspaceScanner(Protocol):
-    """An environment that knows which files can hold secrets, and which names change the meaning of a command line."""
+    """An environment that finds secret files, and names that change the meaning of a command line."""
 
     def scan(self) -> WorkspaceScan:
-        """Scan the workspace's current names. Blocks."""
+        """Scan the workspace's current names in the calling thread."""
         ...
 
 
@@ -411,8 +404,7 @@ class PrivateTempFinder(Protocol):
     def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
         """Return the paths in `paths` that exist only inside the sandbox.
 
-        `paths`: absolute real paths in temporary folders. At the returned paths, a sandboxed command sees only files
-        that sandboxed commands created. Paths that contain a link are left out.
+        `paths`: absolute real paths in temporary folders. Paths that contain a link are left out.
         """
         ...
 

@@ -1,6 +1,6 @@
 """Hooks: commands of the user and functions of plugins that run before or after a tool call, prompt, turn or session.
 
-Invariant: a hook raises nothing except a cancellation. Errors are reported in the hook's reply.
+Invariant: errors of a hook are reported in its reply and not raised.
 """
 
 import re
@@ -70,8 +70,5 @@ class Hook:
     subject_name: Callable[[str], str] = str
 
     def matches(self, subject: str) -> bool:
-        """Return True if the hook applies to this subject.
-
-        A subject is a tool's name, the reason why a session starts, or the trigger of a compaction.
-        """
+        """Return True if the hook applies to this subject, such as a tool's name."""
         return self.matcher is None or self.matcher.fullmatch(self.subject_name(subject)) is not None

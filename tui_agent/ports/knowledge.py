@@ -39,7 +39,7 @@ class Skills(Protocol):
     def read(self, name: str, file: str = "") -> SkillText:
         """Return the main text of the skill `name`, or the text of `file` in the skill's folder.
 
-        Blocks. Raises `ToolError` if there is no such skill or file.
+        Reads the file in the calling thread. Raise `ToolError` if there is no such skill or file.
         """
         ...
 

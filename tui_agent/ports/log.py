@@ -49,9 +49,9 @@ class Log(Protocol):
     def append(self, payload: Payload, *, agent: AgentId = ..., cause: CommandId | None = None) -> Envelope:
         """Store one event. Return the event in its stored form: long texts are a `BlobText`.
 
-        The method is synchronous: a cancellation must not separate an action from its record. Raises `StoreFull` if the
-        event cannot be stored; the log then stays unchanged.
+        Raise `StoreFull` if the event cannot be stored. The log then stays unchanged.
         """
+        # Not async: a cancellation must not separate an action from its record.
         ...
 
     def repair_file(self) -> LogRepaired | None:
@@ -72,7 +72,7 @@ class Log(Protocol):
         - `stretches`: ranges of event numbers that select another branch.
         - `after`: only records after this event are returned.
 
-        A thread can iterate the result while no record is appended to the branch.
+        Do not append to the branch while another thread iterates the result.
         """
         ...
 
@@ -109,11 +109,11 @@ class BlobReader(Protocol):
     def read(self, blob_sha256: str) -> bytes: ...
 
     def read_text(self, text: LongText) -> str:
-        """Return the full text. If `text` is a `BlobText`, the full text is read from its blob."""
+        """Return the full text. The text of a `BlobText` is read from its blob."""
         ...
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """Return JSON data in which each object in the form of a `BlobText` is replaced by its full text."""
+        """Return JSON data with each reference to a blob (an object like `BlobText`) replaced by its full text."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Middleware: named components that add context and wrap model and tool calls, in the order of registration.
 
-Invariant: a middleware keeps no state between calls. All lasting state is recorded as events.
+Invariant: a middleware keeps no state between calls.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,8 +23,8 @@ class Fragment:
     - `priority`: position. Lower numbers come first.
     - `max_tokens`: limit for the length.
     - `missing_reason`: reason why `text` is empty; recorded in `context.packed`.
-    - `joined_seq`: seq of the message that already contains the fragment. The fragment is not sent again while the
-      history has that message.
+    - `joined_seq`: seq of a message that already contains the fragment. While the history has this message, the
+      fragment is not sent again.
     """
 
     id: str

@@ -1,7 +1,6 @@
 """The model protocol: requests, streamed chunks and assembled replies.
 
-Invariant: a client reports a provider's error as one `ModelFault` and ends, and does not raise an exception. If a
-stream ends without `FinishChunk` and `ModelFault`, the answer was cut off.
+Invariant: a client reports a provider's error as one `ModelFault` and raises nothing.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -126,7 +125,7 @@ ModelChunk: TypeAlias = TextChunk | ReasoningChunk | ToolCallChunk | UsageChunk 
 
 
 class ModelClient(Protocol):
-    """A client of a model. It streams one answer per call. If the task is cancelled, the connection is closed at once."""
+    """A client of a model, which streams one answer per call. A cancelled task closes the connection at once."""
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]: ...
 

@@ -28,15 +28,9 @@ class PolicyFacts:
     local_programs: frozenset[str] = frozenset()
     """The paths of `Policy.local_programs` at which the workspace has a file."""
     git_is_steered: bool = False
-    """True if read-only git commands could run programs, or read files that their arguments do not name.
-
-    See `ProgramFinder.git_is_steered`.
-    """
+    """True if read-only git commands could run programs, or read files that their arguments do not name."""
     sandboxed: bool = False
-    """True if commands run in a sandbox.
-
-    In a sandbox, commands can write only the workspace, have no network and cannot read `secrets`.
-    """
+    """True if commands run in a sandbox: they write only the workspace, have no network and cannot read `secrets`."""
     private_temp_paths: frozenset[str] = frozenset()
     """Absolute paths in temporary folders at which a sandboxed command sees only files of sandboxed commands."""
     restorable_files: frozenset[str] = frozenset()
@@ -63,16 +57,14 @@ class Decision:
 
     - `choices`: answers that the approval offers if the verdict is `ask`.
     - `by_profile`: True if only the permission profile asks, so a hook can answer for the user.
-    - `allowed_by_exact_rule`: True if a rule of the user allows exactly this command line. The command can then read
-      the secrets in its arguments.
+    - `allowed_by_exact_rule`: True if a rule of the user allows exactly this command line. The command can then
+      read the secrets in its arguments.
     - `unnamed_secrets`: files of `PolicyFacts.secrets` that the commands would read without naming them.
-    - `repository_read_only`: True if the call is allowed only with a read-only repository in the sandbox, because the
-      command may change more than its command line shows.
-    - `repository_conflict`: a sentence: why the command would fail with a read-only repository. Empty if it would not.
+    - `repository_read_only`: True if the call is allowed only with a read-only repository in the sandbox.
+    - `repository_conflict`: reason why the command would fail with a read-only repository; otherwise empty.
     - `private_temp_paths`: paths at which the command must see only files of sandboxed commands.
     - `nobody_to_ask`: True if the call is denied only because there is no user to ask.
-    - `can_try_in_sandbox`: True if the user is asked only because the policy cannot analyse the command. The command
-      can then be tried in a sandbox.
+    - `can_try_in_sandbox`: True if the user is asked only because the policy cannot analyse the command.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -140,8 +132,9 @@ class Policy(Protocol):
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the files that commands delete by name, relative to the workspace, for `PolicyFacts.restorable_files`.
 
-        If the commands also move files, nothing is returned, because a moved file can have a deleted name.
+        Nothing is returned if the commands also move files.
         """
+        # A moved file can get the name of a deleted file.
         ...
 
     def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:

@@ -20,13 +20,13 @@ class Programs(Protocol):
     ) -> ConnectionT:
         """Return the connection to the program `name`. Start the program if it is not running.
 
-        The program runs with the permissions of the tool call that starts it. If a later tool call has other
-        permissions, the program is restarted.
+        The program has the permissions of the tool call that starts it. A later tool call with other permissions
+        restarts the program.
 
-        `connect`: function that gets the program's pipes and yields the connection. The connection is closed when the
-        program ends.
+        `connect`: function that gets the program's pipes and yields the connection, which is closed when the program
+        ends.
 
-        Raises any error of `connect`, and `EnvironmentFault` if the program cannot be started.
+        Raise any error of `connect`, and `EnvironmentFault` if the program cannot be started.
         """
         ...
 

@@ -47,14 +47,14 @@ class MapRequest:
 
 @dataclass(frozen=True, slots=True)
 class MapLanguage:
-    """A programming language that a plugin adds to the repository map, as plain data for the process that builds the
-    index.
+    """A programming language that a plugin adds to the repository map.
 
     - `suffixes`: file name endings without the dot.
-    - `patterns`: pairs of a symbol kind and a regular expression with a group `name`. The whole file is searched; `^`
-      matches at each line.
+    - `patterns`: pairs of a symbol kind and a regular expression with a group `name`. The whole file is
+      searched; `^` matches at each line.
     - `grammar`: `"module:function"` of an installed package. The function returns a tree-sitter grammar.
-    - `query`: tree-sitter query. It captures the name as `@name`, and the definition as its kind, e.g. `@function`.
+    - `query`: tree-sitter query. It captures the name as `@name`, and the definition as its kind, e.g.
+      `@function`.
     """
 
     name: str
@@ -74,8 +74,8 @@ class RepoMaps(Protocol):
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
         """Return the map if it is ready within `seconds`, otherwise None.
 
-        If the result is None, a later call of `take_late_map` returns the map. While an earlier map is being rendered,
-        the result is None at once. Raises the same errors as `render`.
+        After None, `take_late_map` returns the map once it is ready. None is returned at once while an earlier map is
+        being rendered. Raise the same errors as `render`.
         """
         ...
 

@@ -13,10 +13,8 @@ from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
 
 STOP_SIGNAL = signal.SIGURG
-"""Signal that makes an engine's process interrupt plugin code that blocks the event loop.
-
-The system ignores this signal by default, so a late signal does no harm.
-"""
+"""Signal that makes an engine's process interrupt plugin code that blocks the event loop."""
+# The system ignores this signal by default, so a late signal does no harm.
 ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
 """Function that returns the full text that an event refers to."""
 
@@ -28,7 +26,7 @@ class Session(Protocol):
     def id(self) -> SessionId: ...
 
     def submit(self, command: Command) -> CommandId:
-        """Queue a command and return its id. Does not block."""
+        """Queue a command without blocking, and return its id."""
         ...
 
     def follow(self, after: int = -1) -> Follower:
@@ -101,7 +99,7 @@ class OpenedNote:
 class StorageFaultNote:
     """A note to the app about a storage error of the engine.
 
-    The log may not have this error, because storing failed.
+    The error may be missing from the log, because storing failed.
     """
 
     message: str
@@ -123,7 +121,7 @@ class AppSession(Session, Protocol):
 
     @property
     def failure(self) -> TuiAgentError | None:
-        """The error that kept the engine from opening the session, or that ended the engine; None if there was no
+        """The error that kept the engine from opening the session, or that ended the engine. None if there was no
         error."""
         ...
 
@@ -140,10 +138,9 @@ class AppSession(Session, Protocol):
         ...
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the outline of the cached session state (the part that a screen needs at its start), and the number of
-        the last event in this state.
+        """Return the number of the last cached event, and an outline of the session state after this event.
 
-        Returns None if no state is cached.
+        The outline is the part of the state that a screen needs at its start. Return None if no state is cached.
         """
         ...
 

@@ -1,7 +1,4 @@
-"""The protocols of tools and of tool servers.
-
-A tool has typed arguments and declared effects. Its result has parts for the model, the user and programs.
-"""
+"""The protocols of tools and of tool servers."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import field
@@ -42,11 +39,13 @@ class ToolSpec:
     - `args`: pydantic model of the arguments. Its JSON schema is sent to the model.
     - `verb`: label of the tool's row on the screen, at most 9 letters.
     - `timeout`: limit for one call in seconds (None: the tool limits itself).
-    - `parallel_safe`: True if several calls in one answer of the model can run at the same time. Only calls of tools
-      with the same `parallel_group` run together.
-    - `needs`: services without which the tool is not offered. `started_jobs` exists after the first background job.
-    - `policy`: policy without which the tool is not offered (None: any policy).
-    - `parameters`: JSON schema of type object, if there is no class of arguments. `args` is then `JsonArguments`.
+    - `parallel_safe`: True if several calls in one answer of the model can run at the same time. Only calls of
+      tools with the same `parallel_group` run together.
+    - `needs`: services that must exist for the tool to be offered. `started_jobs` exists after the first
+      background job.
+    - `policy`: the only policy under which the tool is offered (None: any policy).
+    - `parameters`: JSON schema of type object, if there is no class of arguments. `args` is then
+      `JsonArguments`.
     - `listed`: False if the tool can be called but is not offered to the model.
     - `may_ask`: True if the tool gets `ask` when there is a user. The tool also works without a user.
     """
@@ -96,13 +95,13 @@ class ToolContext:
     may_read: Callable[[str], bool]
     """Function that returns True if a search can show the file at a path of `env`.
 
-    A file with secrets is not shown, nor a file that a rule denies.
+    Files with secrets and files that a rule denies are not shown.
     """
     may_connect: Callable[[str], bool]
-    """Function that returns True if the policy does not deny connecting to a host or address.
+    """Function that returns False if the policy denies connecting to a host or address.
 
-    A tool calls the function before it connects to each host or address. Addresses of this machine or of a private
-    network need a rule that allows them.
+    A tool must call this function before each connection. Addresses of this machine or of a private network need a rule
+    that allows them.
     """
     ask: AskUser | None = None
     jobs: Jobs | None = None
@@ -118,10 +117,10 @@ class ToolResult:
 
     - `ok`: False if the task failed (exit code 1). The model continues.
     - `content`, `display`, `data`: parts for the model, the user and programs.
-    - `events`: events that the engine appends before `tool.finished` (`todo.updated`, `file.read`, `file.changed`,
-      `test.finished`, `plugin.event`).
+    - `events`: events that the engine appends before `tool.finished` (`todo.updated`, `file.read`,
+      `file.changed`, `test.finished`, `plugin.event`).
     - `full_output`: complete output if `content` is a preview.
-    - `environment`: True if not the task but the environment failed. The engine sets it if a tool raises
+    - `environment`: True if the environment failed, not the task. The engine sets it if a tool raises
       `EnvironmentFault`.
     - `lost`: True if the environment's machine is gone.
     - `stopped`: True if the user ended the job or delegate that the call waited for. This is not a failure.
@@ -155,7 +154,7 @@ ArgsT = TypeVar("ArgsT", bound=BaseModel, contravariant=True)
 
 
 class Tool(Protocol[ArgsT]):
-    """A tool. `effects` and `target` only compute. `preview` can also read files. `run` carries out the call.
+    """A tool. `effects` and `target` do no I/O. `preview` can read files. `run` carries out the call.
 
     A failing tool raises `ToolError` with a message for the model. A tool must not swallow a cancellation.
     """
@@ -193,10 +192,8 @@ class FailurePredictor(Protocol):
     """A tool that can predict that a call will fail, e.g. an edit of a file that was not read."""
 
     async def predict_failure(self, args: Any, env: Environment, state: SessionStateView) -> None:
-        """Raise the error that `run` would raise, if the failure can be predicted.
-
-        Called before the user is asked to approve the call.
-        """
+        """Raise the error that `run` would raise, if this error can be predicted. Called before the user approves the
+        call."""
         ...
 
 

@@ -46,7 +46,7 @@ class Artifact(FrozenModel):
 
 
 def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
-    """Return a note such as `[… 40 lines left out …]`, which replaces the missing part of a shortened text.
+    """Return a note such as `[… 40 lines left out …]`, which stands in a shortened text.
 
     `artifact_id`: the artifact with the full text (empty: none).
     """
@@ -55,12 +55,12 @@ def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
 
 
 def stored_artifact_id(text: LongText) -> str:
-    """Return the id of the artifact that stores a text; empty if the text is short and therefore not stored."""
+    """Return the id of the artifact that stores a long text, or an empty string for a short text."""
     return Artifact.id_for_sha256(text.blob_sha256) if isinstance(text, BlobText) else ""
 
 
 def shorten_text(text: str, stored: LongText, max_chars: int) -> str:
-    """Return the text, or its first whole lines and a note if it has more than `max_chars` characters.
+    """Return a text of at most `max_chars` characters unchanged. Otherwise return its first lines and a note.
 
     `stored`: the full text as stored; the note names its artifact.
     """

@@ -17,7 +17,7 @@ AgentId = NewType("AgentId", str)
 """Name of an agent, unique in its session: `main`, or the name of a delegate."""
 CommandId = NewType("CommandId", str)
 CallId = NewType("CallId", str)
-"""Id of a tool call, unique in its session. If the provider gave no id or repeated one, the engine creates the id."""
+"""Id of a tool call, unique in its session. The engine creates an id that the provider did not give or repeated."""
 RequestId = NewType("RequestId", str)
 """Id of a model request, permission request or question, unique in its session."""
 JobId = NewType("JobId", str)
@@ -35,10 +35,7 @@ def is_session_id(name: str) -> bool:
 
 
 class FrozenModel(BaseModel):
-    """Base of plain immutable data.
-
-    Instances are equal and hashable by content. Unknown fields are refused when an instance is built.
-    """
+    """Base of plain immutable data, equal and hashable by content. Unknown fields are refused."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=False, ser_json_inf_nan="null", defer_build=True
@@ -50,15 +47,11 @@ _field_tables: dict[type[FrozenModel], tuple[set[str], type["_Fields"]]] = {}
 
 
 class _Fields:
-    """The object that holds the field values of a model instance. To save memory, all instances of a subclass share one
-    table of attribute names."""
+    """Object that holds the field values of a model instance."""
 
 
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
-    """Reduce the memory used by `model` and by the models in `parts`, in place. Return `model`.
-
-    All models of a class then share one table of attribute names and one set of field names.
-    """
+    """Reduce the memory used by `model` and by the models in `parts`, in place. Return `model`."""
     models: list[FrozenModel] = [model, *parts]
     for item in models:
         model_class = type(item)

@@ -1,7 +1,6 @@
 """Commands: requests of a user or client, named in the imperative.
 
-Invariant: commands are plain data. Every event that a command causes has the command's `id` as `cause`. Every command
-except `SetOutputWidth` causes an event.
+Invariant: every event that a command causes has the command's `id` as `cause`.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias
@@ -37,8 +36,7 @@ class SubmitPrompt(CommandBase):
     """Start a turn with this message. Rejected while a turn runs (see `Steer` and `Queue`).
 
     `own_words`: words that the user typed around long pastes; empty if nothing long was pasted. `typed_mentions`:
-    mentions that the user typed or chose. Text that looks like a mention but is not in this list stays plain text. If
-    `typed_mentions` is None, everything that looks like a mention is looked up.
+    mentions that the user typed or chose. Only these are looked up (None: everything that looks like a mention).
     """
 
     kind: Literal["submit_prompt"] = "submit_prompt"
@@ -65,9 +63,8 @@ class WriteGuide(CommandBase):
 class ContinueTurn(CommandBase):
     """Start a turn without a new message: the model continues from the end of the branch.
 
-    The branch must end with tool results, with a message without an answer, or with the start of a fork. In the last
-    case, the fork must have a message of its own. Tool calls that still wait for the user's decision are first checked
-    again.
+    The branch must end with tool results, with an unanswered message, or with the start of a fork that has a message.
+    Tool calls that still wait for the user's decision are checked again first.
     """
 
     kind: Literal["continue_turn"] = "continue_turn"
@@ -86,8 +83,8 @@ class Steer(CommandBase):
 class Queue(CommandBase):
     """Send a message after the running turn. If no turn runs, start one.
 
-    `place`: number of queued messages that are sent before this message (None: the message is the last). If at least
-    one message is sent before it, the message waits even if no turn runs.
+    `place`: number of queued messages that are sent before this message (None: the message is the last). A message with
+    a `place` above 0 waits behind queued messages even if no turn runs.
     """
 
     kind: Literal["queue"] = "queue"
@@ -340,8 +337,8 @@ class RunCommand(CommandBase):
 class ReloadPlugins(CommandBase):
     """Reload plugins that have changed, or were enabled or disabled. The next iteration uses the new plugins.
 
-    `automatic`: True if the user did not ask for the reload. A plugin that failed earlier is then not tried again, and
-    nothing is reported if no plugin changed.
+    `automatic`: True if the user did not ask for the reload. Plugins that failed earlier are then not tried again.
+    Nothing is reported if no plugin changed.
     """
 
     kind: Literal["reload_plugins"] = "reload_plugins"

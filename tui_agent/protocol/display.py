@@ -1,6 +1,6 @@
 """Display blocks: the fixed set of things that a tool or plugin can show to a person.
 
-Invariant: blocks are plain data. If the kind of a block is unknown, its fallback text is shown.
+Invariant: blocks are plain data.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -89,7 +89,7 @@ class ImageBlock(FrozenModel):
 
 
 class CustomBlock(FrozenModel):
-    """A plugin's own display block. If the plugin `owner` is loaded, it draws the block; otherwise `text` is shown."""
+    """A plugin's own display block. The plugin `owner` draws the block; `text` is shown if the plugin is not loaded."""
 
     kind: Literal["custom"] = "custom"
     owner: str

@@ -1,6 +1,6 @@
-"""Effects of a tool call. The policy judges them; approvals show them.
+"""Effects of a tool call, which the policy judges and approvals show.
 
-A decision is valid only for the digest of the effects: a changed call needs a new decision.
+A decision is valid only for the digest of the effects.
 """
 
 import hashlib
@@ -53,7 +53,8 @@ class RunEffect(FrozenModel):
 
 
 class InternalEffect(FrozenModel):
-    """An effect of a tool call: changing only the session's own state (todos, questions). Always allowed."""
+    """An effect of a tool call: changing only the session's own state (todos, questions). Such calls are always
+    allowed."""
 
     kind: Literal["internal"] = "internal"
     subject: str
@@ -62,8 +63,8 @@ class InternalEffect(FrozenModel):
 class McpCallEffect(FrozenModel):
     """An effect of a tool call: calling a tool of an MCP server. The tool can do anything.
 
-    `read_only`: True if the server says that the tool changes nothing; this alone never allows a call. `digest`: short
-    digest of the tool's description and schema: a rule applies only to this version of the tool.
+    `read_only`: True if the server says that the tool changes nothing. This alone never allows a call. `digest`: short
+    digest of the tool's description and schema. A rule applies only to this version of the tool.
     """
 
     kind: Literal["calls"] = "calls"

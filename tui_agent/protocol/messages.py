@@ -74,7 +74,7 @@ class SummaryShare(FrozenModel):
 
 
 class SummaryMessage(FrozenModel):
-    """A summary that replaces compacted messages. It is sent as a user message.
+    """A summary that replaces compacted messages and is sent as a user message.
 
     Without `shares`, the whole text belongs to the section for summaries.
     """

@@ -29,7 +29,7 @@ class ImageContent(FrozenModel):
 
 
 def image_type(data: bytes) -> str:
-    """Return the media type of image data, or an empty string if it is no image that models accept."""
+    """Return the media type of image data, or an empty string if models do not accept the data."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -64,8 +64,8 @@ class TextPart(FrozenModel):
 class ToolCallPart(FrozenModel):
     """A tool call requested by the model.
 
-    `malformed`: the raw arguments, if they are not a JSON object or the answer reached its length limit here. Such a
-    call never runs; its result is an error.
+    `malformed`: the raw arguments of an invalid call: they are not a JSON object, or the answer was cut off here. An
+    invalid call never runs; its result is an error.
     """
 
     kind: Literal["tool_call"] = "tool_call"
@@ -93,12 +93,12 @@ def tool_calls(parts: Iterable[ModelPart]) -> tuple[ToolCallPart, ...]:
 
 
 def text_previews(parts: Iterable[ModelPart | Content]) -> list[str]:
-    """Return the texts among these parts. If a text is stored as a blob, return its preview."""
+    """Return the texts among these parts, or the preview of a text that is stored as a blob."""
     return [text_preview(part.text) for part in parts if isinstance(part, TextPart | TextContent)]
 
 
 def add_cost(total: float | None, cost: float | None) -> float | None:
-    """Return the sum of two costs. None is an unknown cost; the sum is None only if both are."""
+    """Return the sum of two costs. None is an unknown cost. The sum is None if both costs are unknown."""
     return total if cost is None else (total or 0.0) + cost
 
 

@@ -18,8 +18,7 @@ UserPolicy: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass"]
 """A policy that a user can choose. `read-only-delegate` is only for delegates."""
 POLICIES: tuple[UserPolicy, ...] = get_args(UserPolicy)
 POLICY_AFTER_PLAN: Mapping[int | None, UserPolicy] = MappingProxyType({0: "ask", 1: "accept-edits"})
-"""The policy that applies after the user has answered a plan: maps the index of the answer to the policy. All other
-answers keep `plan`."""
+"""Maps the index of the user's answer to a plan to the policy that then applies. All other answers keep `plan`."""
 
 ContextMode: TypeAlias = Literal["none", "pack", "memory"]
 CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")
@@ -50,10 +49,10 @@ PAUSE_PENDING = "pauses after this call"
 class ModelInfo(FrozenModel):
     """Description of a model, without API keys.
 
-    `effort`: the user's setting. `effective_effort`: value sent to the provider. `efforts`: the settings that the
-    provider accepts unchanged; empty if it accepts none, and all settings if this is unknown. `model`: empty if no
-    model is set. `fault`: reason why a requested model cannot be used. `window`: context window in tokens (0: unknown).
-    Prices are in USD per million tokens (None: unknown).
+    `effort`: the user's setting. `effective_effort`: value sent to the provider. `efforts`: settings that the provider
+    accepts unchanged (all settings if unknown). `model`: empty if no model is set. `fault`: reason why a requested
+    model cannot be used. `window`: context window in tokens (0: unknown). Prices are in USD per million tokens (None:
+    unknown).
     """
 
     profile: str
@@ -80,8 +79,8 @@ class ModelInfo(FrozenModel):
 class Budgets(FrozenModel):
     """Limits of a session, including its delegates. None means no limit.
 
-    Uses before a fork do not count for the fork. `timeout_seconds`: limit for the time during which turns run. If a
-    limit is reached, the running turn ends, and later turns end at once.
+    A fork starts with nothing used. `timeout_seconds`: limit for the time during which turns run. A reached limit ends
+    the running turn, and later turns end at once.
     """
 
     max_parts: int | None = Field(None, gt=0)

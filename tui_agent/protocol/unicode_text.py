@@ -1,7 +1,6 @@
 """Detection of characters that are invisible or look like other characters, and small text functions.
 
-Invariant: all functions are pure, and take time linear in the length of the text. The policy and the screen share these
-functions. Two texts that differ still differ after `reveal_invisible`.
+Invariant: all functions are pure, and take time linear in the length of the text.
 """
 
 import re
@@ -15,9 +14,11 @@ from tui_agent.units import format_number
 MAX_COMBINING_MARKS: Final = 4
 """Maximum number of combining marks on one letter."""
 MAX_SPACES_IN_ROW: Final = 40
-"""Maximum number of spaces in a row within a line. More would push the following text out of sight."""
+"""Maximum number of spaces in a row within a line."""
+# More spaces would push the following text out of sight.
 MAX_LINE_BREAKS_IN_ROW: Final = 20
-"""Maximum number of line breaks in a row. More would push the following text out of sight."""
+"""Maximum number of line breaks in a row."""
+# More line breaks would push the following text out of sight.
 MAX_MESSAGE_CHARS: Final = 4_000_000
 """Maximum characters of a message: more than any model's context window holds."""
 
@@ -66,10 +67,9 @@ def _patterns() -> _Patterns:
 
 @lru_cache(maxsize=4096)
 def is_invisible(character: str) -> bool:
-    """Return True if a character has no shape of its own.
+    """Return True if a character other than a line feed or space has no shape of its own.
 
-    Examples: controls, direction marks, unusual spaces, fillers, selectors and parts of an emoji. The line feed and the
-    space are not invisible.
+    Examples: controls, direction marks, unusual spaces, fillers, selectors and parts of an emoji.
     """
     if "\x20" <= character <= "\x7e" or character == "\n":
         return False
@@ -79,10 +79,10 @@ def is_invisible(character: str) -> bool:
 def reveal_invisible(text: str, *, tabs: bool = False) -> str:
     """Return the text with invisible characters replaced by their code points, such as `<U+202E>`. Line feeds stay.
 
-    If `tabs` is True, tabs become `<tab>`. In a word with Latin letters, a letter that looks like a Latin letter is
-    replaced too. If the original text already contains something like `<U+202E>`, the `<` is replaced, so that the two
-    cases can be told apart.
+    In a word with Latin letters, letters that only look Latin are replaced too. Two different texts always give
+    different results. If `tabs` is True, tabs become `<tab>`.
     """
+    # The `<` of a `<U+202E>` in the original text is replaced too; otherwise two texts could give the same result.
     patterns = _patterns()
     text = patterns.notation.sub("<U+003C>", text)
     if not text.isascii():
@@ -138,9 +138,7 @@ def describe_invisible(text: str) -> str:
 
 
 def describe_lookalike(text: str) -> str:
-    """Describe the first word with letters that look like Latin letters. Return an empty string if there is no such
-    word.
-    """
+    """Describe the first word with letters that only look like Latin letters, or return an empty string."""
     if text.isascii():
         return ""
     for word in _patterns().word.finditer(text):
@@ -263,8 +261,7 @@ def limit_text(text: str, max_chars: int) -> str:
 
 
 def describe_long_message(length: int) -> str:
-    """Return the explanation why a message of `length` characters is refused: the maximum length, and another way to
-    send the text."""
+    """Return the reason why a message of `length` characters is refused, and another way to send the text."""
     limit = format_number(MAX_MESSAGE_CHARS)
     return (
         f"It has {format_number(length)} characters; a message has at most {limit}. "

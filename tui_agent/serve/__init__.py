@@ -1,4 +1,4 @@
 """A server that shows the app in web pages, and offers sessions to programs by HTTP.
 
-Invariant: no request is answered without the server's token. Each session has one engine, shared by all its clients.
+Invariant: no request is answered without the server's token.
 """

@@ -29,8 +29,8 @@ class AccessControl:
         self._token = token
         self._host = host
         self.cookie = f"tui_agent_{port}"
-        """Name of the cookie with the token. The name contains the port, because browsers send a host's cookies to all
-        ports of the host."""
+        """Name of the cookie with the token."""
+        # The name contains the port, because browsers send a host's cookies to all ports of the host.
 
     def refusal(self, request: web.Request) -> web.Response | None:
         """Return the error response to a request that is not allowed; None for an allowed request."""
@@ -54,11 +54,9 @@ class AccessControl:
         return web.Response(status=401, text="Unauthorized: use the address that tui-agent printed.\n")
 
     def _is_own_host(self, host: str) -> bool:
-        """Return True if the host that a request names is this server.
-
-        Without this check, a page of another site could reach the server through a DNS entry that points to this
-        machine.
-        """
+        """Return True if the host that a request names is this server."""
+        # Prevents DNS rebinding: a page of another site could reach the server through a DNS entry that points to this
+        # machine.
         return self._host not in LOOPBACK or urlsplit(f"//{host}").hostname in LOOPBACK
 
     def _has_token(self, text: str) -> bool:

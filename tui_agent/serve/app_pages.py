@@ -95,7 +95,7 @@ def _cells(text: str) -> int:
 
 
 def _static_folder() -> Path:
-    """Return the folder with the terminal for browsers. Raises `ConfigError` if its package is not installed."""
+    """Return the folder with the terminal for browsers."""
     return Path(str(files(load_package("textual_serve")).joinpath("static")))
 
 

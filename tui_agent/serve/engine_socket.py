@@ -1,8 +1,6 @@
-"""The Unix socket through which app processes use a server's engines. The messages are the same as those of an engine
-process.
+"""The Unix socket through which app processes use a server's engines.
 
-Invariant: a client first gets the number of the log's last event, and then all later records, without gaps. A client
-that does not read for `STALL_S` is disconnected.
+Invariant: a client first gets the number of the log's last event, and then all later records, without gaps.
 """
 
 import json
@@ -35,7 +33,7 @@ from tui_agent.session.wire import (
 
 STALL_S = 30.0
 Send: TypeAlias = Callable[[bytes], Awaitable[bool]]
-"""Function that sends data to a client, and returns False if the client does not read or has disconnected."""
+"""Function that sends data to a client. Returns False if the client does not read or has disconnected."""
 _GONE: Final = (
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,
@@ -123,7 +121,7 @@ class EngineSocket:
         await stream.aclose()
 
     async def _send(self, stream: SocketStream, lock: anyio.Lock, data: bytes) -> bool:
-        """Send data while holding the stream's lock; return False if the client does not read it or has disconnected."""
+        """Send data. Return False if the client does not read it or has disconnected."""
         try:
             with anyio.move_on_after(self._stall_s) as scope:
                 async with lock:

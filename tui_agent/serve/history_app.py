@@ -1,5 +1,4 @@
-"""Entry point of the process that draws a simulation's history for one browser page. Its argument is the history's
-file.
+"""Entry point of the process that draws a simulation's history for one browser page.
 
 Invariant: standard input and output carry only the packets of Textual's web driver.
 """

@@ -1,7 +1,6 @@
 """The open sessions of a server, each with one engine.
 
-Invariant: clients that open the same session share its engine. An engine ends with the server, or after `LINGER_S`
-seconds with neither clients nor work.
+Invariant: clients that open the same session share its engine.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -95,7 +94,7 @@ class HostedSession:
     async def carry_out(self, command: PendingCommand) -> None:
         """Wait until a command that was sent is done.
 
-        Raises the engine's error if the command is refused or the session ends.
+        Raise the engine's error if the command is refused or the session ends.
         """
         self._pending.append(command)
         if self.failure is not None:
@@ -112,15 +111,12 @@ class HostedSession:
         return await read_text_or_preview(self.session, text)
 
     async def submit(self, command: Command) -> None:
-        """Send a command, and wait for its first event. Raises the engine's error if the command is refused."""
+        """Send a command and wait for its first event. Raise the engine's error if the command is refused."""
         await self.carry_out(PendingCommand(self.session.submit(command)))
 
 
 class HostedSessions:
-    """All open sessions of a server.
-
-    `options`: options with which the server was started. `group`: task group that runs the sessions.
-    """
+    """All open sessions of a server."""
 
     def __init__(
         self,

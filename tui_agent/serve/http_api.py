@@ -37,8 +37,7 @@ PING_S: Final = 15.0
 
 
 class EventStream:
-    """Sends those events of a session that come after event number `after`. If `prompt` is given, the stream ends with
-    the turn that this prompt started."""
+    """Sends the events after number `after` to a client. With `prompt`, the stream ends with the prompt's turn."""
 
     def __init__(
         self,
@@ -94,7 +93,7 @@ class EventStream:
         return self._prompt.done.is_set()
 
     async def _say_done(self, request: web.Request, seq: int) -> None:
-        """Send the event `done` if the client's command started no turn. For a turn, `done` is sent when the turn ends."""
+        """Send the event `done` if the client's command started no turn."""
         if self._last_name != "done":
             reason = "rejected" if self._prompt is not None and self._prompt.error else "finished"
             await self._write(request, encode_event(("done", {"reason": reason, "detail": ""}), seq))
@@ -114,9 +113,7 @@ class EventStream:
                 await self._write(request, b": ping\n\n")
 
     async def _write(self, request: web.Request, data: bytes) -> bool:
-        """Send data; return False if the client does not read it. Raises `ConnectionError` if the client has
-        disconnected.
-        """
+        """Send data. Return False if the client does not read it."""
         with anyio.move_on_after(self._stall_s) as scope:
             await self._response.write(data)
         if scope.cancelled_caught and request.transport is not None:
@@ -131,7 +128,7 @@ class RequestBody(BaseModel):
 
 
 class ChatBody(RequestBody):
-    """The body of a chat request; without a session id, the newest session in the server's folder is used."""
+    """The body of a chat request. Without a session id, the server's newest session is used."""
 
     message: str = Field(min_length=1)
     sessionId: str | None = None
@@ -174,10 +171,7 @@ class HttpApi:
 
     @asynccontextmanager
     async def _open(self, session_id: str | None, *, new: bool = False) -> AsyncIterator[HostedSession]:
-        """Open a session for one request.
-
-        Responds with 404 if no such session exists, with 409 if another program uses it.
-        """
+        """Open a session for one request, or respond with an HTTP error."""
         if not new and (session_id is None or not await self._sessions.exists(session_id)):
             raise _error(404, f"There is no session {session_id!r}.")
         try:
@@ -216,8 +210,7 @@ class HttpApi:
             )
 
     async def _approve(self, request: web.Request) -> web.StreamResponse:
-        """Approve the plan or the permission request that the agent waits for. If the agent waits for neither, continue
-        the turn."""
+        """Approve the plan or permission request that the agent waits for. Without one, continue the turn."""
         body = await _read_body(request, SessionBody)
         async with self._open(body.sessionId) as hosted:
             waiting = hosted.approvals.view()
@@ -287,10 +280,7 @@ def _require_checkpoint(hosted: HostedSession, body: CheckpointBody) -> None:
 
 
 async def _read_body(request: web.Request, body_type: type[BodyT]) -> BodyT:
-    """Return the JSON object in a request.
-
-    Responds with 415 if the body is not JSON, with 400 if it is not a valid `body_type`.
-    """
+    """Return the JSON object in a request, or respond with an HTTP error."""
     if request.content_type != "application/json":
         raise _error(415, "Send application/json.")
     try:

@@ -1,4 +1,4 @@
-"""Entry point of the process that draws the app for one browser page. Its argument has the session's options.
+"""Entry point of the process that draws the app for one browser page.
 
 Invariant: standard input and output carry only the packets of Textual's web driver.
 """
@@ -14,7 +14,7 @@ from tui_agent.session.engine_handle import connect_engine
 
 
 def main() -> int:
-    """Run the app until its page is closed, and return the exit status: 1 if the server has exited."""
+    """Run the app until its page is closed. Return the exit status: 1 if the engine cannot be reached."""
     options = SessionOptions.from_json(json.loads(sys.argv[1]))
     try:
         link = connect_engine(options)

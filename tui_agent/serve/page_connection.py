@@ -1,7 +1,6 @@
 """The connection of one page: a WebSocket to the browser, and the app process that draws for it.
 
-Invariant: the app's process ends with the page, and the session continues. A browser that does not read for `STALL_S`
-is disconnected.
+Invariant: the app's process ends with the page, and the session continues.
 """
 
 import asyncio
@@ -31,7 +30,7 @@ _DRAWING_ENDS: Final = (
     TimeoutError,
     ValueError,
 )
-"""Errors that close a page: the app or the page has ended, the page does not read, or the app prints text."""
+"""Errors that close a page."""
 
 
 class PageConnection:
@@ -81,8 +80,7 @@ class PageConnection:
         scope.cancel()
 
     async def _take_meta(self, meta: dict[str, Any]) -> bool:
-        """Process a message that Textual's web driver sends about the app; return False if the app has ended. Downloads
-        are ignored."""
+        """Process a message of Textual's web driver. Return False if the app has ended."""
         url = meta.get("url", "")
         if meta.get("type") == "open_url" and str(url).startswith(("http://", "https://")):
             await self._socket.send_str(json.dumps(["open_url", {"url": url, "new_tab": True}]))
@@ -142,10 +140,8 @@ def _environment(width: int, height: int) -> dict[str, str]:
 
 
 async def _end(app: asyncio.subprocess.Process) -> None:
-    """Ask the app to quit, and kill it after `QUIT_S`.
-
-    Meanwhile the app's output is read, because a full pipe would block the app.
-    """
+    """Ask the app to quit, and kill it after `QUIT_S`."""
+    # The app's output must be read until the end, because a full pipe would block the app.
     assert app.stdin is not None and app.stdout is not None
     async with anyio.create_task_group() as group:
         group.start_soon(_discard, app.stdout)

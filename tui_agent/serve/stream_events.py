@@ -29,7 +29,7 @@ StreamEvent: TypeAlias = tuple[str, dict[str, object]]
 class StreamTranslator:
     """Translates the events of one stream in order.
 
-    `calls`: tool calls that have no result yet when the stream starts.
+    `calls`: tool calls without a result at the start of the stream.
     """
 
     def __init__(self, read_text: ReadText, calls: Mapping[CallId, ToolCalled]) -> None:
@@ -38,7 +38,7 @@ class StreamTranslator:
         self._streamed: set[RequestId] = set()
 
     async def translate(self, event: Envelope) -> StreamEvent | None:
-        """Return the server-sent event for an event of the session, or None if clients do not get the event."""
+        """Return the server-sent event for an event of the session, or None if clients do not need the event."""
         match event.payload:
             case TodoUpdated(items=items):
                 return todo_event(items)

@@ -81,10 +81,11 @@ class WebServer:
 async def serve(
     options: SessionOptions, host: str, port: int, announce: Callable[[str], None], token: str = ""
 ) -> None:
-    """Serve until cancelled. `announce` is called with the address of the first page, which contains the token.
+    """Serve until cancelled.
 
-    `port` 0 means any free port. Raises `UsageError` if the port cannot be used, `ConfigError` if the user has not
-    decided about the project's files.
+    `announce` is called with the address of the first page, which contains the token. `port` 0 means any free port.
+    Raise `UsageError` if the port cannot be used. Raise `ConfigError` if the user has not yet decided to trust or
+    refuse the project's files.
     """
     require_trust_decision(load_startup_context(options))
     listener = Listener(host, port, token)

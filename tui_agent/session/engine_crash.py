@@ -11,9 +11,9 @@ from tui_agent.plugin_host.load_records import RECORDS_FOLDER, LoadRecords
 
 
 def describe_crash(pid: int, last_line: str, environ: Mapping[str, str], cwd: Path) -> TuiAgentError:
-    """Return the error that tells the user why the engine process `pid` ended.
+    """Return an error for the user about the ended engine process `pid` and the plugins that it was loading.
 
-    The error names the plugins that the process was loading. `last_line`: the end of the process's standard error.
+    `last_line`: the end of the process's standard error.
     """
     try:
         cache = load_config(SessionOptions(cwd=cwd), environ).paths.cache_dir

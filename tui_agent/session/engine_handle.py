@@ -1,6 +1,6 @@
 """Connection to the engine of a session: to a new engine process, or to a server that runs the engine.
 
-Invariant: this module imports only the standard library, the options and the errors: the first screen waits for it.
+Invariant: this module imports only the standard library, the options and the errors.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ SEND_TIMEOUT_S = 30.0
 
 
 class EngineLink(Protocol):
-    """A connection to an engine. `output`: the pipe or socket from which the engine's lines are read."""
+    """A connection to an engine. Its lines are read from `output`, a pipe or socket."""
 
     @property
     def output(self) -> IO[bytes]: ...
@@ -44,15 +44,14 @@ class EngineLink(Protocol):
         ...
 
     def close(self, seconds: float) -> int | None:
-        """Close the connection, and end the engine process if this connection started it. Blocks for up to `seconds`."""
+        """Close the connection, and end the engine process if this connection started it. Block for up to `seconds`."""
         ...
 
 
 def connect_engine(options: SessionOptions, *, hold: bool = False) -> EngineLink:
     """Start an engine process, or connect to the server at `options.engine_socket` if it is set.
 
-    If `hold` is True, the process starts only when `release` is called. Raises `TuiAgentError` if the server does not
-    run.
+    If `hold` is True, `release` starts the process later. Raise `TuiAgentError` if the server does not run.
     """
     if options.engine_socket is not None:
         return SocketLink.connect(options.engine_socket, options)
@@ -111,7 +110,7 @@ class EngineHandle:
     def __init__(self, first_line: bytes, launch: "Callable[[IO[bytes]], subprocess.Popen[bytes]]") -> None:
         """Prepare an engine, which `release` starts.
 
-        - `launch`: function that starts the process; its argument is a file for standard error.
+        - `launch`: function that starts the process. Its argument is a file for standard error.
         - `first_line`: first line to send to the process.
         """
         self._first_line = first_line
@@ -121,10 +120,7 @@ class EngineHandle:
 
     @classmethod
     def start(cls, options: SessionOptions, *, hold: bool = False) -> "EngineHandle":
-        """Start the process and send it the options, without waiting.
-
-        If `hold` is True, `release` starts the process later.
-        """
+        """Start the process and send it the options, without waiting. If `hold` is True, `release` does this later."""
         handle = cls(_first_line(options), _launch)
         if not hold:
             handle.release()
@@ -171,9 +167,9 @@ class EngineHandle:
         return self._errors.read().decode("utf-8", "replace").strip()
 
     def close(self, seconds: float) -> int | None:
-        """Close the pipes, wait up to `seconds` for the process to end, then kill it. Blocks.
+        """Close the pipes, wait up to `seconds` for the process to end, then kill it.
 
-        Returns the exit status, or None if the process was killed.
+        Return the exit status, or None if the process was killed.
         """
         if self._child is None:
             self._errors.close()

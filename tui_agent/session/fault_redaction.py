@@ -1,7 +1,6 @@
 """Redaction of errors that are reported outside the log.
 
-Invariant: even if the configuration cannot be read, secret environment variables and text that looks like a secret are
-redacted.
+Invariant: secrets are redacted even if the configuration cannot be read.
 """
 
 from collections.abc import Mapping

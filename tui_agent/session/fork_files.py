@@ -1,5 +1,4 @@
-"""The files that a fork with its own folder starts with. They come from the parent's newest checkpoint at or before the
-event where the fork starts.
+"""The files that a fork with its own folder starts with.
 
 Invariant: the parent session's workspace is only read.
 """
@@ -71,8 +70,7 @@ def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
 
 
 def _begins_with_baseline(marks: Iterable[Record]) -> bool:
-    """Return True if the first checkpoint in `marks` is a baseline: a checkpoint taken before the session changed any
-    file."""
+    """Return True if the first checkpoint was taken before the session changed any file."""
     first = find_payload(marks, CheckpointTaken)
     return first is not None and first.part == -1
 
@@ -80,7 +78,7 @@ def _begins_with_baseline(marks: Iterable[Record]) -> bool:
 def describe_left_out(workspace: Path, dest: Path, file_bytes: int) -> str:
     """Return a sentence about the workspace's files that are larger than `file_bytes` (empty: there are none).
 
-    Folders that are missing in the fork's folder `dest`, such as git-ignored ones, are not searched. Blocks.
+    Folders that are missing in the fork's folder `dest` are not searched.
     """
     counts, total = Counter[str](), 0
     present = {entry.name for entry in os.scandir(dest)}
@@ -115,8 +113,7 @@ def _regular_size(path: Path) -> int:
 async def write_files(files: FilesAtEvent, dest: Path) -> None:
     """Write the files into an empty or new folder.
 
-    Files that are not in checkpoints (ignored and very large files) are not written. Raises `CheckpointError` if the
-    files cannot be read or written.
+    Ignored and very large files are not written. Raise `CheckpointError` if files cannot be read or written.
     """
     existed = await to_thread.run_sync(dest.exists)
     try:

@@ -1,7 +1,6 @@
 """The event at which a requested fork starts.
 
-Invariant: the conversation and the files of a fork agree at its start. If the fork replaces a message or a result, it
-starts before that message or result.
+Invariant: the conversation and the files of a fork agree at its start.
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from tui_agent.protocol.events.turn import UserMessageReceived
 
 @dataclass(frozen=True, slots=True)
 class ForkStart:
-    """The start of a fork: the last event that the fork shares with its parent session, and the requested change."""
+    """The last event that a fork shares with its parent session, and the requested change."""
 
     at_seq: int
     change: ForkChange
@@ -31,14 +30,12 @@ class ForkStart:
 def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) -> ForkStart:
     """Return the start of a fork with this change.
 
-    `records`: all records of the log, of all branches. `at_seq`: the event that the user named.
+    - `records`: all records of the log, of all branches.
+    - `at_seq`: the event that the user named.
 
-    - If `change` has a message, it replaces the user message at `at_seq`, and the fork starts before that message.
-    - If `change` has a result, it replaces the result of the call at `at_seq`, and the fork starts before that result.
-    - Otherwise the fork starts at `at_seq`. If a call that can change files was running at that event, the fork starts
-      after the call's checkpoint instead, or before the call if the call never ended.
-
-    Raises `UsageError` if there is nothing to replace.
+    The fork starts at `at_seq`, or before the message or result there that `change` replaces. If a call was changing
+    files at `at_seq`, the fork starts after the call's checkpoint. If this call never ended, the fork starts before the
+    call. Raise `UsageError` if there is nothing to replace.
     """
     if change.message is not None and change.result is not None:
         raise UsageError("A fork can replace a message or a tool result, not both.")

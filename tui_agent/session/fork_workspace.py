@@ -1,8 +1,6 @@
 """The checkpoints of a fork, and its git work tree.
 
-Invariant: only `add_worktree` changes the user's repository. It runs no programs that the repository configures (hooks,
-file monitors, filters), and fetches nothing. A fork uses the git objects of its parent's checkpoints (git alternates).
-When the parent is deleted, the fork gets its own copies of these objects.
+Invariant: only `add_worktree` changes the user's repository, without running programs that the repository configures.
 """
 
 import os
@@ -36,10 +34,8 @@ from tui_agent.workspace.checkpoints.store_state import MAIN_REF
 STORE_NAME = "checkpoints.git"
 MAX_LOST_NAMED = 8
 MAX_BORROW_DEPTH = 3
-"""Maximum length of a chain of forks that use each other's git objects.
-
-Git follows at most five alternates, and the user's repository is one of them.
-"""
+"""Maximum length of a chain of forks that use each other's git objects."""
+# Git follows at most five alternates, and the user's repository is one of them.
 MAX_FILE_BYTES = Limits().file_bytes
 
 
@@ -52,10 +48,7 @@ def load_state(folder: Path, at_seq: int | None = None) -> SessionStateView:
 
 
 def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Give a fork access to its parent's checkpoints, up to the checkpoint at the fork's last event.
-
-    Raises `OSError` if a file cannot be copied.
-    """
+    """Give a fork access to its parent's checkpoints. Raise `OSError` if a file cannot be copied."""
     objects, store = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME
     commit = load_state(child_folder).commit
     if not commit or not objects.is_dir():
@@ -72,9 +65,9 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 
 def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Give a fork its own copies of the git objects that it uses from `parent_folder`.
+    """Copy the git objects that a fork uses from `parent_folder` into the fork.
 
-    Raises `OSError` if an object cannot be copied.
+    Raise `OSError` if an object cannot be copied.
     """
     if _alternates_line(parent_folder) in _borrowed_paths(child_folder):
         _copy_objects(parent_folder, child_folder)
@@ -163,8 +156,7 @@ def _commits(folder: Path) -> list[str]:
 
 
 async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[str]:
-    """Return notes for the user about the session's checkpoints, for example that some git objects are not copied into
-    the session because they exceed the size limit."""
+    """Return notes for the user about the session's checkpoints."""
     shadow = GitCheckpoints(folder, folder / STORE_NAME, limits=read_limits(settings))
     if shadow.unavailable_reason or not (folder / STORE_NAME).is_dir():
         return []
@@ -175,7 +167,7 @@ async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[s
 async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:
     """Create a work tree of the user's repository at `dest` with the files of the checkpoint `commit`.
 
-    Returns the folder of the work tree that corresponds to `workspace`. Raises `UsageError` if git refuses, and
+    Return the folder in the work tree that corresponds to `workspace`. Raise `UsageError` if git refuses. Raise
     `CheckpointError` if the checkpoint cannot be read.
     """
     top = (await run_user_git(workspace, "rev-parse", "--show-toplevel")).strip()

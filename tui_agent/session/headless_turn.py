@@ -37,7 +37,7 @@ from tui_agent.session.command_effects import describe_effect
 
 Show = Callable[[Record], None]
 TurnStart: TypeAlias = str | ContinueTurn
-"""What starts a turn: a message, which can be a slash command, or the command that continues without a message."""
+"""The start of a turn: a message, which can be a slash command, or the command `ContinueTurn`."""
 LIMITS: dict[str, TrajectoryEnd] = {
     "part_limit": "part_limit",
     "iteration_limit": "iteration_limit",
@@ -46,7 +46,7 @@ LIMITS: dict[str, TrajectoryEnd] = {
     "time_limit": "timeout",
     "interrupted": "interrupted",
 }
-"""Maps the reason why a limit or the user ended a turn to the reason that is recorded for the end of the task."""
+"""Maps the reason why a turn was stopped to the reason that is recorded for the end of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Outcome:
 
     @property
     def trajectory_end(self) -> TrajectoryEnd:
-        """The reason to record for the end of the task if neither tests nor a verifier judged the result."""
+        """The reason to record for the end of the task without tests and a verifier."""
         reason = self.recorded_reason or self.reason
         return "finished" if reason == "finished" else LIMITS.get(reason, "agent_error")
 
@@ -95,11 +95,10 @@ async def run_turn(
 
     - `after`: only events after this one are read.
     - `show`: called with every record of this run in order.
-    - `coda`: called after the turn and before the session is closed. If `coda` returns another turn, that turn is run
-      too, and its result is returned.
+    - `coda`: called after each turn, before the session is closed. Its result is the next turn to run, or None.
 
-    If the session's turn limit is reached, no turn is run, and the reason is `turn_limit`. Raises `UsageError` if the
-    command is rejected for another reason, and `TuiAgentError` if the session ends before the turn.
+    At the session's turn limit, no turn runs, and the result's reason is `turn_limit`. Raise `UsageError` if the
+    command is rejected for another reason. Raise `TuiAgentError` if the session ends before the turn.
     """
     turn = _Turn(_submit(session, begin), show)
     follower = session.follow(after)
@@ -148,8 +147,7 @@ class _Turn:
         self.denials: dict[CallId, PermissionDecided] = {}
         """Maps the id of a denied tool call to the decision."""
         self._last_calls: set[CallId] = set()
-        """Ids of the tool calls in the newest of those answers that contain calls, without the calls that were not run
-        because an earlier edit was not made."""
+        """Ids of the newest tool calls, without interrupted calls."""
 
     def begin_next(self, command: CommandId) -> None:
         """Discard the data of the last turn, and collect the data of the turn that `command` starts."""
@@ -159,10 +157,7 @@ class _Turn:
         self._last_calls = set()
 
     def outcome(self, ended: TurnFinished, session: str, answer: str) -> Outcome:
-        """Return the result of the ended turn.
-
-        If the model stopped because its calls were denied, the result is `denied`, not `finished`.
-        """
+        """Return the result of the ended turn: `denied` if the model stopped because its calls were denied."""
         outcome = Outcome(ended.reason, ended.detail, self.run_id, session, answer)
         if not self.denials:
             return outcome

@@ -1,6 +1,6 @@
 """A session whose engine runs in this process: used by headless runs and tests, and inside the engine process.
 
-Invariant: `submit` never blocks. When `aclose` returns, the log is stored and unlocked.
+Invariant: `submit` never blocks.
 """
 
 import logging
@@ -55,8 +55,9 @@ class LocalSession:
         self.end_process: Callable[[PluginError], None] | None = None
         """Function that ends this process because a plugin blocks it for good. Called in another thread.
 
-        If None, the error is only logged, because the process belongs to the program that uses this session.
+        If None, the error is only logged.
         """
+        # None if the process belongs to a program that uses this session.
         self._note_stop: Callable[[], None] = lambda: None
         self._reason: Literal["quit", "done", "signal", "switched"] = "quit"
         self._ended = anyio.Event()
@@ -84,7 +85,7 @@ class LocalSession:
         return Sandbox(state.sandbox, unavailable_reason=state.no_sandbox_reason)
 
     def would_allow(self, denial: PermissionDecided, profile: PolicyName) -> bool:
-        """Return True if the policy `profile` would have allowed a call that was denied because the current policy asks."""
+        """Return True if the policy `profile` would have allowed a call that the current policy denied."""
         if not denial.rule_id.startswith(f"{denial.policy}."):
             return False
         state = self._recorder.state
@@ -152,9 +153,9 @@ class LocalSession:
             self._ended.set()
 
     def save_fold(self) -> None:
-        """Save the session's state if the log is long, so that the next start is faster.
+        """Cache the state of a long session, so that the next start is faster.
 
-        Must not be called while the log is being written.
+        Do not call while the log is being written.
         """
         position = self._log.place
         if position is None or position.seq < MIN_EVENTS:

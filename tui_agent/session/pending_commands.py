@@ -18,8 +18,7 @@ _FAILURES: Final[frozenset[TurnEnd]] = frozenset({"model_error", "error"})
 
 
 class PendingCommand:
-    """A command that was sent. `done` is set when the session records the first event that the command causes, or when
-    the command fails with `error`.
+    """A command that was sent. `done` is set at the first event that the command causes, or when the command fails.
 
     If the session refuses the command, `error` is a `UsageError`.
     """
@@ -45,7 +44,7 @@ class PendingCommand:
 
 
 class SettledCommand(PendingCommand):
-    """A command that keeps the agent busy for a while. `done` is set when the agent is idle again."""
+    """A sent command. `done` is set when the agent is idle again."""
 
     def take(self, event: Envelope) -> None:
         """Process the session's next event."""

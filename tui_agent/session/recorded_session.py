@@ -1,6 +1,6 @@
 """A session opened for reading: its log and its blobs.
 
-Invariant: nothing is locked or written: another process can use the session at the same time.
+Invariant: nothing is locked or written.
 """
 
 from pathlib import Path

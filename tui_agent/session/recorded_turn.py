@@ -1,7 +1,6 @@
 """Substitutes for the model, the tools, the repository map and the environment in the rerun of a recorded turn.
 
-Invariant: methods of a real tool that have side effects are never called. The recorded answers are returned in order,
-whatever the requests contain.
+Invariant: methods of a real tool that have side effects are never called.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -45,19 +44,19 @@ from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 WAIT_S = 2.0
 _Edge: TypeAlias = tuple[str, CallId]
-"""The start or the end of a tool call: the kind of the event and the id of the call."""
+"""The start or end of a tool call: the kind of the event and the id of the call."""
 
 
 class RecordedResults:
-    """The recorded results of all tool calls of a session, with the events of each call.
+    """The recorded results of all tool calls of a session.
 
-    During the rerun, call `note_event` with every new event, so that parallel calls end in the recorded order.
+    Call `note_event` with every new event of the rerun, so that parallel calls end in the recorded order.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._results: dict[CallId, ToolResult] = {}
         self._before: dict[CallId, set[_Edge]] = {}
-        """Maps a call's id to the starts and ends of other calls that were recorded while the call ran."""
+        """Maps a call's id to the starts and ends of other calls while the call ran."""
         self._seen_edges: set[_Edge] = set()
         self._changed = anyio.Event()
         self._called: list[ToolCalled] = []
@@ -104,9 +103,9 @@ class RecordedResults:
         return None
 
     async def result_of_call(self, call_id: CallId) -> ToolResult:
-        """Wait for the events that were recorded during the call, then return the recorded result of the call.
+        """Return the recorded result of the call, after the events that were recorded during the call.
 
-        Raises `ToolError` if no result is recorded.
+        Raise `ToolError` if no result is recorded.
         """
         with anyio.move_on_after(WAIT_S):  # if the new log differs, an awaited event may never come
             while not self._before.get(call_id, set()) <= self._seen_edges:
@@ -135,7 +134,7 @@ def _build_result(end: ToolFinished, events: Sequence[Payload]) -> ToolResult:
 
 
 class RecordedTool:
-    """Substitute for the tool `tool`. It returns the recorded results and never runs the tool."""
+    """Substitute for the tool `tool` that returns the recorded results and never runs the tool."""
 
     spec: ClassVar[ToolSpec]
 
@@ -165,10 +164,7 @@ class RecordedSettlingTool(RecordedTool):
         self._settled: list[tuple[BaseModel, tuple[Effect, ...]]] = []
 
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
-        """Return the arguments unchanged if a call with them is recorded; `effects` then returns the recorded effects.
-
-        Otherwise let the real tool complete the arguments.
-        """
+        """Return the arguments unchanged if they are recorded. Otherwise let the real tool complete the arguments."""
         known = self._results.effects_of(self.spec, args)
         if known is not None:
             self._settled.append((args, known))
@@ -272,8 +268,8 @@ class RecordedTurn:
         return None if first is not None and first.delay_reason else await self.render(request)
 
     def take_late_map(self) -> RenderedMap | None:
-        """Return None: maps that became ready after `render_within` had stopped waiting are not replayed, because a log
-        does not show when they were ready."""
+        """Return None: a rerun does not replay maps that became ready late."""
+        # The log does not show when a late map became ready.
         return None
 
     async def aclose(self) -> None: ...

@@ -1,7 +1,6 @@
 """A session whose engine runs in another process, as in the app.
 
-Invariant: followers get all records once and in order. Records up to the event that the engine reports as stored are
-read from the log file, later ones from the pipe. If the engine dies, the rest is read from the log file too.
+Invariant: followers get all records once and in order.
 """
 
 import asyncio
@@ -90,14 +89,13 @@ CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 16 * 1024
 """Number of bytes at the end of a log that are searched for the last event."""
 MAX_SEEN_RECORDS = 2_000
-"""Maximum number of records that stay in memory after every follower has received them. Older records are in the log
-file."""
+"""Maximum number of records that stay in memory after every follower has received them."""
 
 
 class RemoteSession:
     """A session whose engine runs in another process. Use it in one event loop only.
 
-    Only `serve` sends and receives. `named`: the session's folder, if the options name a session.
+    `named`: the session's folder, if the options name a session.
     """
 
     def __init__(self, handle: EngineLink, *, named: Path | None = None) -> None:
@@ -114,8 +112,7 @@ class RemoteSession:
         self._held: LockedNote | None = None
         self._opened: OpenedNote | None = None
         self.failure: TuiAgentError | None = None
-        """The error that kept the engine from opening the session, or that ended the engine; None if there was no
-        error."""
+        """The error that kept the engine from opening the session, or that ended the engine."""
         self._ended_normally = False
         self._is_held = anyio.Event()
         self._is_open = anyio.Event()
@@ -139,8 +136,8 @@ class RemoteSession:
         return self._ended.is_set()
 
     async def wait_until_readable(self) -> LockedNote | None:
-        """Wait until the log can be read, and return the session's folder and last event. Returns None if the engine
-        failed to lock the session."""
+        """Wait until the log can be read. Return the session's folder and last event, or None if the session cannot be
+        locked."""
         if not self._is_held.is_set() and self._named is not None:
             position = await to_thread.run_sync(_read_position, self._named)
             if position is not None:
@@ -155,10 +152,9 @@ class RemoteSession:
             self._kept_from = max(self._kept_from, held.last_seq + 1)
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return two values: the `seq` of the last event in the cached session state, and the outline of this state,
-        which a screen needs at its start.
+        """Return the number of the last cached event, and an outline of the session state after this event.
 
-        Returns None if no state is cached.
+        Return None if no state is cached.
         """
         folder = await self.folder()
         cached = None if folder is None else await to_thread.run_sync(load_fold, folder, FORMAT)
@@ -166,9 +162,7 @@ class RemoteSession:
         return None if cached is None or outline is None else (cached[0].seq, outline)
 
     async def wait_until_open(self) -> OpenedNote:
-        """Wait until the engine has opened the session. If the engine cannot open the session, raise the engine's
-        error.
-        """
+        """Wait until the engine has opened the session. Raise the engine's error if it cannot."""
         await self._is_open.wait()
         if self._opened is None:
             raise self.failure or TuiAgentError("The engine ended before it opened the session.")
@@ -324,10 +318,7 @@ class RemoteSession:
         return clean(self._handle.stderr_tail(), os.environ, Path.cwd())
 
     async def aclose(self) -> None:
-        """Ask the engine to stop the turn, store the log and release the lock.
-
-        If the engine has not ended after `CLOSE_TIMEOUT_S`, kill it.
-        """
+        """Stop the turn and end the engine. Kill the engine after `CLOSE_TIMEOUT_S`."""
         self.submit(Close())
         with anyio.move_on_after(CLOSE_TIMEOUT_S):
             await self._ended.wait()
@@ -336,8 +327,7 @@ class RemoteSession:
 
 
 def _read_position(folder: Path) -> LockedNote | None:
-    """Return the last event in the log file in `folder`, even if the engine has not locked the log yet. Returns None if
-    there is no readable event."""
+    """Return the last event in the log file in `folder`, or None if no event can be read."""
     try:
         last = read_tail(folder, 1, max_bytes=TAIL_BYTES)
     except OSError:

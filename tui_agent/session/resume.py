@@ -1,8 +1,6 @@
 """Start or resume of a session: records the new run, closes work that a crash left open, applies a fork's changes.
 
-Invariant: afterwards the history is consistent, wherever the earlier process stopped writing. If there is a user, calls
-that waited for approval still wait. A cached state and the records after it give the same state as the whole log. A
-fork's changes are applied only once.
+Invariant: afterwards the history is consistent, wherever the earlier process stopped writing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -66,10 +64,9 @@ _FORKED_CALL = "The session was forked while this call ran, so its result is unk
 
 
 class UnfinishedHistory:
-    """The newest part of a history: the records since the end of the last turn or user command.
+    """The newest part of a history: the records since the end of the last turn or user command."""
 
-    Only these records can contain unfinished work after a crash.
-    """
+    # After a crash, only these records can contain unfinished work.
 
     def __init__(self, *, has_earlier_history: bool = False) -> None:
         """Create an unfinished history without records.
@@ -83,8 +80,7 @@ class UnfinishedHistory:
         """Path of the workspace in the session's first environment. Empty if unknown."""
 
     def track(self, history: Iterable[Record]) -> Iterator[Record]:
-        """Yield the records unchanged. The attribute `records` keeps the records since the end of the last turn or user
-        command."""
+        """Yield the records unchanged, and keep the newest part in `records`."""
         for record in history:
             self.is_empty = False
             payload = record.payload
@@ -141,8 +137,8 @@ def resume_session(
     """Record the first events of a later run, and end everything that the earlier run left unfinished.
 
     - `history`: at least the records of `UnfinishedHistory`.
-    - `blobs_if_attended`: the session's blobs if there is a user. A call that has not started then stays open if it
-      waits for an approval, or for another call that waits for an approval.
+    - `blobs_if_attended`: the session's blobs if there is a user. Calls that wait for an approval then stay
+      open.
     """
     state = recorder.state
     after = state.seq
@@ -170,9 +166,9 @@ def resume_session(
 def lost_call_warnings(state: SessionStateView, loaded: LoadedPlugins) -> list[ErrorRaised]:
     """Return a warning for each call of a plugin's tool that was running when the program ended.
 
-    Such a tool may have crashed the program; tools of bundled plugins are not suspected. `state`: the state before the
-    session is resumed.
+    `state`: the state before the session is resumed.
     """
+    # The tool may have crashed the program. Tools of bundled plugins are not suspected.
     if state.fork_changes is not None:
         return []
     bundled = {
@@ -193,7 +189,7 @@ def lost_call_warnings(state: SessionStateView, loaded: LoadedPlugins) -> list[E
 
 
 def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
-    """Record the end of calls and requests that the earlier run left unfinished. Return the number of these calls."""
+    """Record the end of unfinished calls and requests. Return the number of calls."""
     printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
     if forked is None:
         still_open = () if askable is None else calls_awaiting_approval(recorder, askable)
@@ -223,7 +219,7 @@ def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> fl
 
 
 def unfinished_requests(history: Sequence[Record]) -> dict[RequestId, UnfinishedRequest]:
-    """Return the model requests that have not ended, by id, each with the part of its answer that was received."""
+    """Return the unfinished model requests by id, each with the received part of its answer."""
     requests: dict[RequestId, UnfinishedRequest] = {}
     pieces: dict[RequestId, list[ModelDelta]] = {}
     for record in known_events(history):
@@ -256,9 +252,9 @@ def carry_over_summary(folder: Path) -> SessionContextLoaded:
 
 
 def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, int] | None:
-    """Return the session state cached for a log, and the `seq` of the last event in this state.
+    """Return the cached session state and the `seq` of its last event.
 
-    Returns None if there is no such state, or if its last event is not on the branch `on`.
+    Return None if there is no cached state, or if its last event is not on the branch `on`.
     """
     cached = load_fold(log.folder, FORMAT)
     standing = load_snapshot(cached[1]) if cached is not None else None
@@ -273,7 +269,7 @@ class StartingFold:
     """The history of a session before this run.
 
     - `snapshot`: a cached session state, or None.
-    - `history`: the records after the cached state; without one, all records of the branch.
+    - `history`: the records after the snapshot, or all records of the branch.
     """
 
     history: Iterable[Record] = ()
@@ -291,8 +287,8 @@ class StartingFold:
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """Record the fork's result for the call that was unfinished at the fork's start. Return 1, or 0 if there is no such
-    unfinished call."""
+    """Record the fork's result for the unfinished call at the fork's start. Return the number of replaced results: 0 or
+    1."""
     state = recorder.state
     call = next((call for call in state.open_calls if call.call_id == change.call_id), None)
     if call is None or change.result is None:

@@ -1,6 +1,6 @@
 """The plan of a revert: its effect on files, computed without opening the session.
 
-Invariant: only files in a temporary folder are written. Another process can use the session at the same time.
+Invariant: only files in a temporary folder are written.
 """
 
 import shutil

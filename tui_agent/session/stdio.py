@@ -1,6 +1,6 @@
 """The standard input and output of a process that uses them for a protocol.
 
-Invariant: only lines of the protocol reach the client. Output of libraries goes to standard error.
+Invariant: only lines of the protocol reach the client.
 """
 
 import asyncio

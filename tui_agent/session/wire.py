@@ -1,9 +1,17 @@
 """The protocol between the app and the engine process: one JSON object per line.
 
-The app first sends `{"options": …}`, then lines with `{"command": …}` or `{"complete": …}`. The engine sends a
-`LockedNote`, and then an `OpenedNote` or a `FailedNote`. Then it sends records as in the log but without `crc`, a
-`StorageFaultNote` for each storage error, and a `CompletionsNote` for each `complete`. The last line is a `ClosedNote`,
-or a `FailedNote` if a plugin blocks the engine for good.
+Lines of the app:
+
+- First `{"options": …}`.
+- Then `{"command": …}` and `{"complete": …}`.
+
+Lines of the engine:
+
+- First a `LockedNote`, then an `OpenedNote` or a `FailedNote`.
+- Then records as in the log but without `crc`, a `StorageFaultNote` for each storage error, and a
+  `CompletionsNote` for each `complete`.
+- Last a `ClosedNote`, or a `FailedNote` if a plugin blocks the engine for good.
+
 A note is an object whose only key is the note's class: `{"LockedNote": {…}}`.
 
 Invariant: a reader skips lines that it does not understand.
@@ -41,7 +49,7 @@ LINE_LIMIT = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class FailedNote:
-    """A note to the app that the engine could not open the session, or had to end. Contains the error."""
+    """A note to the app with the error that kept the engine from opening the session, or ended the engine."""
 
     error: str
     message: str
@@ -66,7 +74,7 @@ class ClosedNote:
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """A request for completions of a slash command's arguments. The answer is a `CompletionsNote` with the same `id`."""
+    """A request for completions of a slash command's arguments. Its `CompletionsNote` has the same `id`."""
 
     id: int
     command: str

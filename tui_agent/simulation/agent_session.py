@@ -63,7 +63,7 @@ class AgentTurn(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The agent's last text, which the simulated user reads. If the agent did not finish, the reason follows."""
+        """The agent's last text, followed by the reason if the agent did not finish."""
         words = next((answer.text for answer in reversed(self.answers) if answer.text), "")
         note = "" if self.ended.reason == "finished" else self.ended.detail or self.ended.reason
         return "\n\n".join(filter(None, [words, note and f"(The agent stopped: {note})"]))
@@ -72,10 +72,10 @@ class AgentTurn(NamedTuple):
 class AgentSession:
     """An open session with the agent.
 
-    `respondent`: answers permission requests and questions; None if none are expected.
-    `on_answer`: called with each answer of the agent's model, before its calls run.
-    `on_failed_call`: called with a line about each call that did not succeed.
-    `problems`: errors of storage, which the engine cannot report in the log.
+    - `respondent`: answers permission requests and questions; None if none are expected.
+    - `on_answer`: called with each answer of the agent's model, before its calls run.
+    - `on_failed_call`: called with a line about each failed call.
+    - `problems`: storage errors, which the engine cannot report in the log.
     """
 
     def __init__(
@@ -106,10 +106,9 @@ class AgentSession:
         self._session.submit(RecordResult(result=message))
 
     async def request(self, text: str) -> AgentTurn:
-        """Send a message to the agent, and return the agent's answers when its turn has ended. Permission requests and
-        questions are answered meanwhile.
+        """Send a message to the agent and return the agent's answers at the end of the turn.
 
-        Raises `BudgetExceeded` or `UsageError` if the message is refused, `TuiAgentError` if the session ends.
+        Raise `BudgetExceeded` or `UsageError` if the message is refused. Raise `TuiAgentError` if the session ends.
         """
         command = self._session.submit(SubmitPrompt(text=text))
         answers: list[AgentAnswer] = []
@@ -127,7 +126,7 @@ class AgentSession:
         raise self._end_error()
 
     async def execute(self, command: str) -> str:
-        """Run a command that the agent does not see. Return its output, and the exit status if that is not 0."""
+        """Run a command that the agent does not see. Return its output, with the exit status if it is not 0."""
         if not self._state.view().workspace:
             await self._read_start()
         view = self._state.view()

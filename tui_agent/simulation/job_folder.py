@@ -1,6 +1,6 @@
 """The folder with the outputs of a simulation: history, task tree, result, and the workspace at the end of the run.
 
-Invariant: each file is replaced atomically. The history is written after every message.
+Invariant: each file is replaced atomically.
 """
 
 import json
@@ -29,8 +29,8 @@ MAX_HISTORY_BYTES = 64 << 20
 class SimulationResult(FrozenModel):
     """The result of a simulation.
 
-    `success`: 1 if tests and verifier passed.
-    `end`: why it ended.
+    - `success`: 1 if tests and verifier passed.
+    - `end`: reason for the end.
     """
 
     task: str
@@ -60,8 +60,7 @@ class SimulationResult(FrozenModel):
 
     @property
     def measures_agent(self) -> bool:
-        """Return True if the result says something about the agent: the run was not interrupted, and no model of the
-        simulated user or the orchestrator failed."""
+        """Return True if the result says something about the agent."""
         return self.end not in ("interrupted", "user_error", "orchestrator_error")
 
 
@@ -90,7 +89,7 @@ class JobFolder:
         write_file(self.path / self._history, json.dumps(rows, indent=1, ensure_ascii=False))
 
     def save_tree(self, tree: TaskNode | None) -> None:
-        """Store the task tree; do nothing if `tree` is None. Raises `StoreUnusable` if the file cannot be written."""
+        """Store the task tree if it is not None. Raise `StoreUnusable` if the file cannot be written."""
         if tree is not None:
             write_file(self.path / "task_tree.json", tree.model_dump_json(indent=1))
 
@@ -113,7 +112,7 @@ def _create_new(parent: Path, name: str) -> Path:
 def read_history(path: Path) -> list[SimulationMessage]:
     """Return the messages of a history file, or of the history file in a job folder.
 
-    Raises `ConfigError` if there is no history or the history cannot be read.
+    Raise `ConfigError` if there is no readable history.
     """
     if path.is_dir():
         file = next((path / name for name in HISTORY_FILES if (path / name).is_file()), None)
@@ -154,7 +153,7 @@ def history_title(path: Path) -> str:
 
 
 def find_histories(path: Path) -> list[str]:
-    """Return the histories in a folder of jobs, a job folder or a file, newest first and relative to `path`."""
+    """Return the histories in a folder of jobs, a job folder or a file, relative to `path` and newest first."""
     if path.is_file():
         return [path.name]
     files = [

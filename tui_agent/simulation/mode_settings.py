@@ -1,7 +1,4 @@
-"""Settings of the modes of a simulation, and profiles of simulated users, in YAML files.
-
-The bundled files are in `modes/`.
-"""
+"""Settings of the modes of a simulation, and profiles of simulated users, in YAML files."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -52,9 +49,9 @@ class Limits(FrozenModel):
 class OrchestratorSettings(FrozenModel):
     """Settings of the orchestrator, which decides when the simulated user thinks of each part of the task.
 
-    `perception_tokens`: maximum number of tokens of prose that the simulated user reads in one answer.
-    `pace`: number of the simulated user's actions for each node of the task tree.
-    `perceive_template`, `memory_template`, `progress_template`: used only by the orchestrator `default`.
+    - `perception_tokens`: maximum tokens of prose that the simulated user reads in one answer.
+    - `pace`: number of the simulated user's actions for each node of the task tree.
+    - `perceive_template`, `memory_template`, `progress_template`: used only by the orchestrator `default`.
     """
 
     model: str = ""
@@ -70,7 +67,7 @@ class OrchestratorSettings(FrozenModel):
 
 
 class AgentOnlySettings(FrozenModel):
-    """Settings of the mode `agent-only`, in which the agent gets the whole task and nobody answers the agent."""
+    """Settings of the mode `agent-only`, in which the agent gets the whole task and no answers."""
 
     agent: AgentSettings = AgentSettings()
 
@@ -96,9 +93,9 @@ _KINDS: dict[Mode, type[AgentOnlySettings]] = {
 
 
 def load_mode(mode: Mode, path: Path | None = None) -> AgentOnlySettings:
-    """Return the settings of a mode from the file `path`; if `path` is None, return the bundled settings.
+    """Return the settings of a mode from the file `path`, or the bundled settings if `path` is None.
 
-    Raises `ConfigError` if the settings are not valid.
+    Raise `ConfigError` if the settings are not valid.
     """
     return read_yaml(path or bundled_file(f"{mode.replace('-', '_')}.yaml"), _KINDS[mode])
 
@@ -111,10 +108,9 @@ def load_orchestrated(path: Path | None = None) -> OrchestratedSettings:
 
 
 def load_profiles(extra: Path | None, config_dir: Path) -> dict[str, str]:
-    """Return the profiles of simulated users, as a dict of name → description.
+    """Return the profiles of simulated users: a map from name to description.
 
-    The profiles come from the bundled files, `config_dir` and `extra`. If several profiles have the same name, the last
-    one is used.
+    Profiles in `extra` override those in `config_dir`, which override the bundled profiles.
     """
     profiles = dict(read_yaml(bundled_file(PROFILES_FILE), dict[str, str]))
     own = config_dir / PROFILES_FILE

@@ -39,11 +39,11 @@ class ModelCaller:
         return self._info.profile
 
     async def ask(self, system: str, messages: tuple[Message, ...], conversation: str = "") -> str:
-        """Return the text of the model's answer. Raises `ModelError` if the model fails.
+        """Return the text of the model's answer. Raise `ModelError` if the model fails.
 
-        `conversation`: name of the conversation to which the request belongs. Answers are counted for each
-        conversation, so that a scripted model finds its next answer.
+        `conversation`: name of the conversation to which the request belongs.
         """
+        # Answers are counted for each conversation, so that a scripted model finds its next answer.
         index = self._answers.get(conversation, 0)
         request = ModelRequest(
             request_id=self._base.ids.request(),
@@ -83,9 +83,9 @@ class ModelCaller:
 
 
 def build_caller(options: SessionOptions, model: str = "") -> ModelCaller:
-    """Return a caller of `model`, or of the configured model if it is empty.
+    """Return a caller of `model`. If `model` is empty, use the configured model.
 
-    Raises `ConfigError` if the model cannot be used.
+    Raise `ConfigError` if the model cannot be used.
     """
     base = load_startup_context(options)
     models = build_model_factory(base)

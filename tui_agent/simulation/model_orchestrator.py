@@ -97,8 +97,7 @@ class ModelOrchestrator(TreeOrchestrator):
         )
 
     def conversation(self, history: SessionHistory, opening: str) -> tuple[Message, ...]:
-        """Return one message that contains `opening`, what the simulated user remembers, and everything since the
-        simulated user's last answer."""
+        """Return one message with `opening`, the memory, and everything since the simulated user's last answer."""
         seen = history.get("user")
         last = max((index for index, message in enumerate(seen) if message.role == "assistant"), default=-1)
         memory = [f"What you remember:\n{self._memory}"] if self._memory else []
@@ -106,7 +105,7 @@ class ModelOrchestrator(TreeOrchestrator):
         return (user_text("\n\n".join([opening, *memory, *latest])),)
 
     async def _ask(self, field: str, tag: str, parse: Callable[[str], Value], **values: object) -> Value:
-        """Ask the model until its answer has the required form, and return the content of `tag`, parsed by `parse`."""
+        """Ask the model until its answer has the required form. Return the parsed content of `tag`."""
         error = ""
         for _ in range(MAX_ATTEMPTS):
             prompt = render(getattr(self._settings, field), field, error=error, **values)

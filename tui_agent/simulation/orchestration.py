@@ -1,4 +1,4 @@
-"""Orchestrators, which decide what the simulated user knows: the whole task, or a part that grows node by node."""
+"""Orchestrators, which decide what the simulated user knows about the task."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -35,7 +35,7 @@ class Orchestrator:
         return True
 
     async def next_thoughts(self, turn: int) -> str:
-        """Return new thoughts that the simulated user has before its action number `turn`; empty if there are none."""
+        """Return new thoughts of the simulated user before its action number `turn`; empty if there are none."""
         return ""
 
     async def perceive(self, source: Literal["agent", "terminal"], text: str) -> str:
@@ -44,21 +44,19 @@ class Orchestrator:
 
     @property
     def early_exit_note(self) -> str:
-        """The message to the simulated user's model if the simulated user wants to end the run too early."""
+        """The message to the simulated user's model after a too early attempt to end the run."""
         return ""
 
     async def end_turn(self, event: str) -> None:
         """Update the orchestrator after an action of the simulated user; `event` describes the action and its result."""
 
     def conversation(self, history: SessionHistory, opening: str) -> tuple[Message, ...]:
-        """Return the messages for the model that plays the simulated user: `opening`, then what the simulated user has
-        seen, done and said."""
+        """Return the messages for the simulated user's model: `opening`, then the history that the user has seen."""
         return build_messages(opening, history)
 
 
 def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]:
-    """Return the history as messages for the model that plays the simulated user. Consecutive messages that are not by
-    the simulated user are joined."""
+    """Return the history as messages for the simulated user's model. Consecutive messages of others are joined."""
     pending, messages = [opening], list[Message]()
     for seen in history.get("user"):
         if seen.role == "user":
@@ -102,8 +100,7 @@ class TreeOrchestrator(Orchestrator):
         return render(self._settings.early_exit_template, "early_exit_template")
 
     def complete(self, nodes: Sequence[TaskNode]) -> None:
-        """Mark nodes as completed, because the simulated user has thought of them. If all children of a node are
-        completed, the node is completed too."""
+        """Mark nodes as completed, and also each parent whose children are all completed."""
         for node in nodes:
             node.status = "completed"
         self._tree.complete_parents()
@@ -114,10 +111,7 @@ class TreeOrchestrator(Orchestrator):
 
 
 class SimpleOrchestrator(TreeOrchestrator):
-    """Walks the task tree depth first without a model; every `pace` actions, the simulated user goes to the next node.
-
-    The simulated user reads the first words of the prose in the agent's answers, and all code.
-    """
+    """Walks the task tree depth first without a model: to the next node every `pace` actions of the simulated user."""
 
     def __init__(
         self, task: str, tree: TaskNode, settings: OrchestratorSettings, count_tokens: Callable[[str], int]

@@ -9,10 +9,7 @@ ON_SCREEN = "Code to copy or run:"
 
 
 def split_code(text: str) -> tuple[str, list[str]]:
-    """Return the text with a mark in place of each code block, and the list of these code blocks.
-
-    A block that is not closed extends to the end of the text.
-    """
+    """Return the text with a mark in place of each code block, and the list of these code blocks."""
     prose: list[str] = []
     blocks: list[str] = []
     block: list[str] | None = None
@@ -44,6 +41,6 @@ def shorten_prose(prose: str, max_tokens: int, count_tokens: Callable[[str], int
 
 
 def join_code(prose: str, blocks: list[str]) -> str:
-    """Return the prose, followed by the code blocks. Marks in the prose refer to the blocks."""
+    """Return the prose, followed by the code blocks that marks in the prose refer to."""
     marked = [f"[CODE BLOCK {index}]:\n{block}" for index, block in enumerate(blocks)]
     return "\n\n".join([prose, ON_SCREEN, *marked]) if blocks else prose

@@ -1,5 +1,4 @@
-"""Runs of simulations. Each mode has a function that runs a simulation, stores the outputs in a job folder and returns
-the result.
+"""Runs of simulations: one function for each mode.
 
 Invariant: however a run ends, its history so far, its result and its workspace are kept.
 """
@@ -58,17 +57,16 @@ _ENDS: dict[str, TrajectoryEnd] = {
     "orchestrator_error": "agent_error",
     "env_error": "env_error",
 }
-"""Maps the reason why a run failed to the reason that the session records. For a reason that is not listed, the session
-records `unsolved`."""
+"""Maps the reason why a run failed to the reason that the session records (otherwise `unsolved`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
     """A simulation to run.
-    `options`: options of the agent's session, which works in a copy of the case's files.
 
-    `report`: called with each new message.
-    `on_start`: called with the settings of the agent's session.
+    - `options`: options of the agent's session, which works in a copy of the case's files.
+    - `report`: called with each new message.
+    - `on_start`: called with the settings of the agent's session.
     """
 
     case: Case
@@ -163,7 +161,7 @@ class _Run:
         self._folder: JobFolder
 
     def build_caller(self, model: str) -> ModelCaller:
-        """Return a caller of a model. Raises `ConfigError` if the model cannot be used."""
+        """Return a caller of a model."""
         return build_caller(self._options, model)
 
     async def play_user(
@@ -219,7 +217,7 @@ class _Run:
         return FinishedRun(self._folder, result)
 
     async def _end_of(self, act: "Callable[[], Any]") -> tuple[str, str]:
-        """Run `act`. Return how the run ended (such as `user_exit`), and a detail, which can be empty."""
+        """Run `act`. Return the run's end (such as `user_exit`) and a detail, which can be empty."""
         try:
             end, detail = await act()
         except UserGaveUp as error:
@@ -231,7 +229,7 @@ class _Run:
         return end, detail
 
     async def send_task(self, prompt: str) -> tuple[str, str]:
-        """Send the whole task. Return how the run ended, and a detail, which can be empty."""
+        """Send the whole task. Return the run's end and a detail, which can be empty."""
         self._say("user", TO_BOTH, response=prompt)
         self._counts["turns"] += 1
         turn = await self._request(prompt)
@@ -259,9 +257,7 @@ class _Run:
     async def _carry_out(
         self, action: UserAction, orchestrator: Orchestrator
     ) -> tuple[str, tuple[str, str] | None]:
-        """Carry out an action of the user, and return (description, end). The end is (reason, detail), or None if the
-        run continues.
-        """
+        """Carry out an action of the user. Return a description and the run's end (None if the run continues)."""
         assert self._agent is not None
         match action.kind:
             case "exit":

@@ -54,9 +54,9 @@ def walk_order(root: TaskNode) -> list[TaskNode]:
 
 
 def parse_task_tree(tree: object, source: str) -> TaskNode:
-    """Parse a task tree from plain data: nested (`children`), or a flat list (`parent` is the id of the node above).
+    """Parse a task tree from nested data (`children`), or from a flat list in which `parent` is an id.
 
-    Raises `ConfigError`, naming `source`, the node and the reason, if the tree is not valid.
+    Raise `ConfigError` if the tree is not valid.
     """
     if isinstance(tree, list):
         tree = _nest(tree, source)

@@ -1,7 +1,4 @@
-"""Loading of a simulation's task: a task folder, a prompt with a separate environment, or a bundled example.
-
-An example is a folder with `task/` (the prompt) and `environment/` (the files, and `tests/test.sh`).
-"""
+"""Loading of a simulation's task: a task folder, a prompt with a separate environment, or a bundled example."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,9 +32,9 @@ def _folders(folder: Path) -> Iterator[Path]:
 def load_task(task: Path, environment: Path | None, test_command: str) -> Case:
     """Load the `Case` that a task folder describes. `task` can also be one case file, or a file with only a prompt.
 
-    A file with only a prompt needs `environment` (the folder that is copied for the run) and `test_command`. Raises
-    `ConfigError` if the task is not valid, `UsageError` if one of these arguments is missing or `task` does not
-    describe exactly one case.
+    A file with only a prompt needs `environment` (the folder that is copied for the run) and `test_command`. Raise
+    `ConfigError` if the task is not valid. Raise `UsageError` if an argument is missing or `task` does not describe
+    exactly one case.
     """
     if environment is not None and not environment.is_dir():
         raise ConfigError(

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def render(template: str, name: str, **values: object) -> str:
-    """Return the template filled in with `values`. Raises `ConfigError` if the template is faulty.
+    """Return the template filled in with `values`. Raise `ConfigError` if the template is faulty.
 
-    `name`: the template's field in the settings, for the error.
+    `name`: name of the template in error messages.
     """
     try:
         return _environment().from_string(template).render(**values).strip()

@@ -14,10 +14,7 @@ ANSWER = "the model's tree"
 
 
 async def ask_for_tree(caller: ModelCaller, task: str, template: str) -> TaskNode:
-    """Return the task as a tree made by a model.
-
-    An invalid answer is sent back to the model with the reason. Raises `ModelError` after three invalid answers.
-    """
+    """Let a model turn the task into a tree. Raise `ModelError` after three invalid answers."""
     error = ""
     for _ in range(MAX_ATTEMPTS):
         prompt = render(template, "tree_template", task=task, error=error)

@@ -31,7 +31,7 @@ Record = Callable[[SimulationMessage], None]
 
 
 class UserGaveUp(ModelError):
-    """Raised if the model that plays the user failed, or gave no usable answer several times in a row."""
+    """Raised if the simulated user's model failed, or repeatedly gave no usable answer."""
 
 
 class SimulatedUser:

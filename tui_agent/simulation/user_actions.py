@@ -1,6 +1,6 @@
 """Parsing of a simulated user's answers: `<think>` and `<response>`, with one action or a decision in the response.
 
-Invariant: an answer in another form raises `FormatError`; nothing is guessed.
+Invariant: an answer in another form raises `FormatError`.
 """
 
 from typing import Literal, NamedTuple, TypeAlias
@@ -47,7 +47,7 @@ def parse_action(answer: str) -> UserAction:
 
 
 def _block_end(lines: list[str]) -> int:
-    """Return the index of the line that ends the block begun in `lines[0]`. Blocks can be nested."""
+    """Return the index of the line that ends the block begun in `lines[0]`."""
     depth = 0
     for index, line in enumerate(lines):
         mark = line.strip()
@@ -102,8 +102,7 @@ def parse_decision(request: PermissionRequested, answer: str) -> tuple[str, str,
 
 
 def parse_reply(question: QuestionAsked, answer: str) -> tuple[str, str, AnswerQuestion]:
-    """Return the thoughts, the response and the answer to a question. The answer is the number of an option, or free
-    text."""
+    """Return the thoughts, the response and the answer to a question."""
     reasoning, response = parse_response(answer)
     number = response.rstrip(".")
     index = int(number) - 1 if number.isascii() and number.isdecimal() and len(number) < 4 else -1

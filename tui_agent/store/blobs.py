@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # only the writer needs a redactor, and it is slow to load
     from tui_agent.store.redaction.redactor import Redactor
 
 MAX_INLINE_TEXT_BYTES = 8 * 1024
-"""Maximum length of a text that is stored inside its event, in bytes of UTF-8. Longer texts are stored as blobs."""
+"""Maximum length of a text that is stored inside its event, in bytes of UTF-8."""
 PREVIEW_CHARS = 1_024
 
 TEXT_MARKER = frozenset(("blob_sha256", "size", "preview"))
@@ -35,10 +35,9 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class BlobStore:
-    """The blobs of one session. The session's readers and its single writer can use the store from several threads.
+    """The blobs of one session. Several threads can use the store.
 
-    `parent_folders` returns the blob folders of a fork's parents. A blob that is missing in `folder` is searched in
-    these folders.
+    `parent_folders` returns the blob folders of a fork's parents, in which missing blobs are searched.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class BlobStore:
             ) from fault
 
     def put_text(self, text: str) -> LongText:
-        """Redact a text. Return a short text unchanged; store a long text and return a `BlobText`."""
+        """Redact a text. Store a long text and return its `BlobText`; return a short text itself."""
         text = replace_lone_surrogates(text if self._redactor is None else self._redactor.redact_text(text))
         return text if fits_bytes(text, MAX_INLINE_TEXT_BYTES) else self.put_long_text(text)
 
@@ -127,11 +126,11 @@ class BlobStore:
         return data if data is not None and hashlib.sha256(data).hexdigest() == blob_sha256 else None
 
     def read_text(self, text: LongText) -> str:
-        """Return the full text, from its blob if necessary. Raises `BlobNotFound`."""
+        """Return the full text, from its blob if necessary. Raise `BlobNotFound` if the blob is missing."""
         return text if isinstance(text, str) else self.read(text.blob_sha256).decode("utf-8", "replace")
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """Return an event's JSON with every reference to a blob replaced by the string, object or list in that blob."""
+        """Return an event's JSON with every reference to a blob replaced by the value in that blob."""
         resolved = self._resolve_value(data)
         if not isinstance(resolved, dict):
             raise BlobNotFound(

@@ -16,9 +16,9 @@ from tui_agent.store.session_store import SessionStore
 def find_changes_by_others(
     store: SessionStore, own_id: str, workspace: str, since: float
 ) -> Iterator[OtherChange]:
-    """Yield the file changes that other sessions of a workspace recorded after a time, in seconds since the epoch.
+    """Yield the file changes that other sessions of a workspace recorded after `since` (seconds since the epoch).
 
-    Changes by persons are left out. Blocking. Raises `StoreError` if the sessions cannot be listed.
+    Changes by persons are left out. Raise `StoreError` if the sessions cannot be listed.
     """
     states = [
         state for state in store.log_states() if state.folder.name != own_id and state.modified_at >= since

@@ -1,7 +1,6 @@
-"""Damage of a stored session, in plain sentences: a quick report for readers of the session, and a complete
-verification.
+"""Damage of a stored session, in plain sentences: a quick report, and a complete verification.
 
-Invariant: this module only reads. For an intact session there is no report.
+Invariant: this module only reads.
 """
 
 import re
@@ -31,7 +30,7 @@ Check = Callable[[Path], list[str]]
 
 
 def verify_session(folder: Path, *others: Check) -> list[str]:
-    """Return the problems of a session. `others` are checks of the session's other files."""
+    """Return sentences about a session's problems. `others` check the session's other files."""
     try:
         fault = load_lineage(folder).fault
         problems = [] if fault is None else [fault.message]
@@ -81,9 +80,9 @@ def _check_lines(folder: Path) -> Iterator[str]:
 def _check_numbers(folder: Path, *, is_complete: bool) -> Iterator[str]:
     """Report event numbers (`seq`) that are missing between other events.
 
-    `is_complete` is False if events of a fork's parents are missing. The inherited part of a fork's log can have gaps,
-    because undone events are not inherited.
+    `is_complete` is False if events of a fork's parents are missing.
     """
+    # The inherited part of a fork's log can have gaps, because undone events are not inherited.
     known: set[int] = set()
     last, head_gaps = -1, list[str]()
     for _, record in iterate_history(folder):
@@ -156,10 +155,7 @@ def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
 
 
 def _scan_part(part: HistoryPart) -> tuple[list[int], int]:
-    """Return the numbers of the damaged lines in `part`, and the version of its log format.
-
-    If this release cannot read some lines, the version of these lines is returned.
-    """
+    """Return the numbers of the damaged lines in `part`, and the version of its log format."""
     damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0
     for piece in read_chunks(part.folder):

@@ -1,6 +1,6 @@
 """Search for every permission decision in a log's bytes, so that many sessions can be scanned at once.
 
-Invariant: the decisions in the log itself are found in order, without decisions that a fork inherits.
+Invariant: decisions that a fork inherits are not found.
 """
 
 import re
@@ -24,7 +24,7 @@ _CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
 class DecisionRecord:
     """A permission decision in a log, with its context.
 
-    `granted`: rules that the user allowed in this session before the decision and had not revoked.
+    `granted`: rules that the user had allowed in this session and not revoked.
     """
 
     seq: int
@@ -38,7 +38,7 @@ class DecisionRecord:
 def find_decisions(folder: Path) -> Iterator[DecisionRecord]:
     """Yield the permission decisions in the log of a session.
 
-    Raises `OSError` if the log cannot be read, and `SessionVersionError` if another version wrote it.
+    Raise `OSError` if the log cannot be read. Raise `SessionVersionError` if another version wrote the log.
     """
     require_readable(folder)
     tools: dict[bytes, bytes] = {}

@@ -14,7 +14,7 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 class FileOps:
-    """File operations. Each raises `OSError` like its counterpart in `os`. Tests replace single operations.
+    """File operations that raise `OSError` like their counterparts in `os`. Tests replace single operations.
 
     `write` can write only a part of the data. Files are created with mode 0600.
     """
@@ -67,7 +67,7 @@ _ADVICE = {
 
 
 def is_disk_fault(fault: OSError) -> bool:
-    """Return True if a file operation failed because the disk is full or failing, and not because of a wrong setup."""
+    """Return True if a file operation failed because the disk is full or failing."""
     return fault.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or fault.errno not in _ADVICE
 
 
@@ -77,16 +77,17 @@ def advice_for(fault: OSError) -> str:
 
 
 def storage_error(fault: OSError, problem: str, extra: str = "") -> StoreError:
-    """Return the error for the failed operation that `problem` describes, with advice and `extra` as hint.
+    """Return the error for a failed operation, with advice and `extra` as hint.
 
-    The error is `StoreFull` if the disk is full or failing, otherwise `StoreUnusable`.
+    `problem` describes the operation. The error is `StoreFull` if the disk is full or failing, otherwise
+    `StoreUnusable`.
     """
     kind = StoreFull if is_disk_fault(fault) else StoreUnusable
     return kind(f"{problem}: {fault.strerror or fault}.", hint=f"{advice_for(fault)}{extra}.")
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents for this user only. Does not change an existing folder. Raises `OSError`."""
+    """Create a folder and its parents for this user only. Raise `OSError` if that fails."""
     if not path.is_dir():
         if path.parent != path:
             make_folder(path.parent)
@@ -94,10 +95,7 @@ def make_folder(path: Path) -> None:
 
 
 def write_all(ops: FileOps, fd: int, data: bytes) -> None:
-    """Write all of `data`, continuing after short writes.
-
-    Raises `OSError` if writing fails or the file accepts no more bytes.
-    """
+    """Write all of `data`. Raise `OSError` if writing fails or the file accepts no more bytes."""
     view = memoryview(data)
     while view:
         written = ops.write(fd, bytes(view))
@@ -116,7 +114,7 @@ def sync_path(ops: FileOps, path: Path) -> None:
 
 
 def write_file(ops: FileOps, path: Path, data: bytes | Iterable[bytes], *, sync: bool) -> None:
-    """Write `data` to a new file and rename it to `path`. Readers see the old or the new content, never a mixture."""
+    """Replace the file `path` atomically by `data`."""
     draft = path.with_name(f".{path.name}.new")
     fd = ops.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:

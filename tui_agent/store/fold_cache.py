@@ -1,7 +1,6 @@
 """Cache of the state computed from a session's log (a *fold*), so that a long log need not be read from the start.
 
-Invariant: the cache can be deleted. If the log has another line at the cached position, or if a byte of the cache is
-wrong, the cache is ignored.
+Invariant: a cache that is damaged or does not match the log is ignored.
 """
 
 import zlib
@@ -32,7 +31,7 @@ from tui_agent.store.log_scan import (
 
 CACHE_FILE: Final = "fold.json"
 MIN_EVENTS: Final = 20_000
-"""Minimum number of events for caching the computed state. A shorter log is read quickly without a cache."""
+"""Minimum number of events for caching the computed state."""
 _HEAD_BYTES: Final = 4_096
 _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 
@@ -40,9 +39,8 @@ _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 class LinePosition(NamedTuple):
     """The position just after a line of the log.
 
-    `seq`, `crc`: number and checksum of the line's event.
-    `offset`: number of bytes up to this position.
-    `lines`: number of lines up to this position.
+    - `seq`, `crc`: number and checksum of the line's event.
+    - `offset`, `lines`: number of bytes and of lines up to this position.
     """
 
     seq: int
@@ -72,10 +70,9 @@ _HEAD_ADAPTER = TypeAdapter(_Head)
 
 
 def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: FileOps) -> None:
-    """Save the state computed from the log up to the line at `place`, replacing the cached state.
+    """Cache the state computed from the log up to the line at `place`.
 
-    `data` is the state, and `format` is the version of its format. Raises `OSError` if saving fails; the old cache
-    stays.
+    `data` is the state, and `format` is the version of its format. Raise `OSError` if saving fails.
     """
     head = _Head(__version__, format, folder.name, place, len(data), zlib.crc32(data))
     head = replace(head, own=head.checksum())
@@ -83,9 +80,7 @@ def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: 
 
 
 def load_survey(folder: Path) -> Survey:
-    """Return the results of checking the log up to the line of the cached state, or `EMPTY_SURVEY` without a valid
-    cache.
-    """
+    """Return the results of checking the log up to the cached position, or `EMPTY_SURVEY` without a valid cache."""
     try:
         with (folder / CACHE_FILE).open("rb") as file:
             head = _read_head(file, folder)
@@ -124,8 +119,7 @@ def _read_head(file: BinaryIO, folder: Path) -> _Head | None:
 
 
 def _matches_log(folder: Path, place: LinePosition) -> bool:
-    """Return True if the log has, just before the offset in `place`, a line with the event number and checksum in
-    `place`."""
+    """Return True if the log has a line with the number and checksum of `place` just before the offset of `place`."""
     with (folder / EVENTS_FILE).open("rb") as log:
         start = max(0, place.offset - MAX_LINE_BYTES)
         log.seek(start)
@@ -137,12 +131,11 @@ def _matches_log(folder: Path, place: LinePosition) -> bool:
 
 
 def read_records_after(folder: Path, place: LinePosition, size: int) -> Iterator[Record] | None:
-    """Return the records after a position of the log up to byte `size`, without the streamed pieces of finished
-    answers.
+    """Return the records from a position of the log up to byte `size`, without the streamed pieces of finished answers.
 
-    Returns None if one of the records moved the session to an earlier event, because the cached state can then contain
-    undone events. Raises `OSError`.
+    Return None if one of the records moved the session to an earlier event. Raise `OSError` if the log cannot be read.
     """
+    # After such a move, the cached state can contain undone events.
     ended: set[bytes] = set()
     for piece in read_chunk_range(folder, place.offset, size):
         if _MOVED in piece:

@@ -1,7 +1,6 @@
 """Forks: creating forks, finding a session's relatives, and copying a parent's events before the parent is removed.
 
-Invariant: a fork's log is created completely or not at all. A reader of the fork returns equal records before and after
-the copy.
+Invariant: a fork's log is created completely or not at all.
 """
 
 import os
@@ -33,8 +32,8 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
     """Return the payload for the first event of a new fork that begins at event `at_seq`.
 
-    The payload's `parent_session` is the session with event `at_seq` in its own log: this session or one of its
-    parents. Raises `StoreError` if there is no such event.
+    `parent_session` in the payload is the session that recorded the event: this session or one of its parents. Raise
+    `StoreError` if there is no such event.
     """
     history = load_lineage(folder)
     if history.fault is not None:
@@ -56,7 +55,7 @@ def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
 def write_fork(folder: Path, forked: SessionForked, time: float, shrinker: Shrinker, ops: FileOps) -> None:
     """Write the first event to the log of a new fork. The caller holds the lock of `folder`.
 
-    Raises `OSError` or `StoreFull` if that fails.
+    Raise `OSError` or `StoreFull` if writing fails.
     """
     sync_path(ops, folder.parent / forked.parent_session / EVENTS_FILE)
     raw = shrinker.prepare(forked, _MAX_PAYLOAD_BYTES)
@@ -79,7 +78,7 @@ def group_by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
 def copy_inherited(folder: Path, ops: FileOps) -> None:
     """Copy a fork's inherited events and blobs into its own folder. The caller holds the lock of `folder`.
 
-    Raises `OSError`, and `StoreError` if a parent is missing.
+    Raise `OSError` if copying fails. Raise `StoreError` if a parent is missing.
     """
     history = load_lineage(folder)
     if history.fault is not None:
@@ -118,10 +117,8 @@ def _copy_blob(digest: str, ancestors: list[Path], own: Path, ops: FileOps) -> N
 
 
 def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
-    """Return the blob digests in a log's bytes and in payloads that are stored as blobs in `folder`.
-
-    Everything that looks like a digest is included, because an unneeded blob does no harm.
-    """
+    """Return the blob digests in a log's bytes and in payloads that are stored as blobs in `folder`."""
+    # Everything that looks like a digest is included, because an unneeded blob does no harm.
     blobs = open_blobs(folder)
     digests: set[bytes] = set()
     for piece in log:

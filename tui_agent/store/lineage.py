@@ -1,10 +1,8 @@
 """History of a forked session: its parents' events up to the fork, then its own.
 
-A fork copies nothing. It refers to an event of its parent's log by session, seq and the checksum of the event's line.
-
-Invariant: if the parent's line is missing or has changed, the fork's own events are still readable, and `fault` has the
-reason.
+Invariant: a fork's own events are readable even if its parent is missing or has changed.
 """
+# A fork refers to an event of its parent's log by session, seq and checksum, and copies nothing.
 
 from collections.abc import Sequence
 from functools import cache, partial
@@ -37,7 +35,7 @@ CRC_SLICE = slice(-10, -2)
 class HistoryPart:
     """A part of a session's history: some events of the log in `folder`.
 
-    `stretches` are the ranges of event numbers that belong to the history (None: all events).
+    `stretches`: ranges of event numbers that belong to the history (None: all events).
     """
 
     folder: Path
@@ -53,7 +51,7 @@ class HistoryPart:
 class Lineage:
     """The parts of a session's history, oldest first. The last part is the session's own log.
 
-    `fault` is the reason why older parts are missing.
+    `fault`: the reason why older parts are missing.
     """
 
     parts: tuple[HistoryPart, ...]
@@ -74,7 +72,7 @@ class Lineage:
     def current_branch(self, size: int | None = None) -> tuple[Stretch, ...] | None:
         """Return the ranges of event numbers on the current branch, or None if no event was undone.
 
-        At most `size` bytes of the session's own log are read. Raises `OSError`.
+        `size`: number of bytes to read of the session's own log (None: all). Raise `OSError` if the log cannot be read.
         """
         return stretches_of_branch((*self.head_moves, *find_head_moves(self.own.folder, size=size)))
 
@@ -83,8 +81,8 @@ class Lineage:
 class Origin:
     """The origin of a fork: event `at_seq` of the session `parent`.
 
-    `folder`: folder of the parent session.
-    `crc`: checksum of the line with that event.
+    - `folder`: folder of the parent session.
+    - `crc`: checksum of the line with that event.
     """
 
     folder: Path
@@ -107,7 +105,10 @@ def read_origin(folder: Path) -> Origin | None:
 
 
 def find_head_moves(folder: Path, *, size: int | None = None) -> list[HeadMove]:
-    """Return the events in one log, up to byte `size`, that moved the session to an earlier event. Raises `OSError`."""
+    """Return the events that moved a session to an earlier event, up to byte `size` of its log.
+
+    Raise `OSError` if the log cannot be read.
+    """
     lines = b"".join(line + b"\n" for line in find_lines(folder, payload_mark(SessionHeadMoved), size=size))
     records = (record for _, record in filter_lines(lines, None, NO_FILTER))
     return list(fold(Branches(), records).moves)
@@ -116,7 +117,7 @@ def find_head_moves(folder: Path, *, size: int | None = None) -> list[HeadMove]:
 def stretches_of_branch(head_moves: Sequence[HeadMove], last: int = MAX_SEQ) -> tuple[Stretch, ...] | None:
     """Return the ranges of event numbers on the branch that ends at event `last`.
 
-    Return None if every event up to `last` is on that branch. `head_moves` are the moves to earlier events.
+    `head_moves`: moves to earlier events. Return None if every event up to `last` is on that branch.
     """
     return stretches(head_moves, last) if any(move.seq <= last for move in head_moves) else None
 
@@ -156,9 +157,7 @@ def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...
 
 
 def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
-    """Return the origin of a session, then the origin of its parent, and so on, and a reason if older origins are
-    missing.
-    """
+    """Return the origins of a session, its parent and so on, with the reason if older origins are missing."""
     chain: list[Origin] = []
     child, previous_seq = folder, None
     while (origin := read_origin(child)) is not None:
@@ -171,11 +170,11 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 
 
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
-    """Return the reason why the origin of the session in `child` is invalid, or None if it is valid.
+    """Return the reason why the origin of the session in `child` is invalid, or None.
 
-    `previous_seq`: the event of `child` at which its own fork starts, or None. The origin of `child` must be an earlier
-    event, so that following the origins ends.
+    `previous_seq`: the event of `child` at which its own fork starts, or None.
     """
+    # The origin must be an earlier event, so that following the origins ends.
     parent = origin.parent
     if not is_session_id(parent) or (previous_seq is not None and origin.at_seq >= previous_seq):
         return _origin_error(child, parent, "which is impossible")

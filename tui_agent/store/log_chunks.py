@@ -1,8 +1,8 @@
 """Reader of a log file in chunks of whole lines, so that a long log is never completely in memory.
 
-Invariant: a chunk ends at the end of a line. Files are not memory-mapped here, because a program that reads a mapped
-file crashes if a writer truncates the file.
+Invariant: a chunk ends at the end of a line.
 """
+# Files are not memory-mapped here: a reader of a mapped file crashes if a writer truncates the file.
 
 import os
 from collections.abc import Iterator
@@ -14,15 +14,16 @@ from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import lines_with, read_seq, split_lines
 
 CHUNK_BYTES = 256 * 1024
-"""Size of one chunk, in bytes. A chunk of this size fits in the processor's cache, so scanning is a third faster."""
+"""Size of one chunk in bytes."""
+# A chunk of this size fits in the processor's cache, so scanning is a third faster.
 _PROBE_BYTES = 2 * MAX_LINE_BYTES
 
 
 def read_chunks(folder: Path, *, after: int = -1, size: int | None = None) -> Iterator[bytes]:
-    """Yield a folder's log in chunks, up to byte `size` of the file (None: all of it).
+    """Yield a folder's log in chunks of whole lines, up to byte `size` of the file (None: all of it).
 
-    The first chunk starts at or shortly before the first line with `seq` > `after`. An unfinished last line is left
-    out. Raises `OSError` when the first chunk is read.
+    The first chunk starts at or shortly before the first line with `seq` > `after`. Raise `OSError` when the first
+    chunk is read.
     """
     with (folder / EVENTS_FILE).open("rb") as log:
         end = os.fstat(log.fileno()).st_size if size is None else size
@@ -50,7 +51,7 @@ def _whole_lines(log: BinaryIO, remaining: int) -> Iterator[bytes]:
 
 
 def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
-    """Return the offset of a line at or shortly before the first line with `seq` > `after`, found by bisection."""
+    """Return the offset of a line at or shortly before the first line with `seq` > `after`."""
     low, high = 0, size
     while after >= 0 and high - low > 2 * _PROBE_BYTES:
         middle = (low + high) // 2
@@ -63,7 +64,7 @@ def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
 
 
 def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | None:
-    """Return (offset, `seq`) of the first intact line of the log that begins after an offset; None if there is none."""
+    """Return (offset, `seq`) of the first intact line that begins after an offset, or None."""
     while offset < end:
         log.seek(offset)
         data = log.read(_PROBE_BYTES)
@@ -83,7 +84,7 @@ def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterato
 
 
 def find_line(folder: Path, seq: int) -> bytes | None:
-    """Return the line of event `seq` without its newline; None if it is not in this log or is damaged."""
+    """Return the intact line of event `seq` without its newline, or None if there is none in this log."""
     for piece in read_chunks(folder, after=seq - 1):
         for _, line in split_lines(piece):
             line_seq = read_seq(line)
@@ -95,7 +96,10 @@ def find_line(folder: Path, seq: int) -> bytes | None:
 
 
 def read_first_line(folder: Path) -> bytes:
-    """Return the first line of a log without its newline; empty if there is no whole line. Raises `OSError`."""
+    """Return the first line of a log without its newline; empty if there is no whole line.
+
+    Raise `OSError` if the log cannot be read.
+    """
     with (folder / EVENTS_FILE).open("rb") as log:
         line = log.readline(MAX_LINE_BYTES)
     return line[:-1] if line.endswith(b"\n") else b""

@@ -57,7 +57,7 @@ def seal_line(unsealed: bytes) -> bytes:
 
 
 def payload_mark(payload_class: type[Payload]) -> bytes:
-    """Return bytes that are in every line with this class of payload, for searching a log without parsing."""
+    """Return bytes that occur in every line with this class of payload."""
     return b'"payload":{"kind":"%b"' % payload_class.model_fields["kind"].default.encode()
 
 
@@ -68,15 +68,14 @@ def is_intact(line: bytes) -> bool:
 
 
 def parse_event(line: bytes) -> Envelope:
-    """Parse a line of the log. The caller has compared the checksum. Raises pydantic's `ValidationError`."""
+    """Parse a line of the log without checking the checksum. Raise pydantic's `ValidationError` if that fails."""
     return _adapter().validate_json(line, extra="ignore")
 
 
 def decode_line(line: bytes, blobs: BlobStore | None = None) -> Record | None:
-    """Return the record in a line of the log without its newline; None if the line is damaged.
+    """Return the record in a line of the log without its newline. Return None if the line is damaged.
 
-    If the line has an unknown kind, another version or unexpected fields, the result is an `UnknownEvent`. Payloads
-    that were too long for the log are read from `blobs`.
+    An unknown kind or another version gives an `UnknownEvent`. Very long payloads are read from `blobs`.
     """
     if not is_intact(line):
         return None
@@ -88,13 +87,13 @@ def decode_line(line: bytes, blobs: BlobStore | None = None) -> Record | None:
 
 
 def decode_payload(line: bytes, blobs: BlobStore | None = None) -> Payload | None:
-    """Decode a line of the log, and return the event's payload; None if the line is damaged or of an unknown kind."""
+    """Return the payload of the event in a line of the log, or None if the line is damaged or of an unknown kind."""
     record = decode_line(line, blobs)
     return None if record is None else record.payload
 
 
 def line_version(line: bytes) -> int:
-    """Return the version of the log format that an intact line states; the current version if the line states none."""
+    """Return the version of the log format that an intact line states (default: the current version)."""
     match = _VERSION.match(line)
     if match:
         return int(match.group(1))
@@ -133,11 +132,7 @@ def _json_object(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
-    """Decode a line of the log that has only a reference to a blob in place of its payload, and return the event with
-    the payload from the blob.
-
-    Return None if the line has no such reference, or if the blob cannot be read. See `store.payload_shrinker`.
-    """
+    """Return the event in a line whose payload is stored as a blob, or None if the payload cannot be loaded."""
     raw = _json_object(line)
     payload = None if raw is None else raw.get("payload")
     if raw is None or blobs is None or not isinstance(payload, dict):
@@ -153,10 +148,8 @@ def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
 
 
 def salvage_lines(line: bytes) -> Iterator[bytes]:
-    """Yield the intact events inside a damaged line of the log: after NUL bytes, or around an overwritten newline.
-
-    At most `_SALVAGE_TRIES` positions are tried, so that a malicious line takes bounded time.
-    """
+    """Yield the intact events inside a damaged line of the log: after NUL bytes, or around an overwritten newline."""
+    # At most `_SALVAGE_TRIES` positions are tried, so that a malicious line takes bounded time.
     position, tries = 0, 0
     while tries < _SALVAGE_TRIES:
         end = _LINE_END.search(line, position)

@@ -1,9 +1,6 @@
 """Reader of a session's log without its lock, even while another process writes.
 
-For a fork, readers return its parents' events up to the fork, then its own.
-
-Invariant: only whole lines with a matching checksum are returned. A log that another version wrote is refused
-(`SessionVersionError`).
+Invariant: only whole lines with a matching checksum are returned.
 """
 
 import os
@@ -66,11 +63,13 @@ def read_records(
     current_branch_only: bool = False,
     size: int | None = None,
 ) -> list[Record]:
-    """Return at most `limit` records with `seq` > `after`, in order. Raises `SessionNotFound`.
+    """Return at most `limit` records with `seq` > `after`, in order.
 
-    `skip_deltas`: True to leave out the streamed pieces of finished answers.
-    `current_branch_only`: True to leave out undone events, as `folds.base.current_branch` does.
-    `size`: maximum number of bytes to read of the session's own log.
+    - `skip_deltas`: True to leave out the streamed pieces of finished answers.
+    - `current_branch_only`: True to leave out undone events.
+    - `size`: maximum number of bytes to read of the session's own log.
+
+    Raise `SessionNotFound` if there is no log.
     """
     collected: list[Record] = []
     if limit is not None and limit <= 0:
@@ -95,11 +94,11 @@ def iterate_records(
 ) -> Iterator[Record]:
     """Yield the records with `seq` > `after`, without the streamed pieces of finished answers.
 
-    `current_branch_only`: True to yield only records of the current branch.
-    `stretches`: ranges of event numbers that select another branch. Only records of this branch are yielded.
-    `last`: last event of the session's own log to read.
+    - `current_branch_only`: True to yield only records of the current branch.
+    - `stretches`: ranges of event numbers that select another branch.
+    - `last`: last event of the session's own log to read.
 
-    Raises `SessionNotFound`.
+    Raise `SessionNotFound` if there is no log.
     """
     size = _log_size(folder)
     if last is not None:
@@ -108,11 +107,11 @@ def iterate_records(
 
 
 def read_marks(folder: Path) -> list[Record]:
-    """Return the moves to earlier events, the starts of turns and the checkpoints of all branches, without parsing
-    other events.
+    """Return the moves to earlier events, the starts of turns and the checkpoints, of all branches.
 
-    The folds `Branches` and `Commits` need only these events. Raises `SessionNotFound`.
+    Raise `SessionNotFound` if there is no log.
     """
+    # The folds `Branches` and `Commits` need only these events. Other events are not parsed, to save time.
     size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
     marks: list[Record] = []
     for part in history.parts:
@@ -136,13 +135,16 @@ def _is_mark(record: Record) -> bool:
 
 
 def read_stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]]:
-    """Yield (`seq`, line as stored, without the newline) of each event. Raises `SessionNotFound`."""
+    """Yield each event as (`seq`, stored line without the newline). Raise `SessionNotFound` if there is no log."""
     for line, record in iterate_history(folder, after):
         yield record.seq, line.decode("utf-8", "replace")
 
 
 def iterate_history(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:
-    """Yield (line of the log, record) for every record of a session's history, in order. Raises `SessionNotFound`."""
+    """Yield each record of a session's history in order, as (line of the log, record).
+
+    Raise `SessionNotFound` if there is no log.
+    """
     size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
     last = after
     for part in history.parts:
@@ -195,10 +197,7 @@ def _iterate(
 def _intersect(
     inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
 ) -> tuple[Stretch, ...] | None:
-    """Return the ranges of event numbers that lie both in `inherited` and in `branch` (None: all events).
-
-    `branch` contains all ranges of `inherited`, and can continue after them.
-    """
+    """Return the ranges of event numbers that lie both in `inherited` and in `branch` (None: all events)."""
     if branch is None or inherited is None:
         return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
     return cut_stretches(branch, inherited[-1].last)
@@ -240,10 +239,8 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 
 
 def read_end(folder: Path, count: int) -> list[Record]:
-    """Return the last records, including `count` records that are not lifecycle events. Reads at most the last MiB.
-
-    The newest messages are included, even if the session was often opened and closed afterwards.
-    """
+    """Return the last records, including `count` records that are not lifecycle events."""
+    # Reads at most the last MiB. Lifecycle events are not counted, so that the newest messages are included.
     tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
     positions = [index for index, record in enumerate(tail) if not isinstance(record.payload, _LIFECYCLE)]
     return tail[positions[-count] :] if 0 < count <= len(positions) else tail
@@ -255,7 +252,7 @@ def _inherited_end(part: HistoryPart) -> int:
 
 
 class LogTail:
-    """Reads a log while another process writes it. Each `poll` reads only new bytes."""
+    """Reads a log while another process writes it."""
 
     def __init__(self, folder: Path, after: int = -1) -> None:
         self._folder = folder
@@ -265,7 +262,7 @@ class LogTail:
         self._file: tuple[int, int] | None = None
 
     def poll(self) -> list[Record]:
-        """Return the records since the last call. An unfinished line is read by a later call."""
+        """Return the records in the complete lines since the last call."""
         inherited = self._read_parents() if self._file is None else []
         try:
             with (self._folder / EVENTS_FILE).open("rb") as log:

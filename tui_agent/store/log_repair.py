@@ -1,6 +1,6 @@
 """Opening a session's log under its lock, and moving the log to a new file when its disk fails.
 
-Invariant: before bytes are cut off, they are saved in a side file. Whole lines are never moved or changed.
+Invariant: before bytes are cut off, they are saved in a side file.
 """
 
 import os
@@ -17,7 +17,7 @@ from tui_agent.store.log_scan import EMPTY_SURVEY, Survey, survey_bytes, survey_
 
 EVENTS_FILE = "events.jsonl"
 MAX_REPORTED = 1_000
-"""Maximum number of bad lines in one `log.repaired` event. Further bad lines are skipped too, but not listed."""
+"""Maximum number of bad lines that one `log.repaired` event lists."""
 
 _APPEND = os.O_RDWR | os.O_APPEND
 _PIECE = 1 << 20
@@ -26,7 +26,7 @@ _TORN = "events.torn"
 
 @dataclass(frozen=True, slots=True)
 class OpenedLog:
-    """A log that is ready for the next event: its last line is complete, and it has `end` bytes."""
+    """A log that is ready for the next event, with its length `end` in bytes."""
 
     fd: int
     end: int
@@ -36,13 +36,10 @@ class OpenedLog:
 
 
 def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
-    """Open a session's log for writing. The caller holds the session's lock.
+    """Open a session's log for writing. The caller holds the session's lock and must record the event `repair`.
 
-    The caller must record the event `repair` of the result, which describes repaired lines. `known`: the result of an
-    earlier check. Lines that were checked then are not checked again.
-
-    Raises `StoreError` if the log cannot be opened, `SessionNotFound` if there is no log, and `SessionVersionError` if
-    another version wrote the log.
+    `known`: result of an earlier check, whose lines are not checked again. Raise `StoreError` if the log cannot be
+    opened. Raise `SessionNotFound` if there is no log. Raise `SessionVersionError` if another version wrote the log.
     """
     path = folder / EVENTS_FILE
     try:
@@ -101,15 +98,13 @@ def require_known_version(folder: Path, version: int) -> None:
 
 
 def read_log_version(folder: Path) -> int:
-    """Return the version of the log format in a session's log. Raises `OSError`.
-
-    If some lines have a version that this release cannot read, that version is returned.
-    """
+    """Return the version of the log format in a session's log. Raise `OSError` if the log cannot be read."""
+    # A version that this release cannot read takes precedence.
     return survey_lines(_file_lines(folder / EVENTS_FILE)).version
 
 
 def create_log(folder: Path, ops: FileOps) -> OpenedLog:
-    """Create a new, empty log in an existing folder, and sync the file and the folder. Raises `OSError`."""
+    """Create a new, empty log in an existing folder. Raise `OSError` if that fails."""
     path = folder / EVENTS_FILE
     fd = ops.open(path, _APPEND | os.O_CREAT | os.O_EXCL)
     try:
@@ -124,10 +119,8 @@ def create_log(folder: Path, ops: FileOps) -> OpenedLog:
 
 
 def copy_to_new_file(folder: Path, end: int, ops: FileOps) -> int:
-    """Copy the first `end` bytes of a log to a new file that replaces it, and return the new file's descriptor.
-
-    Needed after a failed sync, because pages of the old file can be lost even if the next sync reports success.
-    """
+    """Replace a log by a new file with its first `end` bytes. Return the new file's descriptor."""
+    # Needed after a failed sync: pages of the old file can be lost even if the next sync reports success.
     path = folder / EVENTS_FILE
     data = path.read_bytes()[:end]
     if survey_bytes(data).good_end != end:
@@ -137,10 +130,10 @@ def copy_to_new_file(folder: Path, end: int, ops: FileOps) -> int:
 
 
 def rewrite_log(folder: Path, fd: int, end: int, ops: FileOps) -> tuple[int, str]:
-    """Write the log to a new file under its name, because the open file `fd` was renamed or deleted. Raises `OSError`.
+    """Write the log to a new file, because the open file `fd` was renamed or deleted.
 
-    The first `end` bytes are copied from `fd`. If another file has the log's name, that file is renamed to a side file.
-    Returns the new descriptor and the side file's name.
+    The first `end` bytes are copied from `fd`. Another file with the log's name becomes a side file. Return the new
+    descriptor and the side file's name. Raise `OSError` if that fails.
     """
     path = folder / EVENTS_FILE
     data = b"".join(os.pread(fd, min(_PIECE, end - offset), offset) for offset in range(0, end, _PIECE))
@@ -202,6 +195,6 @@ def _read_reported(path: Path) -> tuple[set[int], set[str]]:
 
 
 def _is_still_in_log(side_file: Path, torn: bytes) -> bool:
-    """Return True if the side file contains the start of `torn`, the log's damaged end. In this case, an earlier repair
-    saved these bytes, but failed before it cut them off the log."""
+    """Return True if the side file contains the start of `torn`, the log's damaged end."""
+    # An earlier repair then saved these bytes, but failed before it cut them off the log.
     return torn.startswith(side_file.read_bytes())

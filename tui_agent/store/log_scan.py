@@ -1,6 +1,6 @@
-"""Splitting of a log's bytes into records, damaged lines and a torn tail.
+"""Splitting of a log's bytes into records, damaged lines and an incomplete last line.
 
-Invariant: a bad line never stops reading. The `seq` of the returned records strictly increases.
+Invariant: a bad line never stops reading.
 """
 
 import mmap
@@ -27,10 +27,10 @@ _REQUEST_ENDS = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
 class Survey:
     """The result of checking the checksums of a log's lines.
 
-    `good_end`: offset after the last intact line.
-    `bad_lines`: numbers (from 1) of the damaged lines before `good_end`.
-    `version`: version of the log format. A version that this release cannot read takes precedence.
-    `lines`: number of lines before `good_end`.
+    - `good_end`: offset after the last intact line.
+    - `bad_lines`: numbers (from 1) of the damaged lines before `good_end`.
+    - `version`: version of the log format. A version that this release cannot read takes precedence.
+    - `lines`: number of lines before `good_end`.
     """
 
     good_end: int
@@ -57,7 +57,7 @@ def survey_bytes(data: bytes) -> Survey:
 
 
 def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -> Survey:
-    """Check the checksum of every line of a log (given without newlines). `known` is the result for all earlier lines."""
+    """Check the checksums of a log's lines, given without newlines. `known`: the result for all earlier lines."""
     good_end, last_seq, good_lines = known.good_end, known.last_seq, known.lines
     bad_lines: list[int] = []
     settled, end = 0, good_end
@@ -78,17 +78,13 @@ def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -
 
 
 def read_seq(line: bytes) -> int | None:
-    """Return the `seq` of a line of the log without parsing the line; None if the line does not have the current
-    layout."""
+    """Return the `seq` of a line of the log, or None if the line does not have the current layout."""
     match = _SEQ.match(line)
     return int(match.group(1)) if match else None
 
 
 def find_end_offset(path: Path, seq: int) -> int:
-    """Return the offset after the line of event `seq` in a log, found by bisection.
-
-    If the log does not contain this event, the offset after the last earlier event is returned, or 0.
-    """
+    """Return the offset after the line of event `seq`, or after the last earlier event if this event is missing."""
     size = path.stat().st_size
     if size == 0:
         return 0
@@ -123,7 +119,7 @@ def intact_seq(line: bytes) -> int | None:
 
 
 def _decoded_seq(line: bytes) -> int | None:
-    """Return the `seq` of an intact line of the log. The line can have the layout of another version of the log format."""
+    """Return the `seq` of an intact line, even of another version of the log format."""
     seq = read_seq(line)
     if seq is None and (record := decode_line(line)) is not None:
         seq = record.seq
@@ -134,8 +130,8 @@ def _decoded_seq(line: bytes) -> int | None:
 class RecordFilter:
     """A filter for records of a log.
 
-    `ended_requests`: requests whose streamed pieces of answers are excluded.
-    `stretches`: ranges of event numbers; other events are excluded.
+    - `ended_requests`: requests whose streamed pieces of answers are excluded.
+    - `stretches`: ranges of event numbers. Other events are excluded.
     """
 
     ended_requests: frozenset[bytes] = frozenset()
@@ -163,7 +159,7 @@ def read_records_from(
 ) -> Iterator[Record]:
     """Yield the records of whole lines with `seq` > `after`, in order. Damaged lines are skipped.
 
-    `skip_deltas` leaves out the streamed pieces of finished answers, because the answer's own event has the whole text.
+    `skip_deltas`: True to leave out the streamed pieces of finished answers.
     """
     record_filter = RecordFilter(find_ended_requests(data)) if skip_deltas else NO_FILTER
     return filter_records(data, blobs, record_filter, after)
@@ -200,10 +196,8 @@ def filter_lines(
 
 
 def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) -> frozenset[bytes]:
-    """Return the ids of all requests with a readable answer or final failure.
-
-    A request whose answer is on a damaged line is left out: its streamed pieces are then the only copy of the answer.
-    """
+    """Return the ids of all requests with a readable answer or final failure."""
+    # If a request's answer is on a damaged line, its streamed pieces are the only copy of the answer.
     request_ids = {
         request
         for closing in _REQUEST_ENDS
@@ -228,7 +222,7 @@ def _is_delta(line: bytes) -> bool:
 
 
 def _request_id(line: bytes, kind: bytes) -> bytes | None:
-    """Return the request id in a line of the log; None if the line's payload does not begin with `kind`."""
+    """Return the request id in a line of the log, or None if the payload does not begin with `kind`."""
     start = line.find(_PAYLOAD) + len(_PAYLOAD)
     if start < len(_PAYLOAD) or not line.startswith(kind, start):
         return None

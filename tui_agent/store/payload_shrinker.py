@@ -1,7 +1,6 @@
 """Preparation of an event's payload for its line in the log: redacts secrets, and moves long texts to blobs.
 
-Invariant: nothing is lost, with one exception: in a field that cannot be a blob, a text above 8 KB is cut, and a note
-states the length of the whole text.
+Invariant: a text above 8 KB in a field that cannot be a blob is cut with a note, and nothing else is lost.
 """
 
 import re
@@ -39,24 +38,21 @@ _UNREDACTED = frozenset(("signature", "opaque"))
 """Names of the payload fields that are never redacted, because a provider needs them back unchanged."""
 
 _TEXT_LIMITS = (MAX_INLINE_TEXT_BYTES, 2_048, 512, 128)
-"""Limits in bytes for texts inside an event, tried in this order until the line is short enough."""
+"""Limits in bytes for texts inside an event, tried in this order."""
 _CUT_NOTE_BYTES = 80
 _HARMLESS = re.compile(rb'"path":|\\"path\\":|"tokenizer":|"first_token_ms":|"policy":"bypass"')
 """Matches frequent text that contains a keyword of a redaction rule but never belongs to a secret."""
 
 
 class Shrinker:
-    """Prepares payloads for one session's log. Writes blobs; raises `StoreFull` if a blob cannot be stored."""
+    """Prepares payloads for one session's log. Raises `StoreFull` if a blob cannot be stored."""
 
     def __init__(self, blobs: BlobStore, redactor: Redactor) -> None:
         self._blobs = blobs
         self._redactor = redactor
 
     def prepare(self, payload: Payload, max_bytes: int) -> bytes:
-        """Return the payload as JSON of at most `max_bytes` bytes.
-
-        If the JSON is too long, move texts to blobs, then JSON values, and finally the whole payload.
-        """
+        """Return the payload as JSON of at most `max_bytes` bytes, with long texts moved to blobs."""
         raw = dump_json(payload)
         if raw is not None and len(raw) < MAX_INLINE_TEXT_BYTES and not self._needs_walk(raw):
             return raw
@@ -111,7 +107,8 @@ class Shrinker:
         return self._shrink_value(value, walk)
 
     def _redact_arguments(self, text: str) -> str:
-        """Redact the arguments of a tool call as parsed JSON, because rules do not match text with JSON escapes."""
+        """Redact the arguments of a tool call as parsed JSON."""
+        # Rules do not match text with JSON escapes.
         try:
             arguments: JsonValue = from_json(text)
         except ValueError:
@@ -167,10 +164,8 @@ class Shrinker:
         return {"blob_json": self._blobs.put_bytes(raw), "size": len(raw), "preview": preview}
 
     def _is_marker(self, value: dict[str, JsonValue]) -> bool:
-        """Return True if an object is a reference to a blob of this store.
-
-        The blob must exist, because ordinary data can have the same keys.
-        """
+        """Return True if an object is a reference to a blob of this store."""
+        # The blob must exist, because ordinary data can have the same keys.
         digest = value.get("blob_sha256") if value.keys() == TEXT_MARKER else value.get("blob_json")
         if value.keys() not in (TEXT_MARKER, CONTAINER_MARKER) or not isinstance(digest, str):
             return False
@@ -182,8 +177,8 @@ class Shrinker:
 class _Walk:
     """Settings of one pass over a payload.
 
-    `limit`: texts above this number of bytes are moved to blobs.
-    `containers`: True to move objects and lists above 8 KB too.
+    - `limit`: texts above this number of bytes are moved to blobs.
+    - `containers`: True to move objects and lists above 8 KB too.
     """
 
     limit: int
@@ -206,7 +201,7 @@ def _tuples_to_lists(value: JsonValue | tuple[JsonValue, ...]) -> JsonValue:
 
 
 def cut_text(text: str) -> str:
-    """Return the start of a text for a field that cannot be a blob, with a note on the length of the whole text."""
+    """Return the start of a text, with a note on the length of the whole text."""
     head = text.encode()[: MAX_INLINE_TEXT_BYTES - _CUT_NOTE_BYTES].decode("utf-8", "ignore")
     return f"{head} … [cut: {len(text)} characters in total]"
 

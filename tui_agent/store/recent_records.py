@@ -1,7 +1,6 @@
 """The newest records of a log that is being written, for its followers.
 
-Invariant: the records have no gaps and end with the newest one. They take at most twice the limits `MAX_BYTES` and
-`MAX_RECORDS`.
+Invariant: the records have no gaps and end with the newest one.
 """
 
 from bisect import bisect_right
@@ -12,10 +11,7 @@ from tui_agent.protocol.envelope import Record
 
 MAX_RECORDS: Final = 1_000
 MAX_BYTES: Final = 2_000_000
-"""When the newest records reach this total size in bytes, all older records are dropped from memory.
-
-Followers that are further behind read from the file.
-"""
+"""Total size in bytes of the newest records at which all older records are dropped from memory."""
 
 
 class RecentRecords:
@@ -24,9 +20,7 @@ class RecentRecords:
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """`_older`: how many of the oldest records the next `drop_older` removes.
-        `_new_bytes`: total size of all other records.
-        """
+        """`_older`: number of records that the next `drop_older` removes. `_new_bytes`: size of all other records."""
 
     def __len__(self) -> int:
         return len(self._records)

@@ -1,7 +1,8 @@
 """The base class of followers: it waits until its source has new records, and returns them in batches.
 
-Invariant: no wake-up is missed. There is no await between the last look for records and the start of waiting.
+Invariant: no wake-up is missed.
 """
+# There is no await between the last look for records and the start of waiting.
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ SourceT = TypeVar("SourceT", bound=RecordSource)
 
 
 class RecordFollower(Generic[SourceT]):
-    """Cursor over a source's records after the event `after`. Two tasks must not use it concurrently."""
+    """Cursor over a source's records after the event `after`. Only one task may use it."""
 
     def __init__(self, source: SourceT, after: int) -> None:
         self._source = source
@@ -41,9 +42,7 @@ class RecordFollower(Generic[SourceT]):
         """
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for records, and return the records since the last call; empty once the source or this follower is
-        closed.
-        """
+        """Wait for records and return them. Return no records once the source or this follower is closed."""
         while not self._closed:
             batch = await self.read_batch()
             if batch:

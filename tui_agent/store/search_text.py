@@ -1,6 +1,6 @@
 """The searchable text of an event: user messages, answers, tool targets and tool results.
 
-Invariant: each event has at most one text, and long texts are cut. Malformed lines raise no error.
+Invariant: each event has at most one text, and long texts are cut.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from tui_agent.store.log_line import decode_line
 from tui_agent.store.log_scan import split_lines
 
 MAX_MESSAGE_CHARS, MAX_TOOL_CHARS = 16_000, 2_000
-"""Maximum number of characters of a message, and of a tool's target or result, that can be searched."""
+"""Maximum number of searchable characters of a message, and of a tool's target or result."""
 _PAYLOAD = b'"payload":{"kind":"'
 _KINDS = (
     b"user.message",
@@ -43,7 +43,7 @@ class SearchText:
 
 
 def extract_texts(piece: bytes, folder: Path) -> Iterator[SearchText]:
-    """Yield the searchable texts in a piece of a session's log. The piece must consist of whole lines."""
+    """Yield the searchable texts in whole lines of a session's log."""
     blobs = open_blobs(folder)
     for _, line in split_lines(piece):
         start = line.find(_PAYLOAD) + len(_PAYLOAD)

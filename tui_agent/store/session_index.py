@@ -1,6 +1,6 @@
 """The index of all sessions: list rows and full-text search in one SQLite file.
 
-Invariant: the index is never required. If it is missing, damaged, locked or of another version, the logs are read.
+Invariant: if the index cannot be used, the logs are read.
 """
 
 import os
@@ -27,7 +27,8 @@ from tui_agent.store.session_summary import SessionSummary, summarise_session
 OnStale: TypeAlias = Callable[[], None]
 INDEX_FILE = "index.sqlite"
 VERSION = 10
-"""Version of the tables and of the indexed texts. An index of another version is rebuilt from the logs."""
+"""Version of the tables and of the indexed texts."""
+# An index of another version is rebuilt from the logs.
 BUSY_MS = 2_000
 MIN_SESSIONS = 50
 """Minimum number of sessions for creating an index to list them."""
@@ -40,17 +41,14 @@ def _ignore_stale() -> None:
 
 
 class SessionIndex:
-    """The index beside the sessions in `root`. Each call opens it, so any process can delete it at any time."""
+    """The index beside the sessions in `root`. Any process can delete it at any time."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / INDEX_FILE
 
     @contextmanager
     def _open(self, *, wait_ms: int = BUSY_MS) -> Iterator[sqlite3.Connection]:
-        """Open the index. If it is damaged or has another version, recreate it.
-
-        Raises `sqlite3.Error` or `OSError` if that fails too.
-        """
+        """Open the index. If it is damaged or has another version, recreate it."""
         try:
             db = self._connect(wait_ms)
         except sqlite3.OperationalError:
@@ -108,7 +106,7 @@ class SessionIndex:
         return [*current, *(summary for _, summary in fresh)]
 
     def summary(self, folder: Path) -> SessionSummary:
-        """Return the list row of one session. Raises `SessionNotFound`."""
+        """Return the list row of one session. Raise `SessionNotFound` if the session cannot be read."""
         state = LogState.read(str(folder))
         summaries = self.summaries([state]) if state is not None else []
         if not summaries:
@@ -127,7 +125,8 @@ class SessionIndex:
     ) -> None:
         """Update the index, reading only new lines of each log.
 
-        `progress` is called with the number of sessions that are done. Raises `sqlite3.Error`, `OSError`.
+        `progress` is called with the number of updated sessions. Raise `sqlite3.Error` or `OSError` if the update
+        fails.
         """
         with self._open() as db:
             known = {
@@ -156,7 +155,7 @@ class SessionIndex:
     ) -> None:
         """Recreate the index from the logs.
 
-        `progress` is called with the number of sessions that are done. Raises `sqlite3.Error`, `OSError`.
+        `progress` is called with the number of indexed sessions. Raise `sqlite3.Error` or `OSError` if that fails.
         """
         self.delete()
         self.refresh(states, progress)
@@ -170,10 +169,9 @@ class SessionIndex:
         *,
         on_stale: OnStale = _ignore_stale,
     ) -> list[SearchHit]:
-        """Return the events that contain all words of `text` (or words that start with them), newest session first.
+        """Return the events that contain all words of `text`, or words that start with them, newest session first.
 
-        The index is updated first. Without a usable index, the logs are searched. If another process is updating the
-        index, `on_stale` is called, and the newest events can be missing.
+        `on_stale` is called if another process is updating the index. The newest events can then be missing.
         """
         hits = self._query(
             states, lambda db: session_search.find_events(db, text, workspace, limit), on_stale
@@ -202,10 +200,7 @@ class SessionIndex:
         query: Callable[[sqlite3.Connection], list[SearchHit]],
         on_stale: OnStale,
     ) -> list[SearchHit] | None:
-        """Update and query the index. Return None if the index cannot be used.
-
-        If another process is updating the index, query the index without an update, and call `on_stale`.
-        """
+        """Update and query the index. Return None if the index cannot be used."""
         for _ in range(2):
             try:
                 is_current = self._refresh_if_free(states)
@@ -230,7 +225,7 @@ class SessionIndex:
         return True
 
     def find_forks(self, session: str) -> list[str] | None:
-        """Return the forks of a session as of the last update of the index; None if there is no index."""
+        """Return the forks of a session as of the last update of the index, or None without an index."""
         if not self.path.exists():
             return None
         try:

@@ -1,6 +1,6 @@
 """Tables of the session index, and the code that adds logs to them.
 
-Invariant: a row of `sessions` equals `summarise_session` of the log at the time of the update. Each text is added once.
+Invariant: a row of `sessions` equals `summarise_session` of the log at the time of the update.
 """
 
 import os
@@ -48,13 +48,12 @@ _SELECT = (
     " FROM sessions JOIN places ON places.number = sessions.place"
 )
 _END_BYTES = 24
-"""Number of bytes before the indexed end of a log that are stored, to notice later if this part of the log was
-rewritten."""
+"""Number of stored bytes before the indexed end of a log, to notice later if this part was rewritten."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """The state of a log file. If two states are equal, the log is unchanged."""
+    """The state of a log file. Equal states mean an unchanged log."""
 
     folder: Path
     stamp: str
@@ -79,9 +78,9 @@ class LogState:
 def known_rows(
     db: sqlite3.Connection, states: Iterable[LogState]
 ) -> tuple[list[SessionSummary], list[tuple[LogState, SessionStats | None]]]:
-    """Return the summaries that are current, and the logs that must be read.
+    """Return the current summaries, and the logs that must be read.
 
-    Each log is returned with its counts from the last update, or None if the log must be counted from the start.
+    Each log comes with its counts from the last update, or None to count from the start.
     """
     rows = {row["name"]: row for row in _select(db)}
     current: list[SessionSummary] = []
@@ -108,11 +107,8 @@ def _known_stats(state: LogState, row: sqlite3.Row | None) -> SessionStats | Non
 
 
 def _is_extended(state: LogState, row: sqlite3.Row) -> bool:
-    """Return True if a log only grew since its row was saved.
-
-    The end of the log could have been written again after a crash, so the bytes before the saved offset are compared
-    too.
-    """
+    """Return True if a log only grew since its row was saved."""
+    # After a crash, the end of the log can have been rewritten, so the bytes before the saved offset are compared.
     known_to: int = row["known_to"]
     return row["file"] == state.file and known_to <= state.size and _read_end(state, known_to) == row["ends"]
 
@@ -143,10 +139,7 @@ def _summary(folder: Path, row: sqlite3.Row) -> SessionSummary:
 
 
 def save_summary(db: sqlite3.Connection, state: LogState, summary: SessionSummary) -> None:
-    """Save a session's list row in the index.
-
-    If the session's log is another file or was rewritten, the session's texts are deleted.
-    """
+    """Save a session's list row in the index. Delete the session's texts if its log was rewritten."""
     old = next(_select(db, summary.id), None)
     if old is not None and not _is_extended(state, old):
         delete_session(db, summary.id)

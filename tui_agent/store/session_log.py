@@ -1,10 +1,8 @@
 """The single writer of a session's log, and the followers that receive old and new records in batches.
 
-Followers pull records, so that a slow follower does not delay the writer.
-
-Invariant: an event is written as one whole line by one `write`, or it is not in the log. Readers see exactly the event
-that `append` returned. Each follower receives every record once, in order.
+Invariant: an event is written as one whole line by one `write`, or it is not in the log.
 """
+# Followers pull records, so that a slow follower does not delay the writer.
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -44,12 +42,13 @@ QUIET_KINDS: Final = frozenset(
 )
 """Kinds of events that can occur in a session without any message.
 
-A log that was opened with `lazy` is not written while it contains only events of these kinds.
+A log that was opened with `lazy` is only written after another kind of event.
 """
 OpenLog = Callable[[], tuple[WriterLock, OpenedLog]]
 """Function that acquires a session's lock and opens (or creates) its log."""
 MAX_BATCH = 2_000
-"""Maximum number of records that one `next_batch` returns. With more, a long history would block the event loop."""
+"""Maximum number of records that one `next_batch` returns."""
+# A larger batch would block the event loop.
 
 
 class WallClock(Protocol):
@@ -59,7 +58,7 @@ class WallClock(Protocol):
 
 
 class LogFollower(RecordFollower["SessionLog"]):
-    """Returns the records of one log after an event. It must be used on the writer's event loop."""
+    """Returns the records of one log after an event. Use it on the writer's event loop."""
 
     async def read_batch(self) -> Sequence[Record]:
         return self._source.next_after(self.cursor, MAX_BATCH)
@@ -68,11 +67,9 @@ class LogFollower(RecordFollower["SessionLog"]):
 class SessionLog:
     """One session's append-only log, open for writing. Implements `ports.log.Log`.
 
-    `append`, `read` and followers must use one thread; `commit` syncs in another thread. The caller must record the
-    event `repair`, which describes the repair made on opening.
+    `append`, `read` and followers must use one thread. The caller must record the event `repair`.
 
-    With `lazy`, events stay in memory until the first event that is not in `QUIET_KINDS`. Then the log is opened (by
-    `open_log`) and written.
+    With `lazy`, events stay in memory until the first event that is not in `QUIET_KINDS`.
     """
 
     def __init__(
@@ -98,7 +95,7 @@ class SessionLog:
         self.repair: LogRepaired | None = None
         self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
         self.place: LinePosition | None = None
-        """Position after the newest event in the file. None until this process has written an event."""
+        """Position after the newest event that this process wrote to the file, or None."""
         if not lazy:
             self._open_file()
         self.previous_last_seq = self._last_seq
@@ -139,8 +136,8 @@ class SessionLog:
     ) -> Envelope:
         """Store one event and return it exactly as readers will see it.
 
-        Raises `StoreFull` if the event could not be stored; the log is then unchanged. Raises `StoreError` for a
-        payload that no reader would understand, or on a closed log.
+        Raise `StoreFull` if the event cannot be stored. The log then stays unchanged. Raise `StoreError` for an invalid
+        payload or a closed log.
         """
         if self._closed:
             raise StoreError(f"The session {self.session} is closed; {payload.kind} was not recorded.")
@@ -204,8 +201,7 @@ class SessionLog:
     def repair_file(self) -> LogRepaired | None:
         """Rewrite the log if its file was removed or replaced, without loss of events.
 
-        Return an event that the caller must record, or None if the file is intact. Raises `StoreError` on failure; the
-        next call tries once more.
+        Return an event that the caller must record, or None if the file is intact. Raise `StoreError` on failure.
         """
         if self._lock is None or self._closed or self.ops.is_current(self._fd, self._path):
             return None
@@ -235,10 +231,7 @@ class SessionLog:
         self._has_torn_end = False
 
     async def commit(self) -> None:
-        """Wait until everything appended so far is on stable storage, blobs first.
-
-        Raises `StoreError` if syncing fails.
-        """
+        """Wait until everything appended so far is on stable storage. Raise `StoreError` if syncing fails."""
         target = self._end
         while self._synced < target:
             if self._syncing is not None:
@@ -270,7 +263,8 @@ class SessionLog:
                 self._move_to_new_file()
 
     def _move_to_new_file(self) -> None:
-        """Copy the log to a new file. Needed after a failed sync, because pages of the old file can be lost."""
+        """Copy the log to a new file, after a failed sync."""
+        # Pages of the old file can be lost.
         with self._file_guard:
             self._switch_to(copy_to_new_file(self.folder, self._end, self.ops))
 
@@ -284,7 +278,7 @@ class SessionLog:
         """Return the records with `seq` > `after` on the current branch, without the streamed pieces of finished
         answers.
 
-        `stretches`: ranges of event numbers that select another branch instead.
+        `stretches`: ranges of event numbers that select another branch.
         """
         if self._lock is not None:
             return iterate_records(
@@ -327,7 +321,7 @@ class SessionLog:
         self._followers.discard(follower)
 
     def close(self) -> None:
-        """Close the file and release the lock. Followers stop once they have read the remaining records."""
+        """Close the file and release the lock. Followers can still read the remaining records."""
         if self._closed:
             return
         self._closed = True

@@ -1,10 +1,9 @@
 """Full-text search for events and sessions: in the session index or, without an index, in the logs.
 
-Both searches match words by their beginning. The search in the logs also matches inside words. The search in the index
-ignores accents.
-
 Invariant: no search text raises an error.
 """
+# Both searches match words by their beginning. Only the search in the logs matches inside words. Only the search in the
+# index ignores accents.
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,8 +40,8 @@ WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?
 class SearchHit:
     """An event that matches a search.
 
-    `snippet`: part of the event's text around the match.
-    `hit_count`: number of the session's matches, if only the newest match of each session is returned.
+    - `snippet`: part of the event's text around the match.
+    - `hit_count`: number of the session's matches, if only the newest match of each session is returned.
     """
 
     session: SessionId
@@ -95,8 +94,7 @@ def newest_per_session(hits: Iterable[SearchHit]) -> list[SearchHit]:
 
 
 def _find_word(text: str, words: Sequence[str]) -> int:
-    """Return the position in `text` where the first of `words` occurs. If the words occur only with other accents,
-    return 0."""
+    """Return the position of the first of `words` in `text`, or 0 if no word is found."""
     folded = text.casefold()
     return max(
         0, min((position for word in words if (position := folded.find(word.casefold())) >= 0), default=0)

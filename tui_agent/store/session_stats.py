@@ -1,11 +1,9 @@
 """Statistics of a session for lists: turns, cost, title, model and folder, and the state of its newest turn.
 
-Folds compute equal values from decoded events, but too slowly for a list of hundreds of sessions. So the lines are
-searched as bytes here. tests/properties/test_session_stats.py compares the results for any log.
-
-Invariant: each byte of a log is counted once, and only lines of relevant kinds are decoded. The statistics of a fork
-include only its own turns.
+Invariant: each byte of a log is counted once, and only lines of relevant kinds are decoded.
 """
+# Folds compute equal values from decoded events, but too slowly for a list of hundreds of sessions.
+# tests/properties/test_session_stats.py compares the results for any log.
 
 import re
 from dataclasses import field, replace
@@ -37,16 +35,14 @@ from tui_agent.units import CostPrecision, combine_precision
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
 """State of a session's newest turn.
 
-`open`: the log does not contain the turn's end.
-`waiting`: the user must answer.
-`""`: unknown.
+- `open`: the log does not contain the turn's end.
+- `waiting`: the user must answer.
+- `""`: unknown.
 """
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""Maximum number of bytes of a log that are read to list the session.
-
-The rest of a longer log is counted when the index is updated.
-"""
+"""Maximum number of bytes of a log that are read to list the session."""
+# The rest of a longer log is counted when the index is updated.
 _PAYLOAD = b'"payload":{"kind":"'
 _COST = re.compile(rb'"cost_usd":(null|-?[0-9][0-9.eE+-]*)')
 _ANSWER, _BY_AGENT, _ESTIMATED = b'"kind":"model.responded"', b'"author":"agent"', b'"estimated":true'
@@ -64,7 +60,7 @@ _OUTCOMES: Final[dict[TurnEnd, Outcome]] = {
     "model_error": "failed",
     "error": "failed",
 }
-"""Maps the reason of a turn's end to the state of the turn. Any other reason means `stopped`."""
+"""Maps the reason of a turn's end to the state of the turn (otherwise `stopped`)."""
 _SETTLED = (b"permission.decided", b"question.answered")
 _REQUESTS = (b"permission.requested", b"question.asked")
 _IN_TURN = (b"iteration.", b"user.message")
@@ -74,8 +70,9 @@ _IN_TURN = (b"iteration.", b"user.message")
 class SessionStats:
     """Counts for the first `read_to` bytes of a session's log, which are its first `lines` lines.
 
-    `cost_usd`: None if no price was known.
-    `workspace`: folder that the session moved to or was forked into; empty if the session stayed in its first folder.
+    - `cost_usd`: None if no price was known.
+    - `workspace`: folder that the session moved to or was forked into. Empty if the session stayed in its first
+      folder.
     """
 
     turns: int = 0
@@ -89,7 +86,7 @@ class SessionStats:
 
 
 def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> SessionStats:
-    """Add the counts of the log's next whole lines (`piece`) to the counts `previous`, and return the sum."""
+    """Return the counts `previous` plus those of the log's next whole lines (`piece`)."""
     turns, title, workspace = previous.turns, previous.title, previous.workspace
     cost, precision = previous.cost_usd, previous.cost_precision
     start, size = 0, len(piece)
@@ -158,11 +155,8 @@ def _read_workspace(line: bytes, blobs: BlobStore) -> str:
 
 
 def _read_cost(line: bytes, blobs: BlobStore) -> tuple[float | None, CostPrecision]:
-    """Return the cost (None if unknown) and its precision from a line of the log that ends a model call.
-
-    The last matching fields in the line are used, because the model's text can contain the same names earlier in the
-    line.
-    """
+    """Return the cost (None if unknown) and its precision from a line of the log that ends a model call."""
+    # Take the last matching fields: the model's text, earlier in the line, can contain the same names.
     usage = line.rfind(b'"usage":')
     match = _COST.search(line, usage) if usage >= 0 else None
     if match is not None and match[1] != b"null":
@@ -176,11 +170,10 @@ def _read_cost(line: bytes, blobs: BlobStore) -> tuple[float | None, CostPrecisi
 
 
 def read_outcome(data: bytes, blobs: BlobStore, *, is_complete: bool) -> tuple[Outcome, int | None]:
-    """Return the state of a session's newest turn, and the event that the session was moved back to. The second value
-    is None if no line in `data` moved the session back.
+    """Return the state of a session's newest turn, and the event that the session was moved back to (or None).
 
     `data` has the last lines of the log, and `is_complete` is True if it is the whole log. The state is "" if these
-    lines do not determine it. Undone turns are ignored.
+    lines do not determine it.
     """
     later, branch_end = _LaterLines(), None
     for _, line in reversed(list(split_lines(data))):
@@ -208,13 +201,14 @@ def _head_target(line: bytes, blobs: BlobStore, branch_end: int | None) -> int |
 
 @dataclass(slots=True)
 class _LaterLines:
-    """Facts from the lines of a log after the current line, while the log is read backwards.
+    """Facts from the later lines of a log, while the log is read backwards.
 
     - `settled`: ids of requests and questions that were decided.
     - `has_content`: True if the later lines belong to a turn.
-    - `ended`: the state of an interrupted turn. If an earlier line has a permission request without a decision, the
-      state is `waiting` instead.
+    - `ended`: the state of an interrupted turn.
     """
+
+    # An earlier permission request without a decision makes the state `waiting` instead of `ended`.
 
     settled: set[str] = field(default_factory=set)
     has_content: bool = False
@@ -222,7 +216,7 @@ class _LaterLines:
 
 
 def _line_outcome(line: bytes, start: int, later: _LaterLines, blobs: BlobStore) -> Outcome:
-    """Return the state of a session's newest turn if this line and the lines after it determine it; otherwise ""."""
+    """Return the state of a session's newest turn if this line and later lines determine it; otherwise ""."""
     if line.startswith(b"turn.started", start):
         return later.ended or "open"
     if line.startswith((b"turn.finished", *_SETTLED, *_REQUESTS), start) or (

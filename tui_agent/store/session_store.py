@@ -1,6 +1,6 @@
 """The folder of all sessions: creating, opening, reading, listing and naming them.
 
-Invariant: a session is its folder `sessions/<id>`. Nothing else is needed to open or list it.
+Invariant: a session is its folder `sessions/<id>`, and nothing else is needed to open or list it.
 """
 
 import errno
@@ -42,12 +42,12 @@ from tui_agent.store.session_summary import SessionSummary
 from tui_agent.store.writer_lock import WriterLock
 
 REMOVED_PREFIX = ".removed-"
-"""Prefix that a session's folder gets while it is being deleted. If the deletion is interrupted, cleanup removes what
-is left."""
+"""Prefix that a session's folder gets while it is being deleted."""
+# If the deletion is interrupted, cleanup removes the folders with this prefix.
 Detach = Callable[[Path, Path], None]
-"""Function that copies all files that a fork uses, except the log, so that the original session can be deleted.
+"""Function that copies the files of a session (first folder) that a fork uses (second folder), except the log.
 
-Copies from a session's folder (first argument) to the fork's folder (second). Raises `OSError`.
+Raises `OSError` if copying fails.
 """
 _RUN_ID = re.compile(r"run_[0-9a-f]{12}")
 _MOVE_HINT = ", or move the data folder with --data-dir"
@@ -65,7 +65,7 @@ class SessionStore:
         self._ops = ops or FileOps()
 
     def folder(self, session_id: str) -> Path:
-        """Return a session's folder, which need not exist. Raises `SessionNotFound` for an invalid id."""
+        """Return a session's folder, even if it does not exist. Raise `SessionNotFound` for an invalid id."""
         if not is_session_id(session_id):
             raise SessionNotFound(
                 f"{session_id!r} is not a valid session id.",
@@ -74,10 +74,10 @@ class SessionStore:
         return self.root / session_id
 
     def create(self, session_id: str, *, lazy: bool = False) -> SessionLog:
-        """Create a new session and lock it. With `lazy`, do this at the first recorded message (see `SessionLog`).
+        """Create a new session and lock it. With `lazy`, do this at the first recorded message.
 
-        Raises `StoreError` if the session exists, and `StoreFull` or `StoreUnusable` if the session cannot be stored.
-        With `lazy`, most errors are raised by the log's `append`.
+        Raise `StoreError` if the session exists. Raise `StoreFull` or `StoreUnusable` if the session cannot be stored.
+        With `lazy`, the log's `append` raises most of these errors.
         """
         folder = self.folder(session_id)
         if lazy:
@@ -110,9 +110,9 @@ class SessionStore:
             raise _creation_error(folder, fault) from fault
 
     def open(self, session_id: str, wait_s: float = 2.0) -> SessionLog:
-        """Lock and open an existing session. Waits up to `wait_s` seconds for another process to release the session.
+        """Lock and open an existing session, waiting up to `wait_s` seconds for another process to release it.
 
-        Raises `SessionNotFound`, `SessionLocked`, or `StoreError` if the log cannot be opened.
+        Raise `SessionNotFound` or `SessionLocked`, or `StoreError` if the log cannot be opened.
         """
         folder = self.folder(session_id)
         self._require_session(folder)
@@ -145,9 +145,9 @@ class SessionStore:
     def fork(self, session_id: str, at_seq: int, new_id: str, changed: ForkChange | None = None) -> SessionId:
         """Create a session that continues from event `at_seq` of another session, which can be in use.
 
-        `changed` has the fork's changes to its parent's state. Raises `SessionNotFound`, `StoreFull`, or `StoreError`.
-        A `StoreError` means that the event does not exist, that another version wrote the session, or that `new_id`
-        exists already.
+        `changed`: the fork's changes to its parent's state. Raise `SessionNotFound` if there is no such session. Raise
+        `StoreFull` if the disk is full or failing. Raise `StoreError` if the event is missing, if another version wrote
+        the session, or if `new_id` exists.
         """
         parent, folder = self.folder(session_id), self.folder(new_id)
         self._require_session(parent)
@@ -183,7 +183,7 @@ class SessionStore:
     def lock_session(self, session_id: str) -> Iterator[Path]:
         """Lock a session's folder against other writers.
 
-        Raises `SessionNotFound`, or `SessionLocked` if another process has the lock.
+        Raise `SessionNotFound` if there is no such session. Raise `SessionLocked` if another process has the lock.
         """
         folder = self.folder(session_id)
         self._require_session(folder)
@@ -196,7 +196,7 @@ class SessionStore:
     def remove(self, session_id: str, detach: Detach | None = None) -> None:
         """Delete a session permanently. Everything that its forks inherit is copied to the forks first.
 
-        `detach`: called for each fork, to copy all files that it uses except the log. Raises `SessionNotFound`,
+        `detach`: function that copies the files that a fork uses, except the log. Raise `SessionNotFound`,
         `SessionLocked` (the session or a fork is in use) or `StoreError`. After such an error, nothing is removed.
         """
         with ExitStack() as locks:
@@ -233,7 +233,7 @@ class SessionStore:
     def list(self, workspace: str | None = None) -> list[SessionSummary]:
         """Return all sessions, or only the sessions of one workspace, last used first.
 
-        A damaged session with an unknown workspace is listed for every workspace.
+        A damaged session without a known workspace is always listed.
         """
         listed = [
             summary
@@ -267,7 +267,7 @@ class SessionStore:
     def resolve(self, name: str) -> SessionId:
         """Return the full session id that starts with `name`, or the last used session for the name `latest`.
 
-        Raises `SessionNotFound`, or `UsageError` if several sessions match.
+        Raise `SessionNotFound` if no session matches. Raise `UsageError` if several sessions match.
         """
         if name == "latest":
             latest = self.latest_session_id(None)
@@ -294,7 +294,7 @@ class SessionStore:
     def find(self, name: str) -> Path:
         """Return a session's folder. `name` is a session's name, a run's id, or the path of a session or its log.
 
-        The path can be outside the store, for example a copied log. Raises the errors of `resolve`.
+        The path can be outside the store, for example a copied log. Raise the errors of `resolve`.
         """
         path = Path(name).expanduser()
         folder = path.parent if path.name == EVENTS_FILE else path

@@ -35,13 +35,13 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 class SessionSummary:
     """A session in a list.
 
-    `updated`: time of the session's last event in seconds since the epoch.
-    `stats`: None if the log is too long to read whole.
-    `outcome`: state of the newest turn.
-    `parent`, `forked_at`: session and event from which a fork was created.
-    `is_damaged`: True if the log's start is unreadable. `workspace` can then be empty.
-    `is_other_version`: True if another version of the product wrote the log's start or end. Such a session can be
-    listed and read but not opened.
+    - `updated`: time of the session's last event in seconds since the epoch.
+    - `stats`: None if the log is too long to read whole.
+    - `outcome`: state of the newest turn.
+    - `parent`, `forked_at`: session and event from which a fork was created.
+    - `is_damaged`: True if the log's start is unreadable. `workspace` can then be empty.
+    - `is_other_version`: True if another version of the product wrote the log. The session can be read but not
+      opened.
     """
 
     id: SessionId
@@ -61,7 +61,8 @@ class SessionSummary:
     parent: str = ""
     forked_at: int | None = None
     last_seq: int = -1
-    """The `seq` of the newest event. In a fork, some lower numbers are missing: events that the parent has undone."""
+    """The `seq` of the newest event."""
+    # In a fork, some lower numbers are missing: events that the parent has undone.
 
     @property
     def state(self) -> str:
@@ -91,9 +92,9 @@ class SessionSummary:
 
 
 def summarise_session(folder: Path, known: SessionStats | None = None) -> SessionSummary | None:
-    """Return a session's summary, read from the start and end of its log; None if both are unreadable.
+    """Return a session's summary, read from the start and end of its log, or None if neither can be read.
 
-    `known` has earlier counts of the log, and counting continues from them.
+    `known`: earlier counts of the log, to which new counts are added.
     """
     path = folder / EVENTS_FILE
     blobs = open_blobs(folder)
@@ -184,8 +185,7 @@ def _first_event(folder: Path) -> Envelope | None:
 
 
 def _initial_values(folder: Path, start: Envelope | None) -> tuple[str, str]:
-    """Return the workspace and the first title of a session. They come from the first line of the session's log, or
-    from the parents of a fork."""
+    """Return the workspace and the first title of a session, from its first event or from a fork's parents."""
     match start and start.payload:
         case SessionStarted(workspace=workspace, title=title):
             if start is not None and start.session != folder.name:
@@ -240,8 +240,8 @@ def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, O
 
 
 def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
-    """Return the state of the newest turn of a session that was moved back to event `moved_to`. That event comes before
-    the bytes `data` in the log."""
+    """Return the state of the newest turn of a session that was moved back to event `moved_to`, before the bytes
+    `data`."""
     state: Outcome = ""
     visited: set[int] = set()
     while moved_to is not None and moved_to not in visited and len(visited) < _MAX_HEAD_MOVES:
@@ -277,7 +277,10 @@ def _fork_workspace(path: Path) -> str:
 def _search_backwards(
     path: Path, payload_class: type[PayloadT], stretches: Sequence[Stretch] | None = None
 ) -> Iterator[PayloadT]:
-    """Yield the payloads of a class in a log, newest first. `stretches` limits the event numbers (None: all)."""
+    """Yield the payloads of a class in a log, newest first.
+
+    `stretches`: ranges of event numbers to search (None: all).
+    """
     if not path.stat().st_size:
         return
     mark = payload_mark(payload_class)

@@ -1,7 +1,6 @@
 """Detection and removal of files that the session store does not need.
 
-Invariant: a file that an event of any session refers to is never removed. A session that a process has open keeps all
-its files.
+Invariant: a file that an event of any session refers to is never removed.
 """
 
 import re
@@ -27,8 +26,6 @@ _BLOB_NAME = re.compile(r"[0-9a-f]{64}")
 class Waste:
     """Files of the session store that can be removed. `paths` are files, or the folder of a whole session.
 
-    `kind` is one of:
-
     - `empty`, `old`: a session.
     - `texts`: texts that no event refers to.
     - `draft`: unfinished files.
@@ -42,9 +39,9 @@ class Waste:
 
 
 def find_waste(store: SessionStore, *, unused_since: float | None = None) -> Iterator[Waste]:
-    """Yield everything in the store that can be removed.
+    """Yield everything in the store that can be removed, including sessions last used before `unused_since`.
 
-    This includes sessions last used before `unused_since`, in epoch seconds.
+    `unused_since`: seconds since the epoch (None: keep old sessions).
     """
     folders = list(store.folders())
     for remnant in sorted(store.root.glob(f"{REMOVED_PREFIX}*")):
@@ -91,7 +88,7 @@ def _unreferenced_blobs(folder: Path, family: Sequence[Path]) -> tuple[Path, ...
 
 
 def measure_path(path: Path) -> int:
-    """Return the size of a file, or the total size of the files in a folder, in bytes. Links are not followed."""
+    """Return the size in bytes of a file, or of all files in a folder, without following links."""
     try:
         if path.is_symlink() or not path.is_dir():
             return path.lstat().st_size
@@ -101,10 +98,10 @@ def measure_path(path: Path) -> int:
 
 
 def remove_waste(store: SessionStore, item: Waste, detach: Detach | None = None) -> None:
-    """Remove the files of one item that `find_waste` found, except texts and unfinished files that are used by now.
+    """Remove the files of one item that `find_waste` found. Texts and unfinished files that are used by now are kept.
 
-    `detach` is passed to `SessionStore.remove`. Raises `OSError`, `StoreError`, and `SessionLocked` if the session is
-    in use by now.
+    `detach` is passed to `SessionStore.remove`. Raise `SessionLocked` if the session is in use by now. Raise `OSError`
+    or `StoreError` if removing fails.
     """
     if item.kind in ("empty", "old"):
         store.remove(item.session, detach)

@@ -22,10 +22,7 @@ class WriterLock:
     """The exclusive lock of a session, held from construction to `release`."""
 
     def __init__(self, path: Path, *, wait_s: float, pause: Callable[[float], None] = time.sleep) -> None:
-        """Acquire the lock, waiting up to `wait_s` seconds.
-
-        Raises `SessionLocked` if another process still holds it.
-        """
+        """Acquire the lock, waiting up to `wait_s` seconds. Raise `SessionLocked` if another process still holds it."""
         self._path = path
         self._fd: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
         try:
@@ -52,7 +49,7 @@ class WriterLock:
     def reacquire(self) -> "WriterLock":
         """Return this lock, or a new lock if the lock file was removed.
 
-        Raises `SessionLocked` if another process holds the lock on the new file.
+        Raise `SessionLocked` if another process holds the lock on the new file.
         """
         try:
             if self._fd is not None and os.path.samestat(os.fstat(self._fd), self._path.stat()):
@@ -64,9 +61,9 @@ class WriterLock:
         return replacement
 
     def fileno(self) -> int:
-        """Return the lock file's descriptor. A process that inherits the descriptor holds the lock too.
+        """Return the lock file's descriptor. Raise `ValueError` if the lock was released.
 
-        Raises `ValueError` if released.
+        A process that inherits the descriptor holds the lock too.
         """
         if self._fd is None:
             raise ValueError("the lock was released")
@@ -90,7 +87,7 @@ def _describe_holder(content: bytes) -> str:
 
 
 def is_locked(path: Path | str) -> bool:
-    """Return True if a process holds the session's lock now. Does not block."""
+    """Return True if a process holds the session's lock now."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

@@ -1,8 +1,8 @@
 """Registry of every user action: its slash command, keys, help text, footer word, and when it is available.
 
-Invariant: the palette, the footer, F1 help, `/help` and docs/keys.md are generated from `ACTIONS`. A test checks that
-every action of scope `app` has a handler of the same name.
+Invariant: the palette, the footer, F1 help, `/help` and docs/keys.md are generated from `ACTIONS`.
 """
+# A test checks that every action of scope `app` has a handler of the same name.
 
 import os
 import re
@@ -21,19 +21,21 @@ Scope: TypeAlias = Literal[
 ]  # fmt: skip
 """The part of the app in which a key works.
 
-`sheet` is for all modal sheets, and `page` for all list pages with a details pane. `rows` is for everything that
-scrolls by pages. `field` is for text fields that have no scope of their own.
+- `sheet`: all modal sheets.
+- `page`: all list pages with a details pane.
+- `rows`: everything that scrolls by pages.
+- `field`: text fields without a scope of their own.
 """
 
 
 class Action(NamedTuple):
     """An action of the user.
 
-    - `keys`: Textual key names
-    - `footer`: the action's word in the footer
-    - `rank`: the position in the footer; 0 if the action is not shown there
-    - `ground`: True if the action is refused during a turn
-    - `args`: the arguments, as shown in the help; words in capitals stand for values that the user types
+    - `keys`: Textual key names.
+    - `footer`: the action's word in the footer.
+    - `rank`: position in the footer (0: not shown).
+    - `ground`: True if the action is refused during a turn.
+    - `args`: the arguments, as shown in the help. Capitals stand for values that the user types.
     """
 
     name: str
@@ -45,7 +47,7 @@ class Action(NamedTuple):
     aliases: tuple[str, ...] = ()
     """Other words that run the same action when typed, such as `/exit`.
 
-    An alias can contain an argument: `/plan plan` of the action `/policy` makes `/plan` short for `/policy plan`.
+    An alias can contain an argument: `/plan plan` makes `/plan` short for `/policy plan`.
     """
     synonyms: str = ""
     """More words that find the action in F1 and the palette."""
@@ -56,14 +58,14 @@ class Action(NamedTuple):
     rank: int = 0
     ground: bool = False
     footer_when: When | None = None
-    """The state of the app in which the footer shows the action; None if the footer shows it in any state."""
+    """The state of the app in which the footer shows the action (None: any state)."""
     choices: int = 1
     """The number of alternatives that the keys choose between.
 
-    Example: with 2 choices and the keys `up, down, k, j`, the keys `up` and `k` choose the first alternative.
+    With 2 choices and the keys `up, down, k, j`, the keys `up` and `k` choose the first alternative.
     """
     typed: str = ""
-    """The character that triggers the action when typed in a message. The user cannot rebind this character."""
+    """The character that triggers the action in a message. The user cannot rebind this character."""
     method: str | tuple[Any, ...] = ""
     """The method that the key calls in the widget or screen, or a tuple of the method and its arguments."""
 
@@ -85,8 +87,7 @@ class Action(NamedTuple):
         return options.get(argument, "") if argument else self.args
 
     def meaning_of(self, word: str) -> str:
-        """Return what a typed word is short for, e.g. `/policy plan`. If the action has no slash command, return the
-        word itself."""
+        """Return the command that a typed word is short for, e.g. `/policy plan`, or the word itself."""
         argument = dict(self.typed_words)[word]
         return f"{self.slash} {argument}".strip() if self.slash else word
 
@@ -97,14 +98,14 @@ class Action(NamedTuple):
 
     @property
     def all_keys(self) -> str:
-        """All keys of the action as printed on a keyboard, the main keys first: `Shift+Enter, Alt+Enter or Ctrl+J`."""
+        """All keys of the action as printed on a keyboard: `Shift+Enter, Alt+Enter or Ctrl+J`."""
         starts = range(0, len(self.keys), self.choices)
         names = [_join_keys(self.keys[start : start + self.choices]) for start in starts]
         return self.typed or " or ".join(", ".join(names).rsplit(", ", 1))
 
 
 class KeyHint(NamedTuple):
-    """A key as printed on a keyboard, the word for its action in the footer, and the action's name."""
+    """A key as printed on a keyboard, with its word in the footer and the name of its action."""
 
     key: str
     word: str
@@ -112,7 +113,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the key closes something. If the footer is too narrow, such keys are the last to be left out."""
+        """True if the key closes something and therefore stays longest in a narrow footer."""
         return self.action in WAYS_OUT
 
 
@@ -189,11 +190,8 @@ _COMMANDS: Final[tuple[Action, ...]] = (
     _a("reload", "reload plugins that have changed", "Commands", slash="/reload", synonyms="plugin extension"),
     _a("quit", "quit; your session is saved", "Commands", slash="/quit", aliases=("/exit", "/q"), keys=("ctrl+q",), synonyms="leave close end"),
 )  # fmt: skip
-"""The slash commands that the app lists, in the order of its menu.
-
-The most used commands come first. The first commands are harmless if chosen by mistake, because the user can undo what
-they change.
-"""
+"""The slash commands that the app lists, in the order of its menu."""
+# Order: the most used first. The first commands are harmless if chosen by mistake, because the user can undo them.
 
 _FURTHER: Final[tuple[Action, ...]] = (
     _a("todo", "show the whole task list", "App", aliases=("/todo",), keys=("f2",), synonyms="tasks plan"),
@@ -433,7 +431,7 @@ TYPED: Final[Mapping[str, tuple[Action, str]]] = {
 }
 """Maps every word that can be typed as a command to its (action, argument)."""
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
-"""Actions that close something. The user's key settings cannot remove all keys of such an action."""
+"""Actions that close something. Each keeps at least one key, whatever the user's key settings are."""
 
 
 def is_shell_line(text: str) -> bool:
@@ -442,10 +440,7 @@ def is_shell_line(text: str) -> bool:
 
 
 def command_word(text: str) -> str:
-    """Return the first word of a message if it looks like a slash command; otherwise return an empty string.
-
-    `/usr/bin/x` is a path and not a command.
-    """
+    """Return the first word of a message if it looks like a slash command and not like a path; otherwise ""."""
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     if not word.startswith("/"):
         return ""
@@ -457,7 +452,7 @@ def command_word(text: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ` Did you mean …?` with up to two known words that resemble `word`; empty if no known word resembles it."""
+    """Return ` Did you mean …?` with up to two known words that resemble `word`, or an empty string."""
     words = list(known)
     begun = [name for name in words if len(word) > 1 and name.startswith(word)]
     near = begun[:2] or get_close_matches(word, words, n=2, cutoff=0.7)
@@ -465,8 +460,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def suggest_command(word: str, further: Iterable[str] = ()) -> str:
-    """Return ` Did you mean …?` with commands that resemble the unknown command `word`; empty if no command resembles
-    it.
+    """Return ` Did you mean …?` with commands that resemble the unknown command `word`, or an empty string.
 
     `further`: commands that are not in the registry, such as the commands of plugins.
     """

@@ -1,7 +1,6 @@
-"""The full-screen app: handles keys and actions, with or without an open session, and quits.
+"""The full-screen app: handles keys and actions, and quits.
 
-Invariant: importing this module loads only Textual and light modules. `controller/`, which works on sessions, is
-imported after the first paint.
+Invariant: importing this module loads only Textual and light modules.
 """
 
 import asyncio
@@ -39,10 +38,8 @@ if TYPE_CHECKING:  # loaded after the first paint
     from tui_agent.tui.controller.session_controller import SessionController
 
 GC_THRESHOLDS = 20_000, 20, 20
-"""Thresholds of the garbage collector for its three generations.
-
-The thresholds are above Python's defaults: events create few reference cycles, so fewer collections suffice.
-"""
+"""Thresholds of the garbage collector for its three generations, above Python's defaults."""
+# Events create few reference cycles, so fewer collections suffice.
 TWICE_S = 1.5
 
 
@@ -128,16 +125,12 @@ class AgentApp(SessionApp, inherit_bindings=False):
         await super().on_event(event)
 
     def on_key(self, event: events.Key) -> None:
-        """Interrupt the turn if the key of the action `stop` was pressed and the focused widget did not use the key."""
+        """Run the action `stop` if one of its keys was pressed."""
         if len(self.screen_stack) == 1 and self.key_map.means(event.key, "stop"):
             self.stop()
 
     def _take_key(self, key: str) -> bool:
-        """Run the app's or the transcript's action for a key; return False if the key has no action.
-
-        While a sheet or page covers the main screen, only the keys for copying, quitting, or opening another sheet or
-        page work.
-        """
+        """Run the app's or the transcript's action for a key; return False if there is no action."""
         if isinstance(self.screen, KeyScreen) and self.screen.takes_every_key:
             return False
         for action, choice in self.key_map.find(key, ("app", "transcript")):
@@ -227,7 +220,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
                 self.controller.start_page.focus()
 
     def stop(self) -> None:
-        """Handle Esc: close the open menu. If no menu is open, hide the notice and pass the key to the controller."""
+        """Handle Esc: close the menu if it is open, otherwise let the controller handle the key."""
         if self.prompt.close_menu():
             return
         self.hide_notice()
@@ -235,9 +228,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.controller.interruption.escape()
 
     def copy_or_stop(self) -> None:
-        """Handle Ctrl+C: copy the selection. Without a selection, interrupt the turn. If no turn runs, clear the
-        message. A second press in a row quits.
-        """
+        """Handle Ctrl+C: copy the selection, interrupt the turn, or clear the message. A second press quits."""
         chat = None
         if self.controller is not None and len(self.screen_stack) == 1:
             chat = self.controller.chat.widget
@@ -267,9 +258,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.say(f"{done}Press {self.key_map.key_of('copy_or_stop')} again to quit. Your session is saved.")
 
     def request_quit(self) -> None:
-        """Quit. While a turn, a subtask or a background job runs, ask first. If the question is already shown, quit at
-        once.
-        """
+        """Quit the app; ask first if work is still running."""
         is_second = self.quit_question is not None and self.screen is self.quit_question
         if self.controller is None or self._is_opening or is_second:
             self.leave()
@@ -277,7 +266,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.controller.act("quit")
 
     def show_keys(self) -> None:
-        """Show the main screen's available keys in the footer. While a sheet is open, show the keys of the sheet."""
+        """Show the keys that are available now in the footer."""
         controller = self.controller
         chat = controller.chat.widget if controller is not None else None
         running = controller is not None and controller.is_running
@@ -330,7 +319,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.footer.set_keys(keys)
 
     def report_error(self, name: str, error: BaseException) -> str:
-        """Report an error on the screen, write the error to the fault file for `/bug`, and return the notice."""
+        """Show an error, write it to the fault file for `/bug`, and return the notice."""
         if self.controller is not None:
             self.controller.faults.write(name, error)
         return super().report_error(name, error)
@@ -362,7 +351,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
     ended_jobs = 0
     """Number of background jobs that were still running when the session was closed."""
     resumable_id = ""
-    """The id of the session that the user can resume after quitting; empty if no session can be resumed."""
+    """Id of the session that the user can resume after quitting; empty if there is none."""
     hangup: HangupWatch | None = None
     last_resort: threading.Timer | None = None
 
@@ -387,7 +376,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
 
 def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
-    """Return the id of the session that the user can resume; empty for a demo and for a session without messages."""
+    """Return the id of the session that the user can resume; empty if there is none."""
     has_messages = folder is not None and is_session_stored(folder)
     return folder.name if folder is not None and has_messages and options.client != "demo" else ""
 
@@ -404,7 +393,7 @@ def run_app(options: SessionOptions, *, handle: EngineLink | None = None, choose
 
 
 def run_in_browser(options: SessionOptions, *, handle: EngineLink) -> int:
-    """Run the app in a browser: a web server exchanges packets with this process on standard input and output."""
+    """Run the app in a browser page, connected through this process's standard input and output."""
     app = AgentApp(options, watch_themes=True)
     app.handle = handle
     app.driver_class = import_module("textual.drivers.web_driver").WebDriver
@@ -415,7 +404,7 @@ def run_in_browser(options: SessionOptions, *, handle: EngineLink) -> int:
 def draw(app: AgentApp) -> int:
     """Run the app in the terminal until it quits, and return the exit status.
 
-    After a normal end, print the last answer and the command that resumes the session. After a crash, raise the error.
+    Afterwards, print the last answer and the command that resumes the session. Raise the error if the app crashed.
     """
     status = app.run(mouse=app.first.mouse)
     data_dir = app.options.data_dir
@@ -439,10 +428,9 @@ def draw(app: AgentApp) -> int:
 
 
 def _key_words(app: AgentApp, *, goes_back: bool) -> dict[str, str]:
-    """Map the names of actions to the words that the footer shows instead of their usual words, for example `send` to
-    `run` while the prompt contains a shell line.
+    """Map actions to the words that the footer shows now, e.g. `send` to `run` for a shell line.
 
-    `goes_back`: True if Enter puts the message in the editor back into the queue.
+    `goes_back`: True if Enter puts the edited message back into the queue.
     """
     words = {"send": "run"} if is_shell_line(app.editor.text) else {}
     if app.controller is None:

@@ -17,7 +17,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.units import format_time_limit
 
 PATIENCE_S: Final = 30.0
-"""Time limit of a child process, in seconds. A child that writes a file for the user (`--output`) has no time limit."""
+"""Time limit of a child process, in seconds. A child that writes a file (`--output`) has no limit."""
 JsonRow: TypeAlias = dict[str, JsonValue]
 RowT = TypeVar("RowT")
 
@@ -25,15 +25,14 @@ RowT = TypeVar("RowT")
 class Ask(Protocol):
     """A function that runs `tui-agent` with some arguments and returns the exit status and the output.
 
-    `stdin`: the text on the program's standard input. Use `stdin` for long texts, because the system limits the length
-    of arguments.
+    `stdin`: standard input, for text that is too long for an argument.
     """
 
     async def __call__(self, *words: str, stdin: str = "") -> tuple[int, str]: ...
 
 
 class CommandLine:
-    """Runs `tui-agent` in a child process, and kills it when the caller is cancelled. Implements `Ask`."""
+    """Runs `tui-agent` in a child process, and kills it when the caller is cancelled."""
 
     def __init__(self, options: SessionOptions, environ: Mapping[str, str]) -> None:
         moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
@@ -114,8 +113,7 @@ def beside_json(text: str) -> str:
 
 
 def text_of(row: JsonRow, *names: str) -> str:
-    """Return, as text, the first of the fields `names` that is a non-empty string or a number; empty if all of them are
-    missing or empty."""
+    """Return the first of the fields `names` that is not empty, as text; empty if there is none."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value:

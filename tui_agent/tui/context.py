@@ -1,6 +1,6 @@
 """Interfaces of the open session and the app, used by commands, screens and modals.
 
-Invariant: this module contains only protocols. `SessionController` implements `AppContext`.
+Invariant: this module contains only protocols.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -27,9 +27,9 @@ from tui_agent.tui.panes.plugin_feed import PaneFeed
 from tui_agent.tui.prompt.editor import Editor
 
 DiskChange: TypeAlias = Literal["changed", "undone"]
-"""How the user changed a file on disk after the session's newest recorded change of this file.
+"""The user's change to a file on disk, made after the session's last change of that file.
 
-`undone`: the file again has the content that it had before the session.
+`undone`: the file is again as it was before the session.
 """
 
 
@@ -60,11 +60,11 @@ class SessionsPort(Protocol):
     """Opens another session in place of the current one."""
 
     under_way: bool
-    """True while a session is being opened. New messages wait until the session is open."""
+    """True while a session is being opened; new messages wait."""
 
     @property
     def load_progress(self) -> str:
-        """The text `loading the earlier part, 96 % left` while a very long session is being loaded; otherwise empty."""
+        """The text `loading the earlier part, 96 % left` while a long session loads; otherwise empty."""
 
     async def wait_until_whole(self) -> None: ...
     async def open(self, options: SessionOptions, *, with_draft: bool = False) -> bool: ...
@@ -112,8 +112,7 @@ class ChoicesPort(Protocol):
     addresses: Mapping[str, str]
     """Mapping from the name of a model to the address that the user gave for it."""
     tried_policy: str
-    """The policy that the user switched to with a key but under which the agent has not been given work yet; empty if
-    there is no such policy."""
+    """The policy that the user switched to with a key but has not used yet; empty if there is none."""
 
     def given_address(self, model: ModelInfo) -> str: ...
     def choose_model(self, name: str, base_url: str = ..., remark: str = ...) -> None: ...
@@ -128,17 +127,15 @@ class KeysPort(Protocol):
     """The API keys of model providers."""
 
     def names(self) -> frozenset[str]:
-        """Return the names of all environment variables that have a value, and of the API keys that are stored or were
-        entered in the app."""
+        """Return the names of the API keys and environment variables that have a value."""
 
     def ask_with(self, variable: str, key: str) -> Ask:
         """Return a variant of `ask` that passes the key to `tui-agent` in the environment variable `variable`."""
 
     async def use(self, variable: str, key: str, model: str, base_url: str) -> bool:
-        """Give the engine the key in `variable` for this run, and reopen the session with this key.
+        """Give the engine the key in `variable` for this run, and reopen the session with `model`.
 
-        The reopened session uses the model `model`, at the URL `base_url` if one is given. Return False if the session
-        could not be opened.
+        `base_url`: the model's URL; may be empty. Return False if the session could not be opened.
         """
 
 
@@ -154,9 +151,7 @@ class AppContext(Protocol):
     session: AppSession | None
     plugin_panes: PaneFeed
     seen_seq: int
-    """Sequence number of the last event at the time when the log was opened. Events up to this number are not announced
-    as new.
-    """
+    """Sequence number of the newest event when the log was opened; later events are announced as new."""
 
     @property
     def chat(self) -> ChatPort: ...

@@ -1,6 +1,6 @@
 """Layout of the screen at each terminal size.
 
-Invariant: all functions are pure. Only `shape(width, height)` knows the breakpoints.
+Invariant: all functions are pure, and only `shape(width, height)` knows the breakpoints.
 """
 
 from typing import NamedTuple
@@ -36,7 +36,10 @@ class Shape(NamedTuple):
 
 
 def shape(width: int, height: int, *, sidebar: bool = True) -> Shape:
-    """Return the layout for a terminal of this size in cells; with `sidebar` False, there are no side panes."""
+    """Return the layout for a terminal of this size in cells.
+
+    `sidebar`: False to leave out the side panes.
+    """
     tiny = height < LOW
     cells = 0 if tiny or width < SIDE or not sidebar else 50 if width >= WIDE else 38
     policy_row = width >= MIDDLE and not tiny

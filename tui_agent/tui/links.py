@@ -1,7 +1,6 @@
 """Addresses of links, in the form that the app shows and opens.
 
-Invariant: the app opens exactly the address that it shows. The shown address has no hidden characters, and its host is
-in DNS form (punycode). Only a web address that is shown completely can be opened.
+Invariant: the app opens exactly the address that it shows, without hidden characters and with the host in DNS form.
 """
 
 import re
@@ -18,7 +17,10 @@ _HOST: Final = re.compile(
 
 
 class Address(NamedTuple):
-    """A link's address as shown and opened (`text`); `opens` is True if the app is allowed to open it."""
+    """A link's address, as shown and opened.
+
+    `opens`: True if the app is allowed to open the address.
+    """
 
     text: str
     host: str

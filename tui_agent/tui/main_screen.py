@@ -1,6 +1,6 @@
 """The app's main screen: its widgets, their sizes and styles, and the notices above the prompt.
 
-Invariant: this module knows nothing of sessions. After the first frame, only typing and resizing cause a layout.
+Invariant: this module knows nothing of sessions.
 """
 
 import os
@@ -49,7 +49,7 @@ Spawn = Callable[[SessionOptions], "AppSession"]
 
 NOTICE_S = 8.0
 BACKGROUND_S = 2.0
-"""Maximum time to wait for the terminal's background colour, in seconds. A later report does not change the theme."""
+"""Maximum time to wait for the terminal's background colour, in seconds."""
 KEY_S = 0.04
 """Time after a key press in which changes are painted at once, in seconds."""
 BURST_S = 0.01
@@ -59,10 +59,9 @@ PAINT_S = 0.005
 
 
 class MainScreen(Screen[None], inherit_bindings=False):
-    """The main screen. The Tab key does not move the focus.
+    """The main screen. The Tab key does not move the focus, and the effect of a key is painted at once."""
 
-    A change made by a key press is painted at once: with Textual's own timer, the change could wait up to 33 ms.
-    """
+    # With Textual's own timer, a paint could wait up to 33 ms.
 
     AUTO_FOCUS = "#start, #editor"
     fast_until = 0.0
@@ -70,10 +69,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
     typed_at = 0.0
 
     def request_fast_paint(self) -> None:
-        """Paint the next changes without waiting for Textual's timer, because a key was pressed.
-
-        If keys arrive faster than a person types, only the first key gets its own paint.
-        """
+        """Paint the next changes without waiting for Textual's timer, because a key was pressed."""
+        # If keys arrive faster than a person types, only the first key gets its own paint.
         now = time.monotonic()
         self.fast_until = now + KEY_S if now > self.typed_at + BURST_S else 0.0
         self.typed_at = now
@@ -89,10 +86,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
 
 class Workers(WorkerManager):
-    """The app's background workers. Closes the coroutine of a worker that is cancelled before it starts.
+    """The app's background workers; closes the coroutine of a worker that never started."""
 
-    Otherwise Python would warn on the terminal that the coroutine was never awaited, for example after quitting.
-    """
+    # Otherwise Python would warn on the terminal that the coroutine was never awaited.
 
     def add_worker(self, worker: Worker[object], start: bool = True, exclusive: bool = True) -> None:
         super().add_worker(worker, start, exclusive)
@@ -188,7 +184,7 @@ class Frame(App[int]):
         self.reshape(event.size.width, event.size.height)
 
     def reshape(self, width: int = 0, height: int = 0) -> None:
-        """Lay out the widgets for a terminal size in cells. The default is the current size."""
+        """Lay out the widgets for a terminal size in cells, by default the current size."""
         width, height = width or self.size.width, height or self.size.height
         # A start page that offers models needs the space of the side panes.
         is_page = self.start is not None and bool(self.start.display) and self.start.content.needs_model
@@ -274,7 +270,7 @@ class Frame(App[int]):
             self.terminal.ask_background()
 
     def on_background_reported(self, event: BackgroundReported) -> None:
-        """Switch to the theme that fits the terminal's background, unless the user chose a theme or the report is late."""
+        """Switch a guessed theme to the one that fits the background that the terminal reported."""
         event.stop()
         if self.first.is_theme_guessed and time.monotonic() < self.background_asked_at + BACKGROUND_S:
             self.use_theme(DEFAULT_THEME if event.is_dark else LIGHT_THEME)
@@ -282,7 +278,10 @@ class Frame(App[int]):
     # -- notices -----------------------------------------------------------------------------------------------------
 
     def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
-        """Show a notice above the prompt for a few seconds; with `stays`, show it until Esc or the next message."""
+        """Show a notice above the prompt for a few seconds.
+
+        `stays`: True to show the notice until Esc or the next message.
+        """
         self.notice.text, self.notice.level = text, level
         self.notice.key = self.key_map.key_of("open_block")
         self.notice.display = True
@@ -309,7 +308,7 @@ class Frame(App[int]):
     def copy_text(self, text: str, say: Callable[[str, Level], object] | None = None) -> None:
         """Copy a text to the clipboard, and show a notice about the result.
 
-        `say`: function that shows the notice; the default shows it on the main screen.
+        `say`: function that shows the notice; by default on the main screen.
         """
         say = say or self.say
         if self.terminal.copy(text):
@@ -391,10 +390,7 @@ class SessionApp(Frame, inherit_bindings=False):
         self.show_keys()
 
     def on_typing_burst(self) -> None:
-        """Prepare the open sheet for a text that is typed or pasted now.
-
-        The keys of this text must not answer the question in the sheet.
-        """
+        """Prepare the open sheet for typed or pasted text, whose keys must not answer the sheet's question."""
         if isinstance(self.screen, KeyScreen):
             self.screen.expect_text()
 

@@ -1,9 +1,9 @@
-"""Sanitizing of untrusted text: text of models, tools, files and users becomes harmless cells here.
+"""Sanitizing of untrusted text from models, tools, files and users.
 
-Invariant: text returned by `clean` contains no control character except the line feed, no escape sequence, no invisible
-or direction-changing character, and no lone surrogate. The text has the same width on every terminal. For this purpose,
-emoji sequences are split into their parts, and flags become letters. Every regular expression here takes linear time,
-so a line of 10 MB is safe.
+Invariant: text from `clean` has no control character except the line feed, and no invisible or direction-changing
+character.
+
+Every regular expression here takes linear time.
 """
 
 import re
@@ -57,10 +57,10 @@ def _cleaning_patterns() -> _CleaningPatterns:
 
 
 def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
-    """Remove control sequences and invisible characters; expand tabs to `tab` cells (0 keeps tabs).
+    """Remove control sequences and invisible characters, and expand tabs.
 
-    `reveal`: show characters as their code point, e.g. `<U+202E>`, instead of removing them. Approvals use `reveal`,
-    because the user must see the exact text.
+    `tab`: cells of a tab; 0 keeps tabs. `reveal`: True to show characters as code points, e.g. `<U+202E>`, instead of
+    removing them.
     """
     if _PLAIN.fullmatch(text) and not (reveal and "<" in text):
         return text
@@ -129,7 +129,7 @@ def reveal_line(text: str) -> str:
 
 
 def cell_text(text: str) -> str:
-    """Clean a text for a row of cells. Works like `clean_line`, but faster if the text is already clean."""
+    """Clean a text for a row of cells; faster than `clean_line` for clean text."""
     if text.isascii() and text.isprintable():
         return text
     return _cached_line(text) if len(text) <= _MAX_CACHED else clean_line(text)
@@ -148,7 +148,7 @@ def expand_tabs(text: str, tab: int = TAB) -> str:
 
 
 def width(text: str) -> int:
-    """Return the width of a cleaned line in terminal cells; wide and combining characters are taken into account."""
+    """Return the width of a cleaned line in terminal cells."""
     return len(text) if text.isascii() else cell_len(text)
 
 
@@ -166,7 +166,7 @@ def fit(text: str, cells: int, ellipsis: str = "…") -> str:
 
 
 def fit_path(path: str, cells: int, ellipsis: str = "…") -> str:
-    """Shorten a cleaned path to at most `cells` by leaving out its middle, so that the file's name stays visible."""
+    """Shorten a cleaned path to at most `cells` cells by leaving out its middle."""
     if width(path) <= cells:
         return path
     folder, slash, name = path.rstrip("/").rpartition("/")
@@ -188,7 +188,7 @@ def pad(text: str, cells: int) -> str:
 
 
 def take(text: str, cells: int) -> tuple[str, str]:
-    """Split a cleaned line into a first part of at most `cells` cells and the rest. A character is never split."""
+    """Split a cleaned line, between two characters, into a part of at most `cells` cells and the rest."""
     if text.isascii():
         return text[:cells], text[cells:]
     if cell_len(text) <= cells:

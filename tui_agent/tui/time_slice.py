@@ -11,16 +11,13 @@ SLICE_S: Final = 0.008
 
 
 class Slices:
-    """Time limit for long work. Once the limit is reached, the work lets other tasks of the event loop run."""
+    """Time limit for long work, after which other tasks of the event loop can run."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S
 
     async def turn(self) -> bool:
-        """Let other tasks run if the time limit is reached.
-
-        Return True if other tasks ran and can have changed any state.
-        """
+        """Let other tasks run if the time limit is reached; return True if they ran."""
         if time.perf_counter() < self._until:
             return False
         await asyncio.sleep(0)

@@ -15,7 +15,7 @@ class WorkerErrorReporter(MessagePump):
     """Base class of screens and widgets that start workers."""
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Report a worker's error on the main screen, and on this screen if it is on top and shows notices."""
+        """Report a worker's error on the main screen, and on this screen if it is on top."""
         error = event.worker.error
         if event.state is not WorkerState.ERROR or error is None:
             return

@@ -1,4 +1,4 @@
 """The composition root: builds a session from the configuration, each part in one module.
 
-Invariant: this file imports nothing, so that `startup_context` can be used without the engine.
+Invariant: this file imports nothing, so importing `startup_context` does not load the engine.
 """

@@ -17,7 +17,7 @@ class Ablation:
     """The features to turn off, and the names of the features that exist in the session."""
 
     def __init__(self, without: Collection[str]) -> None:
-        """Store the features to turn off. Raises `ConfigError` if a name has an unknown kind."""
+        """Store the features to turn off; raise `ConfigError` if a name has an unknown kind."""
         self._without = frozenset(without)
         self._known: set[str] = {COMPACTION, POLICY_RETRY}
         for name in sorted(self._without - self._known):

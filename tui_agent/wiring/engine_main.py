@@ -2,8 +2,7 @@
 
 Options and commands arrive on standard input; events are written to the original standard output.
 
-Invariant: the process ends when its parent ends. The end of its input closes the session normally. Once the session is
-closed, nothing that a plugin left running keeps the process alive.
+Invariant: the process ends when its parent ends.
 """
 
 import asyncio
@@ -57,10 +56,8 @@ def main() -> int:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process some time after its parent has exited.
-
-    Normally the end of input closes the session, but a blocked event loop does not notice it.
-    """
+    """End this process some time after its parent has exited."""
+    # Normally the end of input closes the session, but a blocked event loop does not notice it.
     pause = threading.Event()
     while os.getppid() == parent:
         pause.wait(PARENT_CHECK_INTERVAL_S)
@@ -86,11 +83,8 @@ async def _serve(input_fd: int, output_fd: int) -> int:
 
 
 def _end_blocked(output_fd: int, error: PluginError) -> None:
-    """Send the app the error of a plugin that blocks this process for good, and end the process.
-
-    The note is written directly to `output_fd`, because the event loop is blocked too. Every recorded event is in the
-    log already.
-    """
+    """Report a plugin that blocks this process for good to the app, and end the process."""
+    # The event loop is blocked too, so the note is written directly. Every recorded event is in the log already.
     note = note_line(FailedNote.from_exception(error))
     with suppress(OSError):
         os.write(output_fd, b"\n" + note)  # the loop may have written a part of a line

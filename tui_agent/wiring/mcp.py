@@ -15,8 +15,7 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 def configured_servers(base: StartupContext) -> tuple[McpServer, ...]:
-    """Return the MCP servers that the configuration, the client and a trusted project name, with the keys that are
-    stored on this machine."""
+    """Return the MCP servers of the configuration, the client and a trusted project, with the stored keys."""
     variables = merge_environment(base.options, os.environ)
     secrets = base.keys.collect_secrets()
     return load_mcp_servers(base.config, {**secrets, **variables}, base.options.mcp_servers)
@@ -36,8 +35,7 @@ def server_settings(base: StartupContext, server: McpServer) -> ServerSettings |
 
 
 def login_file(base: StartupContext, name: str, table: McpServerTable) -> LoginFile | None:
-    """Return the `LoginFile` of a server; None if the configuration contains the server's token, so that no login is
-    needed."""
+    """Return the `LoginFile` of a server; None if the configuration already contains the server's token."""
     if any(header.lower() == "authorization" for header in table.headers):
         return None
     return LoginFile(base.config.paths.mcp_logins, name, table.url, base.redactor.learn)
@@ -46,7 +44,7 @@ def login_file(base: StartupContext, name: str, table: McpServerTable) -> LoginF
 def build_servers(
     base: StartupContext, opener: ProcessOpener, root: str
 ) -> tuple[McpServers, list[PluginFailed]]:
-    """Return the servers of a session, not started, and an event for each configured server that cannot be used."""
+    """Return the servers of a session, not started, and an event for each unusable server."""
     known = () if base.options.no_plugins else configured_servers(base)
     settings = [entry for server in known if (entry := server_settings(base, server)) is not None]
     failed = [
@@ -62,5 +60,5 @@ def build_servers(
 
 
 def start_times(base: StartupContext) -> StartTimes:
-    """Return the record of how long MCP servers took to start. All sessions share it."""
+    """Return the record, shared by all sessions, of how long MCP servers took to start."""
     return StartTimes(base.config.cache_dir / "mcp_start_times")

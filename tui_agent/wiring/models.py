@@ -43,8 +43,7 @@ def build_model_factory(base: StartupContext, loaded: LoadedPlugins | None = Non
 
 
 def _load_recording(store: SessionStore, name: str) -> RecordedAnswers:
-    """Return the recorded answers of the session `name` or, if `name` is a path with the ending of answer files, the
-    answers in that file."""
+    """Return the recorded answers in the session `name`, or in an answer file if `name` is the path of one."""
     if name.endswith(ANSWERS_ENDING):
         return read_answers(Path(name))
     session_id = name
@@ -60,7 +59,7 @@ class ClientCache:
         self._outdated: list[ModelClient] = []
 
     def get(self, info: ModelInfo) -> ModelClient:
-        """Return the client for a model. Raises `ConfigError` if no model is set or the model cannot be used."""
+        """Return the client for a model; raise `ConfigError` if no model is set or the model cannot be used."""
         if info.provider == NO_MODEL:
             if info.fault:
                 raise ConfigError(info.fault, hint="Or choose another model with /model.")

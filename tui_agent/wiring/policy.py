@@ -1,6 +1,6 @@
 """Composition of the policy: rules and program tables of the user, a trusted project and plugins.
 
-Invariant: an error in the user's or a trusted project's files prevents the start. A plugin's faulty table is left out.
+Invariant: an error in the user's or a trusted project's files prevents the start.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,8 @@ def build_policy(
 ) -> tuple[RulePolicy, list[PluginFailed]]:
     """Build the policy for one start of the program from the rules and program tables.
 
-    Return the policy, and an event for each plugin whose program table was refused.
-
-    Raises `ConfigError` if a file of the user or project is wrong.
+    Return the policy, and an event for each plugin whose program table was refused. Raise `ConfigError` if a file of
+    the user or project is wrong.
     """
     catalog, refused = load_catalog(base, tables)
     if reloading:
@@ -39,10 +38,9 @@ def build_policy(
 
 
 class ReloadingPolicy(RulePolicy):
-    """The policy of an open session. If the user's rules have changed, they are reloaded before a decision.
+    """The policy of an open session, which reloads the user's rules when they have changed.
 
-    If the changed rules cannot be read, the previous `ask` and `deny` rules still apply, but the previous `allow` rules
-    do not.
+    If the changed rules cannot be read, only the previous `ask` and `deny` rules still apply.
     """
 
     def __init__(self, base: StartupContext, catalog: Catalog) -> None:
@@ -81,9 +79,7 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def make_policy(rule_list: Sequence[Rule], base: StartupContext, catalog: Catalog) -> RulePolicy:
-    """Make a policy with the rules `rule_list`. No agent can write to tui-agent's own folders, except to the project's
-    notes.
-    """
+    """Return a policy with these rules, which also protects tui-agent's own folders."""
     return RulePolicy(rule_list, own=_own_folders(base), notes=_notes(base), catalog=catalog)
 
 
@@ -98,7 +94,7 @@ def _notes(base: StartupContext) -> str:
 def load_rules(base: StartupContext) -> tuple[Rule, ...]:
     """Load the rules of the user and of a trusted project.
 
-    Raises `ConfigError` with the file and the rule if a rule is wrong.
+    Raise `ConfigError` with the file and the rule if a rule is wrong.
     """
     paths, own = base.config.paths, base.config.project
     trusted = None if own is None else own.read_own(RULES_FILE)
@@ -108,8 +104,7 @@ def load_rules(base: StartupContext) -> tuple[Rule, ...]:
 def load_catalog(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[Catalog, list[PluginFailed]]:
-    """Load the program tables of tui-agent, the user, a trusted project and plugins. Return the catalog of all tables,
-    and an event for each plugin whose table was refused."""
+    """Load all program tables; return their catalog, and an event for each plugin whose table was refused."""
     paths, own = base.config.paths, base.config.project
     layers = _user_layer(paths.config_dir / PROGRAMS_FILE)
     trusted = None if own is None else own.read_own(PROGRAMS_FILE)

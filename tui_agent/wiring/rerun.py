@@ -1,7 +1,6 @@
 """Rerun of a session's turns with the recorded answers and tool results, and comparison of the events.
 
-Invariant: no model is called, no tool runs, and only a temporary folder is written. A turn that cannot be run again,
-such as an interrupted one, is copied as recorded.
+Invariant: no model is called, no tool runs, and only a temporary folder is written.
 """
 
 import os
@@ -76,7 +75,7 @@ def rerun(base: StartupContext, folder: Path, records: Sequence[Record]) -> "Rer
 
 
 class RerunResult:
-    """Result of a rerun: the numbers of equal turns and events, the turns that were copied, and the first difference."""
+    """Result of a rerun: the numbers of equal turns and events, the copied turns, and the first difference."""
 
     def __init__(self) -> None:
         self.turns = 0
@@ -117,7 +116,7 @@ async def _rerun(
 
 
 class RerunBench:
-    """An engine that writes a new log, and gets its prompts, decisions, answers and tool results from a recorded log."""
+    """An engine that writes a new log; its prompts, decisions, answers and tool results come from a recorded log."""
 
     def __init__(
         self,
@@ -279,8 +278,7 @@ def payloads(records: Sequence[Record]) -> list[Payload]:
 
 
 def unoffered_services(tools: Sequence[ToolSpec], recorded: Sequence[Payload]) -> set[Service]:
-    """Return the services that `tools` need but that the recorded session did not have, such as `ask` in a run without
-    a user. A service counts as missing if no tool in a recorded request needs it."""
+    """Return the services that `tools` need but that the recorded session did not have, such as `ask`."""
     requests = [payload for payload in recorded if isinstance(payload, ModelRequested)]
     offered = {name for request in requests for name in request.tools}
     used = {service for spec in tools if spec.name in offered for service in spec.needs}

@@ -88,9 +88,9 @@ from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 PRODUCT = f"tui-agent/{__version__}"
 HEADLESS_TURN_SECONDS = 7200.0
-"""Time limit of a turn in a run without the app, in seconds, if the session has none."""
+"""Default time limit of a turn in a run without the app, in seconds."""
 REDUCED_BY = 0.7
-"""Target size of a conversation that is reduced, as a fraction of the size at which the reduction starts."""
+"""Target size of a reduced conversation, as a fraction of the size at which the reduction starts."""
 
 
 @asynccontextmanager
@@ -102,7 +102,7 @@ async def open_session(
 ) -> AsyncIterator[LocalSession]:
     """Open or create the session that the options select, serve it, and close it at the end.
 
-    Raises `ConfigError`, `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.
+    Raise `ConfigError`, `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.
 
     `on_hold`: called with the log as soon as it is locked, before a long history is read.
     """

@@ -16,7 +16,7 @@ CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
 def build_settings(base: StartupContext, models: ModelFactory) -> SessionSettings:
     """Return the settings of a new session.
 
-    Raises `ConfigError` for an unusable model, unless the user can choose another one in the client.
+    Raise `ConfigError` for an unusable model if the client does not let the user choose another one.
     """
     config = base.config
     model = models.no_model()
@@ -39,8 +39,7 @@ def build_settings(base: StartupContext, models: ModelFactory) -> SessionSetting
 
 
 def lacks_model(config: Config) -> bool:
-    """Return True if no model is configured but the agent needs one. An agent that is an external program brings its
-    own model."""
+    """Return True if no model is configured but the agent needs one."""
     return not (config.model or config.base_url or config.agent in PROGRAMS)
 
 
@@ -58,8 +57,8 @@ def _resolve(
 def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Recorder) -> None:
     """Apply the model and the context mode that the fork was created with.
 
-    A model on the command line takes precedence. Raises `ConfigError` for an unusable model, unless the user can choose
-    another one in the client.
+    A model on the command line takes precedence. Raise `ConfigError` for an unusable model if the client does not let
+    the user choose another one.
     """
     change, known = recorder.state.fork_changes, recorder.state.settings
     if change is None or known is None:
@@ -76,10 +75,8 @@ def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Rec
 
 
 def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSettings) -> None:
-    """Apply the options of this start to the settings of a resumed session.
-
-    The policy `bypass` of an earlier run does not stay in effect.
-    """
+    """Apply the options of this start to the settings of a resumed session."""
+    # The policy `bypass` of an earlier run does not stay in effect.
     known = recorder.state.settings
     if known is None:
         return

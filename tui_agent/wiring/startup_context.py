@@ -52,8 +52,8 @@ def load_startup_context(
 ) -> StartupContext:
     """Read the configuration and build the objects that all sessions need.
 
-    If `environ` is None, the process's variables and working folder are used. Raises `ConfigError` if the configuration
-    is not valid.
+    If `environ` is None, use the process's variables and working folder. Raise `ConfigError` if the configuration is
+    not valid.
     """
     cwd = Path.cwd() if environ is None else options.cwd
     environ_or_default = os.environ if environ is None else environ
@@ -69,10 +69,8 @@ def load_startup_context(
 
 
 def require_trust_decision(base: StartupContext) -> None:
-    """Raise `ConfigError` if a project has files that the user has neither trusted nor ignored.
-
-    Used for runs without a user, so that they do not silently ignore a project's files.
-    """
+    """Raise `ConfigError` if a project has files that the user has neither trusted nor ignored."""
+    # Used for runs without a user, so that they do not silently ignore a project's files.
     undecided = [
         str(project.folder / file.name)
         for project in base.config.undecided_projects

@@ -1,4 +1,4 @@
-"""A replacement for `sys.stderr` that removes secrets from everything this process writes to it.
+"""A replacement for `sys.stderr` that removes secrets from everything this process writes.
 
 Invariant: the redactor is loaded only when something is written.
 """
@@ -29,7 +29,7 @@ class ErrorStream(io.TextIOBase):
         self._redactor: Redactor | None = None
 
     def write(self, text: str) -> int:
-        """Redact the text and write it. Raises `OSError` if that fails."""
+        """Write the text without its secrets."""
         self._out.write(text if len(text) < MIN_REDACTED_CHARS else self._load_redactor().redact_text(text))
         return len(text)
 
@@ -56,10 +56,8 @@ class ErrorStream(io.TextIOBase):
 
 
 def working_folder(words: Sequence[str] = ()) -> Path:
-    """Return the folder given by `-C` or `--cwd`, or the process's working folder, or `/` if that is gone.
-
-    The command line can be invalid, so argparse is not used.
-    """
+    """Return the folder given by `-C` or `--cwd`, or else the working folder; `/` if the working folder was deleted."""
+    # The command line can be invalid, so argparse is not used.
     try:
         current = Path.cwd()
     except OSError:

@@ -1,6 +1,6 @@
 """The layout of --help: descriptions and examples are wrapped at the terminal's width.
 
-Invariant: a line that fits is printed as it is written.
+Invariant: a line that fits is printed unchanged.
 """
 
 import argparse
@@ -11,8 +11,7 @@ _COMMAND_PART = re.compile(r"(?:--?[A-Za-z][\w-]*\s+(?![-|<>&;]))?(?:'[^']*'|\"[
 _TWO_COLUMNS = re.compile(r" *\S.*?\s{2,}(?=\S)")
 _COMMAND_INDENT = 4
 MAX_COLUMN_SHARE = 0.65
-"""Largest share of the width for the first of two columns. If the first column is wider, the second column begins on a
-new line."""
+"""Largest share of the width for the first of two columns."""
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -29,12 +28,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 def wrap_lines(text: str, width: int) -> list[str]:
-    """Return the lines of a text, wrapped at `width` characters.
-
-    - A long line is wrapped together with the following lines of the same paragraph or column.
-    - If a long line has two columns, its continuation is indented to the second column.
-    - A long command is continued after a backslash, which never separates an option from its value.
-    """
+    """Return the lines of a text, wrapped at `width` characters."""
     lines: list[str] = []
     hanging = -1  # The indent of a line that continues the last one; -1 if no line can.
     for line in text.splitlines():
@@ -68,7 +62,9 @@ def _wrap_line(line: str, width: int) -> str:
 def _wrap(words: list[str], first: str, rest: str, width: int, end: str = "") -> str:
     """Join `words` to rows of at most `width` characters.
 
-    The first row starts with the text `first`, the following rows with `rest`. Every row but the last ends with `end`.
+    `first`: text before the first row.
+    `rest`: text before each later row.
+    `end`: text after every row but the last.
     """
     rows, row = [], first + words[0]
     for word in words[1:]:

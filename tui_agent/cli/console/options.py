@@ -1,8 +1,8 @@
 """Options that several commands share, and their conversion to `SessionOptions`.
 
-Invariant: no slow module is imported, so that --help is fast. The constants with an option's allowed values are copies
-of those in `protocol.settings`.
+Invariant: no slow module is imported, so that --help is fast.
 """
+# The constants with an option's allowed values are copies of those in `protocol.settings`.
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +28,7 @@ Options: TypeAlias = argparse._ActionsContainer
 
 
 def load_formatter(*, prog: str) -> argparse.HelpFormatter:
-    """Return the formatter of --help. It is imported only here, because most commands print no help."""
+    """Return the formatter of --help."""
     formatter: argparse.HelpFormatter = import_module("tui_agent.cli.console.help_format").HelpFormatter(prog)
     return formatter
 
@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse arguments, and raise `UsageError` if one is unknown. The error names the subcommand's help."""
+        """Parse arguments, and raise `UsageError` if one is unknown."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -96,7 +96,7 @@ def add_flag(parser: Options, names: str, about: str, **settings: Any) -> None:
 
 
 def add_effort(parser: Options, about: str, **settings: Any) -> None:
-    """Add the option for the reasoning effort. Its help ends with the levels."""
+    """Add the option for the reasoning effort."""
     about = f"{about}: {', '.join(EFFORTS)}"
     add_option(parser, "--reasoning-effort LEVEL", about, choices=EFFORTS, **settings)
 
@@ -220,11 +220,9 @@ def add_groups(parser: argparse.ArgumentParser, groups: Iterable[str]) -> None:
 
 
 class Verbs:
-    """The subcommands of one command, such as `list` in `tui-agent models list`.
+    """The subcommands of one command, such as `list` in `tui-agent models list`."""
 
-    Each subcommand has `--json`, `--debug` and the options of its groups. Without a subcommand, `list` is run if it
-    exists; otherwise the help is printed.
-    """
+    # Without a subcommand, `list` runs if it exists; otherwise the help is printed.
 
     def __init__(self, parser: Parser, examples: str) -> None:
         self._parser = parser
@@ -324,8 +322,8 @@ def load_context(
 ) -> "StartupContext":
     """Load the configuration and the session store that the parsed arguments select.
 
-    If `client` is "app", also use the theme and the policy that the app remembers. Raises `UsageError` or `ConfigError`
-    if the arguments or the configuration are not valid.
+    If `client` is "app", the theme and the policy that the app remembers apply. Raise `UsageError` or `ConfigError` for
+    invalid arguments or an invalid configuration.
     """
     options = session_options(arguments, client=client, interactive=interactive)
     context: StartupContext = import_module("tui_agent.wiring.startup_context").load_startup_context(options)

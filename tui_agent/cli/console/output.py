@@ -1,7 +1,6 @@
 """Printing for all commands.
 
-Invariant: colour is used only on a terminal that supports it. Control characters in texts from outside never reach the
-terminal.
+Invariant: control characters in texts from outside never reach the terminal.
 """
 
 import json
@@ -56,16 +55,13 @@ _UNSEEN = re.compile(
     "[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e01ef]"
 )
-"""Regular expression for characters that change the display without being shown.
-
-Examples: C1 and bidi controls, zero-width characters and lone surrogates.
-"""
+"""Pattern for characters that change the display without being shown, such as bidi controls."""
 
 
 def say_text(text: str) -> None:
-    """Write an exported document to standard output, with the same bytes as in a file.
+    """Write an exported document to standard output.
 
-    On a terminal, control characters in JSON are escaped; other formats contain none.
+    On a terminal, control characters in JSON are escaped.
     """
     sys.stdout.write(plain_json(text) if sys.stdout.isatty() else text)
 
@@ -92,7 +88,7 @@ def _width(text: str) -> int:
 
 
 def say_result(value: object, text: str, *, as_json: bool) -> None:
-    """Print the result of a command: as one JSON line for a program, or as text for a person."""
+    """Print the result of a command: one JSON line for a program, or text for a person."""
     if as_json:
         say_json(value)
     else:
@@ -112,7 +108,7 @@ def wants_colour(file: TextIO | None = None) -> bool:
 
 
 def dim(text: str, file: TextIO | None = None) -> str:
-    """Return the text with escape codes that dim it, or unchanged if colour cannot be used on the stream."""
+    """Return the text with escape codes that dim it, or unchanged if the stream shows no colours."""
     return f"\x1b[2m{text}\x1b[0m" if wants_colour(file) else text
 
 

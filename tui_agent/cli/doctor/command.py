@@ -50,9 +50,10 @@ examples:
 
 
 class CheckResult(NamedTuple):
-    """The result of one check: `state` is `bad` for an error and `note` for a limitation.
+    """The result of one check.
 
     `advice`: suggestion of a fix.
+    `state`: `ok`, `bad` for an error, or `note` for a limitation.
     """
 
     state: Literal["ok", "note", "bad"]
@@ -84,9 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def describe_results(results: Sequence[tuple[str, CheckResult]], width: int = 0) -> str:
-    """Return the results as text, in the order: problems, limitations, passed checks.
+    """Return the results as text: problems, then limitations, then passed checks.
 
-    The lines are wrapped to `width` columns, or not at all if it is 0.
+    `width`: number of columns to wrap at; 0 for no wrapping.
     """
     lines: list[str] = []
     for state, title in ("bad", "To fix"), ("note", "Worth knowing"), ("ok", "Working"):
@@ -105,7 +106,7 @@ def describe_results(results: Sequence[tuple[str, CheckResult]], width: int = 0)
 
 
 def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
-    """Run all checks and yield pairs (name, result). If a check raises a `TuiAgentError`, its result is `bad`."""
+    """Run all checks, and yield (name, result). A check that raises `TuiAgentError` has the result `bad`."""
     yield "version", version()
     yield "terminal", terminal()
     yield "locale", check_locale()
@@ -127,7 +128,7 @@ def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
 
 
 def run_check(name: str, base: StartupContext) -> tuple[str, CheckResult]:
-    """Run the check `name` and return (name, result). If the check raises a `TuiAgentError`, the result is `bad`."""
+    """Run the check `name`, and return (name, result)."""
     try:
         return name, CHECKS[name](base)
     except TuiAgentError as error:
@@ -181,7 +182,7 @@ def check_installation() -> CheckResult:
 
 
 def startup(folders: Iterable[Path]) -> CheckResult:
-    """Report the files in `folders` that run at every start of Python but belong to no installed package."""
+    """Report files that run at every start of Python but belong to no installed package."""
     files = doctor_startup.find_foreign_files(folders)
     if not files:
         return ok("only installed packages run code at the interpreter's start.")
@@ -236,7 +237,7 @@ def plugins(base: StartupContext) -> CheckResult:
 
 
 def hooks(base: StartupContext) -> CheckResult:
-    """List the hooks of the configuration and of Claude Code's settings, and report hooks that cannot be used."""
+    """List the hooks of the configuration and of Claude Code's settings; report invalid settings."""
     config = base.config
     claude = load_claude_hooks(config.paths, config.project)
     if claude.faults:
@@ -308,7 +309,7 @@ def sandbox(base: StartupContext) -> CheckResult:
 
 
 def secrets(base: StartupContext) -> CheckResult:
-    """List the secret files that are hidden from commands, and report if the search for secret files was incomplete."""
+    """List the secret files that are hidden from commands."""
     confined = build_confinement(base, base.options.cwd)
     files = confined.secret_files()
     if not find_sandbox(base, base.options.cwd).kind:
@@ -359,7 +360,7 @@ def keys(base: StartupContext) -> CheckResult:
 
 
 def theme(base: StartupContext) -> CheckResult:
-    """Check that the theme in use exists: the configured theme, or the one chosen in the app if none is configured."""
+    """Check that the theme in use exists."""
     name = base.config.theme or load_choices(base.config.data_dir)[0].theme
     if name:
         require_theme(replace(base.options, theme=name))
@@ -383,7 +384,7 @@ CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
 
 
 async def probe_limits() -> ProcessControl | None:
-    """Start a command that does nothing. Return its process limits, or None if it could not start."""
+    """Return the process limits of a command that does nothing, or None if the command could not start."""
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
         env = LocalEnvironment(Path(folder))
         try:

@@ -1,6 +1,6 @@
-"""Search for this Python interpreter's start-up files, to find those that no package installed.
+"""Search for start-up files of this Python interpreter that no package installed.
 
-Python reads a start-up file at every start, before the program.
+Python reads its start-up files at every start, before the program.
 
 Invariant: the files are compared by hash, and never run or imported.
 """
@@ -20,13 +20,13 @@ STARTUP_MODULES = ("sitecustomize", "usercustomize")
 MAX_READ_BYTES = 1_000_000
 _RUNS = re.compile(rb"^import[ \t]", re.MULTILINE)
 _OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
-"""Start-up files that tools for virtual environments create: maps the name of each file to its expected content."""
+"""Maps the names of start-up files that virtual environments contain to their expected content."""
 
 
 class ForeignFile(NamedTuple):
-    """A start-up file of Python that belongs to no package, or that was changed after installation (`changed`).
+    """A start-up file of Python that no package installed, or that was changed after installation.
 
-    `runs`: True if the file runs code; False if the file only adds folders to the module path.
+    `runs`: True if the file runs code; False if it only adds folders to the module path.
     """
 
     path: Path

@@ -92,11 +92,7 @@ def _row(commit: CheckedCommit) -> tuple[str, ...]:
 
 
 def _describe(commit: CheckedCommit) -> dict[str, object]:
-    """Return the test results of a checkpoint as a JSON object.
-
-    `commands` in the result: the number of test commands.
-    `solved` in the result: the number of test commands that passed.
-    """
+    """Return the test results of a checkpoint as a JSON object."""
     results = commit.results
     assert results is not None
     return {

@@ -1,5 +1,7 @@
-"""`eval graph`: show a trajectory's progress, or write the files as they were after one of its parts (a message,
-answer, tool call or result)."""
+"""The subcommand `eval graph`: shows a trajectory's progress, or writes the files as they were after one part.
+
+A part is a message, answer, tool call or result.
+"""
 
 import argparse
 import dataclasses
@@ -107,7 +109,7 @@ def show_graph(arguments: argparse.Namespace) -> int:
 
 
 def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
-    """Return the folder of a session, or the path of a parquet file. A file in S3 is downloaded first."""
+    """Return the folder of a session, or the path of a parquet file, which is downloaded if it is in S3."""
     if name.startswith(SCHEME):
         folder = Path(cleanup.enter_context(TemporaryDirectory(prefix="tui-agent-trace-")))
         return download_file(name, folder)
@@ -116,8 +118,7 @@ def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
 
 
 def _load_trace(base: StartupContext, place: Path) -> AgentTrace:
-    """Return the trajectory (the parts of a session) in `place`. If its session is in the session store, newer parts
-    are added from the session's log."""
+    """Return the trajectory in `place`, with newer parts if the session is stored here."""
     if place.is_dir():
         return read_session_trace(place, base.redactor)
     session = base.store.root / place.parent.name

@@ -74,9 +74,9 @@ exit status: 0 every case passed, 1 not every case passed, 2 usage or configurat
 """
 
 MAX_DETAIL_CHARS = 200
-"""Maximum length of the reason that is printed for a failed cell (one run of a case), in characters."""
+"""Maximum number of characters of the reason that is printed for a failed run of a case."""
 RESUME_OPTIONS = frozenset(("resume", "detach", "jobs", "engine", "address", "json", "debug", "call"))
-"""Attributes of `arguments` that are not part of a run's plan, and can differ when the run is resumed."""
+"""Names of command-line arguments that can differ when a run is resumed."""
 OPTION_NAMES = {
     "suite": "SUITE",
     "effort": "--reasoning-effort",
@@ -228,7 +228,7 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
 
 
 def _warn_of_changed_cases(folder: RunFolder, plan: Plan) -> None:
-    """Print a warning if cases were changed after some of their cells (single runs of a case) had run."""
+    """Print a warning if cases changed after some of their runs."""
     changed = find_changed_cases(plan, folder)
     if changed:
         warn(
@@ -265,7 +265,7 @@ def _refuse_plan_options(arguments: argparse.Namespace) -> None:
 
 @contextmanager
 def _open_folder(folder: RunFolder, plan: Plan) -> Iterator[None]:
-    """Store the plan of the evaluation in `folder`, and lock the folder against other processes inside a `with` block."""
+    """Store the evaluation's plan in `folder`, and lock the folder inside a `with` block."""
     with os_errors_as(ConfigError, f"{folder.path} cannot be created", hint="Choose another --out."):
         folder.path.mkdir(parents=True, exist_ok=True)
     try:

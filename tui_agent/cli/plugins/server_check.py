@@ -19,7 +19,7 @@ _PLUGIN_FILES = ("__init__.py", MANIFEST, FOLDS)
 
 
 def is_mcp_server(path: Path) -> bool:
-    """Return True if the folder has a `server.py`, as `plugins new --kind mcp` makes it, and no plugin."""
+    """Return True if the folder contains an MCP server (`server.py`) and no plugin."""
     return (path / SERVER_FILE).is_file() and not any((path / name).exists() for name in _PLUGIN_FILES)
 
 

@@ -44,7 +44,7 @@ SLOW_PANE_S = 3.0
 """Number of seconds that a pane can take before the check reports that it is slow."""
 OUTPUT_LINES = 15
 SIDE_WIDTH, PAGE_WIDTH = 38, 116
-"""Widths for drawing the blocks of a pane, in terminal cells: in the side panes, and on a page."""
+"""Widths of a side pane and of a page, in terminal cells."""
 
 
 def try_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
@@ -129,10 +129,7 @@ def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
 
 
 async def _ask_panes(plugin: FoundPlugin, log: Path) -> dict[str, tuple[PaneAnswer, float]]:
-    """Draw each pane of the plugin in a child process, for all events of `log`.
-
-    Return a map from a pane's name to (content or fault, time in seconds).
-    """
+    """Draw each pane of the plugin in a child process; return (content or fault, seconds) by the pane's name."""
     client, folder = PaneClient(), str(plugin.path)
     answers: dict[str, tuple[PaneAnswer, float]] = {}
     try:
@@ -172,9 +169,9 @@ def draw_rows(blocks: Sequence[DisplayBlock], width: int) -> list[str]:
 
 
 def pane_rows(path: Path, name: str, log: Path, width: int) -> list[str]:
-    """Compute the pane `name` of a plugin for all events of a log, in this process, and return the pane's rows.
+    """Compute the pane `name` of a plugin for all events of a log, and return the pane's rows.
 
-    Raises `PluginError` if the plugin has no pane of this name, or if the pane fails.
+    Raise `PluginError` if the plugin has no such pane, or if the pane fails.
     """
     plugin = plugin_at(path, "option")
     try:

@@ -180,10 +180,10 @@ def read_line(line: str) -> str:
 
 @dataclass(frozen=True)
 class JudgedCommand:
-    """The policy's decision about a command line, and the reasons that led to it, in order.
+    """The policy's decision about a command line, and the reasons in order.
 
-    `allowed_if_restorable`: files that the command deletes. In a session, the command is allowed if `/undo` can restore
-    all of them.
+    `allowed_if_restorable`: files that the command deletes. A session allows the command if `/undo` can restore them
+    all.
     """
 
     decision: Decision
@@ -219,10 +219,7 @@ class PolicyBench:
         return cls(policy, facts, env)
 
     def judge(self, command: str) -> JudgedCommand:
-        """Judge a bash script.
-
-        If a path in the script cannot be resolved, the script is denied, as in a session.
-        """
+        """Judge a bash script. A script is denied if one of its paths cannot be resolved."""
         effects = (RunEffect(script=command),)
         policy, env = self.policy, self.env
         try:
@@ -248,8 +245,7 @@ class PolicyBench:
     def _find_deletions_to_allow(
         self, effects: Sequence[Effect], facts: PolicyFacts, decision: Decision
     ) -> list[str]:
-        """Return the files that the commands delete, if a session would allow this because `/undo` can restore all of
-        them; otherwise an empty list."""
+        """Return the files that the commands delete, if a session allows this because `/undo` can restore them."""
         deleted = find_named_deletions(self.policy, self.env, effects) if decision.verdict == "ask" else []
         facts = replace(facts, restorable_files=frozenset(deleted))
         is_allowed = bool(deleted) and self.policy.decide(TOOL, effects, facts).verdict == "allow"

@@ -1,7 +1,6 @@
 """The subcommand `policy try`: shows which decisions of past sessions would differ with other rules.
 
-Invariant: logs are only read. Each call is judged with the workspace, profile, session rules and sandbox recorded for
-it.
+Invariant: logs are only read.
 """
 
 import argparse
@@ -54,8 +53,7 @@ CHANGES: tuple[Change, ...] = get_args(Change)
 HOOK: Final = "hook"
 """The rule id of a decision that a hook made."""
 SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
-"""The rule ids of two questions to the user: may a command leave the sandbox, and may a command in the sandbox see
-secret files?"""
+"""Rule ids of two questions to the user: may a command leave the sandbox, and may it see secret files?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +76,7 @@ class Tally:
     """Counts over many judged decisions.
 
     `changed`: the decisions that would differ.
-    `by_rule`: maps the id of a rule to counts of the decisions that the rule would change, one count for each kind of
-    change.
+    `by_rule`: maps a rule's id to the number of changed decisions of each kind.
     """
 
     decisions: int = 0
@@ -102,7 +99,7 @@ class Tally:
 class DecisionJudge:
     """Judges recorded calls by `policy`.
 
-    `profile`: replaces the recorded policy profile, if given.
+    `profile`: the policy profile to use instead of the recorded one, if given.
     """
 
     def __init__(self, policy: Policy, profile: PolicyName | None = None) -> None:
@@ -138,11 +135,8 @@ def was_unanswered(recorded: PermissionDecided) -> bool:
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Return `now`, or a different decision if a hook or the sandbox decides about the call, not a rule.
-
-    A hook is expected to decide as it did when the call was recorded. The user is always asked before a command leaves
-    the sandbox or sees secret files, unless `now` denies the call.
-    """
+    """Return `now`, or a different decision if a hook or the sandbox decides about the call."""
+    # A hook is expected to decide as it did before. The sandbox asks the user about every call that the rules allow.
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")
     if recorded.rule_id != HOOK:

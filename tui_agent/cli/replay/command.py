@@ -1,7 +1,6 @@
 """Show a recorded session in the app as it was at any of its events; no model and no tool runs.
 
-The session's log is only read, so another process can use the session at the same time. With --headless, the content of every
-pane at an event is printed as one JSON object.
+The session's log is only read. With --headless, the content of every pane is printed as one JSON object.
 """
 
 import argparse
@@ -99,9 +98,9 @@ def print_views(folder: Path, records: Sequence[Record], seq: int) -> int:
 
 
 def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
-    """Return `wanted`, or the number of the last event if it is None.
+    """Return `wanted`, or the number of the last event if `wanted` is None.
 
-    Raises `UsageError` if the log has no event with the number `wanted`.
+    Raise `UsageError` if the log has no event with this number.
     """
     last = records[-1].seq if records else -1
     if wanted is None:
@@ -115,8 +114,6 @@ def views_to_json(views: Views, lines: LineCounter) -> JsonMap:
     """Return the content of all the app's panes as JSON data, by the pane's name.
 
     `lines`: counts the lines of the changed files.
-    `seq`, `time`, `kind` in the result: the newest event.
-    `transcript` in the result: a list of entries, each with its `type`.
     """
     transcript = [
         {"type": type(entry).__name__.removesuffix("Entry").lower(), **to_jsonable_python(entry)}
@@ -144,7 +141,7 @@ def views_to_json(views: Views, lines: LineCounter) -> JsonMap:
 
 
 def print_rerun(result: "RerunResult", session: str, *, as_json: bool) -> int:
-    """Print the result of the rerun of `session`, and return the exit status: 0 if no event differs, else 1."""
+    """Print the result of a rerun, and return the exit status: 0 if no event differs, else 1."""
     divergence = result.divergence
     if as_json:
         say_json(

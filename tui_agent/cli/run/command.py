@@ -1,7 +1,6 @@
 """Run one turn without the app and print the answer.
 
-Actions that the policy would ask about are denied, because no user is there to answer. A warning, such as a plugin that
-failed, is printed only once.
+Actions that need approval are denied.
 """
 
 import argparse
@@ -167,7 +166,7 @@ def one_turn(
 
 
 def continue_session(options: SessionOptions) -> int:
-    """Continue a session without a prompt, and return the exit status; print only the reason of a failure."""
+    """Continue a session without a prompt, and return the exit status."""
     with redirect_stdout(sys.stderr):
         outcome = anyio.run(run_one_turn, options, ContinueTurn(), ignore_record)
     return warn_of_outcome(outcome)
@@ -178,8 +177,8 @@ async def run_one_turn(
 ) -> Outcome:
     """Open the session that `options` select, run one turn and close the session.
 
-    Raises `ConfigError` if no model is set, or if the user has not decided about the project's files. Raises
-    `StoreError` if the log cannot be written.
+    Raise `ConfigError` if no model is set, or if the user has not decided about the project's files. Raise `StoreError`
+    if the log cannot be written.
     """
     base = load_startup_context(options)
     if not options.interactive:
@@ -214,10 +213,7 @@ async def record_end(session: Session, outcome: Outcome) -> None:
 
 
 def with_advice(outcome: Outcome, session: LocalSession) -> Outcome:
-    """Return the outcome with advice on how to allow the newest denied call.
-
-    A call that a rule or guard denied gets no advice, because the user could not have allowed it either.
-    """
+    """Return the outcome with advice on how to allow the newest denied call."""
     denial = outcome.denial
     if denial is None or denial.decided_by != "engine":
         return outcome
@@ -236,9 +232,9 @@ def with_advice(outcome: Outcome, session: LocalSession) -> Outcome:
 async def use_session(
     options: SessionOptions, base: StartupContext, act: Callable[[LocalSession], Awaitable[ResultT]]
 ) -> ResultT:
-    """Open the session that `options` select, call `act` with it, close it and return the result of `act`.
+    """Open the session that `options` select, return the result of `act`, and close the session.
 
-    Raises the engine's error if the engine fails.
+    Raise the engine's error if the engine fails.
     """
     errors: list[TuiAgentError] = []
     scope = anyio.CancelScope()
@@ -258,7 +254,7 @@ async def use_session(
 
 
 def print_record(file: TextIO, record: Record) -> None:
-    """Print an event as one JSON line, and flush the output, so that another program can follow the run."""
+    """Print an event as one JSON line, and flush the output."""
     print(record_json(record), file=file, flush=True)
 
 

@@ -26,7 +26,7 @@ examples:
 """
 DEFAULT = "todo-api"
 UNATTENDED = "bypass"
-"""Policy of a demo without the app: nobody can answer, and the scenario's commands are known to be harmless."""
+"""Policy of a demo without the app, where nobody can approve calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def bundled_demos() -> dict[str, Demo]:
 
 
 def read_demo(folder: Path) -> Demo:
-    """Read a demo scenario from its folder. Raises `ConfigError` if its description is invalid."""
+    """Read a demo scenario from its folder. Raise `ConfigError` if the description is invalid."""
     path = folder / "demo.toml"
     try:
         about = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -131,7 +131,7 @@ def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
 def make_workspace(demo: Demo, folder: Path | None) -> Path:
     """Copy the scenario's files to `folder`, or to a new temporary folder. Return the folder with the copies.
 
-    Raises `UsageError` if `folder` is not empty.
+    Raise `UsageError` if `folder` is not empty.
     """
     if folder is None:
         target = Path(tempfile.mkdtemp(prefix=f"tui-agent-{demo.name}-"))

@@ -15,10 +15,7 @@ from tui_agent.session.headless_turn import Outcome, submit_and_wait
 
 
 async def undo_and_redo(session: Session, outcome: Outcome) -> None:
-    """Undo and redo the turn that has just ended; do nothing if it did not finish or changed no file.
-
-    Raises `TuiAgentError` if the engine rejects a command.
-    """
+    """Undo and redo the turn that has just ended, if the turn finished and changed files."""
     if outcome.reason != "finished":
         return
     follower = session.follow()
@@ -32,8 +29,7 @@ async def undo_and_redo(session: Session, outcome: Outcome) -> None:
 
 
 async def _seq_before_turn(follower: Follower) -> int | None:
-    """Wait until the turn has ended; return the number of the last event before the turn, or None if the turn changed
-    no file."""
+    """Wait until the turn ends; return the number of the last event before the turn, or None if no file changed."""
     branches, files, ended = Branches(), FilesChanged(), False
     while not ended:
         batch = await follower.next_batch()

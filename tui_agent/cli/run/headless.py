@@ -26,10 +26,7 @@ _BLOCKED: Final = b"tui-agent: Stopped in the middle of a long computation. The 
 
 
 async def interrupt_on_signal(session: LocalSession) -> None:
-    """Interrupt the session's turn at the first Ctrl+C or SIGTERM. Wait for signals until cancelled.
-
-    Raises `KeyboardInterrupt` at the second signal.
-    """
+    """Interrupt the session's turn at the first Ctrl+C or SIGTERM, and raise `KeyboardInterrupt` at the second."""
     with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
         session.end_process = end_if_blocked(asyncio.get_running_loop())
         interrupted = False
@@ -43,8 +40,7 @@ async def interrupt_on_signal(session: LocalSession) -> None:
 def end_if_blocked(loop: asyncio.AbstractEventLoop) -> Callable[[PluginError], NoReturn]:
     """Install signal handlers that end the process if `loop` is blocked for `MAX_BLOCKED_S` after Ctrl+C or SIGTERM.
 
-    The handlers also work while Python code is in an endless loop. Return a function that ends the process at once:
-    call it if a plugin blocks the process for good.
+    Return a function that ends the process at once.
     """
     exit_status = 0
 

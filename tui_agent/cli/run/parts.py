@@ -28,7 +28,7 @@ class PartStream:
 
 
 class Progress:
-    """Prints to `out` what the agent does, except the final answer, for a person who waits at a terminal.
+    """Prints to `out` what the agent does, except the final answer.
 
     Call an instance with every record, in order.
     """
@@ -62,7 +62,7 @@ class Progress:
 
 
 def print_part(row: PartRow, out: TextIO | None = None, *, as_json: bool) -> None:
-    """Print one part of a session: as a JSON object, or as a line with number, time, type and summary."""
+    """Print one part of a session as a JSON object, or as a line of text."""
     if as_json:
         say_json(dataclasses.asdict(row), file=out)
         return

@@ -1,7 +1,6 @@
 """The prompt of `tui-agent run`: the argument, standard input, or both.
 
-Invariant: with a prompt as argument, the run waits at most `STDIN_WAIT_S` for text on standard input. In continuous
-integration, standard input is often open but never has text.
+Invariant: with a prompt as argument, the run waits at most `STDIN_WAIT_S` for text on standard input.
 """
 
 import os
@@ -15,16 +14,17 @@ from tui_agent.errors import UsageError
 from tui_agent.units import format_time_limit
 
 STDIN_WAIT_S: Final = 3.0
-"""Maximum time to wait for the first byte or the end of standard input, if the prompt is an argument."""
+"""Maximum time to wait for text on standard input, if the prompt is an argument."""
+# In continuous integration, standard input is often open but never has text.
 STDIN_HEADING: Final = "Text from standard input:"
 _HINT: Final = 'Describe the task: tui-agent run "…"'
 
 
 def read_prompt(argument: str | None) -> str:
-    """Return the prompt. If standard input is a pipe or a file, its text is added below the argument.
+    """Return the prompt: the argument, with the text of standard input below it.
 
-    Without an argument or with `-`, the prompt is standard input. Raises `UsageError` for an empty prompt and for a
-    standard input that is not UTF-8.
+    Without an argument or with `-`, the prompt is standard input. Raise `UsageError` if the prompt is empty or not
+    UTF-8.
     """
     if argument is None and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError("No prompt given.", hint=_HINT)

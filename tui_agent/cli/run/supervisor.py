@@ -1,7 +1,6 @@
-"""Supervisor of a headless run: runs the turn in a child process, and starts a new child process if this one crashes.
+"""Supervisor of a headless run: runs the turn in a child process, and starts a new one after a crash.
 
-Invariant: only the child opens the session. A child counts as crashed if a signal killed it, unless the signal was a
-request to stop (`STOPS`). An output line that the child did not finish is dropped.
+Invariant: only the child opens the session.
 """
 
 import os
@@ -34,16 +33,15 @@ PIECE = 65_536
 
 
 class LineRelay:
-    """Pipe through which the child process's complete output lines reach the parent's standard output.
+    """Pipe that passes the child process's complete output lines to standard output.
 
-    Create it before the fork; then call `in_child` in the child and `relay_lines` in the parent.
+    Create the pipe before the fork; then call `in_child` in the child and `relay_lines` in the parent.
     """
 
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
         self._life, self._alive = os.pipe()
-        """The read end and the write end of a pipe that carries no data. The child keeps the write end open, so the
-        parent notices when the child has ended."""
+        """Read end and write end of a pipe that shows the parent when the child has ended."""
 
     def in_child(self) -> None:
         """Redirect this process's standard output to the parent process."""
@@ -53,10 +51,8 @@ class LineRelay:
         os.close(self._sink)
 
     def relay_lines(self) -> None:
-        """Print every complete line of the child process until it ends.
-
-        If nobody reads standard output any more, stop reading, so that the child's next write fails.
-        """
+        """Print every complete line of the child process until the child ends."""
+        # If nobody reads standard output any more, stop reading, so that the child's next write fails.
         os.close(self._sink)
         os.close(self._alive)
         os.set_blocking(self._source, False)
@@ -105,11 +101,10 @@ def run_with_restarts(
 ) -> int:
     """Run a turn in a child process, continue it after at most `retries` crashes, and return the exit status.
 
-    Must be called before any thread or event loop starts.
+    Call this function before any thread or event loop starts.
 
+    `by_line`: print only complete lines of the child's output.
     `finish`: prints the result if the child crashed after the end of the turn.
-    `by_line`: if True, only complete lines of the child's output are printed; a line that was unfinished at a crash is
-    dropped.
     """
     base = load_startup_context(options)
     latest = base.store.latest_session_id(str(options.cwd)) if options.continue_latest else None
@@ -145,7 +140,8 @@ class _Child(SystemExit):
 
 
 def _run_in_child(run: Callable[[], int], lines: LineRelay | None) -> int:
-    """Call `run` in a child process; return its exit status, or the negative number of the signal that killed it."""
+    """Call `run` in a child process; return the exit status, or the negative number of the signal that killed the
+    child."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()

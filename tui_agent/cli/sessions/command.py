@@ -159,8 +159,7 @@ def show_session(arguments: argparse.Namespace) -> None:
 
 
 def show_entry(entry: HistoryEntry, *, as_object: bool) -> None:
-    """Print one action or observation of a session with the number of its event. An observation answers an action: the
-    number of that action's event is printed too."""
+    """Print one action or observation of a session."""
     plain = entry.item.to_dict()
     if as_object:
         say_json({"seq": entry.seq, "agent": entry.agent, "answers": entry.action_seq, **plain})

@@ -118,7 +118,7 @@ def export_session(arguments: argparse.Namespace) -> None:
 def _write_export(
     arguments: argparse.Namespace, base: StartupContext, folder: Path, output: str | None
 ) -> Path:
-    """Write the export to the file `output`, or to a new file in the folder `output`; return the path of the file."""
+    """Write the export to the file or folder `output`, and return the path of the export."""
     form, data_dir = arguments.format, base.config.data_dir
     stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
     if form == "trajectory":

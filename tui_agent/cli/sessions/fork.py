@@ -2,8 +2,7 @@
 
 `what-if` makes a fork, runs it with one change, and compares it with the original.
 
-Invariant: the parent's log and files do not change. A what-if never works in the original's folder, and actions that
-need approval are denied.
+Invariant: the parent's log and files do not change.
 """
 
 import argparse
@@ -86,8 +85,7 @@ _NO_GIT = "The fork's folder has no .git, so git does not work there. To use git
 class CreatedFork:
     """A fork that was created.
 
-    `note`: sentences for the user about what differs from the request or from the original session: a different start
-    event, files that were left out, or a missing `.git`.
+    `note`: sentences for the user about limitations, such as files that were left out.
     """
 
     id: SessionId
@@ -119,7 +117,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that select the session and the event, and the options for the fork's workspace and changes."""
+    """Add the arguments that select the event, the workspace and the changes of a fork."""
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
     add_option(parser, "--at SEQ", "the event after which the fork continues", type=int, required=True)
     location = parser.add_mutually_exclusive_group()
@@ -206,9 +204,8 @@ def requested_change(arguments: argparse.Namespace) -> ForkChange:
 def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFork:
     """Create the fork that the arguments describe.
 
-    With none of `--worktree`, `--folder` and `--here` (the parent's workspace), the fork gets a new workspace inside
-    its session folder. If a `SessionNotFound`, `UsageError`, `ConfigError`, `CheckpointError` or `StoreError` is
-    raised, no fork was created.
+    Without `--worktree`, `--folder` and `--here`, the fork gets a new workspace in its session folder. Raise
+    `SessionNotFound`, `UsageError`, `ConfigError`, `CheckpointError` or `StoreError` if no fork was created.
     """
     store, child = base.store, base.ids.session()
     parent = store.resolve(arguments.id)
@@ -266,10 +263,9 @@ def _resolve_path(path: Path | None) -> Path | None:
 async def _make_folder(
     home: Path, at_seq: int, worktree: Path | None, folder: Path | None, file_bytes: int
 ) -> tuple[Path | None, str]:
-    """Create the workspace of a fork, and return its path and a note for the user.
+    """Create the workspace of a fork; return its path and a note for the user.
 
-    Files larger than `file_bytes` are left out. If neither `worktree` nor `folder` is given, the fork uses the parent's
-    workspace: return None and an empty note.
+    The path is None if the fork uses the parent's workspace.
     """
     if worktree is None and folder is None:
         return None, ""
@@ -287,8 +283,7 @@ async def _make_folder(
 
 
 def _git_note(workspace: Path, folder: Path) -> str:
-    """Return a sentence if the parent's workspace is in a git repository and the fork's `folder` is not; otherwise
-    return an empty string."""
+    """Return a sentence if only the parent's workspace is in a git repository; otherwise an empty string."""
     return _NO_GIT if find_repository(workspace) and not find_repository(folder) else ""
 
 
@@ -317,7 +312,7 @@ def what_if(arguments: argparse.Namespace) -> int:
 
 
 def _print_fork(fork: CreatedFork) -> None:
-    """Print the fork on standard error before it runs, because the fork remains even if its run fails."""
+    """Print the fork on standard error before it runs."""
     changes = "; ".join(fork_changes(fork.changed.model_copy(update={"workspace": ""})))
     say(f"{fork.id}  what if: {changes}, after event {fork.at_seq} of {fork.parent}", file=sys.stderr)
     for line in (f"The fork's workspace is {fork.workspace}", fork.note):
@@ -326,8 +321,7 @@ def _print_fork(fork: CreatedFork) -> None:
 
 
 def _workspace(home: Path) -> Path | None:
-    """Return the workspace of the original session, because its configuration applies to the fork; None if the
-    workspace is missing."""
+    """Return the workspace of the original session, or None if the workspace is missing."""
     known = Path(load_state(home).workspace)
     return known if known.is_dir() else None
 

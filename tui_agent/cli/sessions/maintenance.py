@@ -1,6 +1,6 @@
 """The subcommands of `sessions` that check and remove sessions.
 
-Invariant: nothing is removed unless the user confirms it or gives `--yes`.
+Invariant: nothing is removed without a confirmation by the user or `--yes`.
 """
 
 import argparse

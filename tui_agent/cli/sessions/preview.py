@@ -52,8 +52,7 @@ _HEAD_BYTES = 64 * 1024
 class LogPart:
     """The records of a log that are read for a preview.
 
-    `first_message`: the session's first message, if it was read separately because only the end of the log was read;
-    None if it was not found or not needed.
+    `first_message`: the first message of a long log, which is read separately; otherwise None.
     """
 
     records: Sequence[Record]
@@ -164,7 +163,7 @@ def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
 
 
 def _branches(log_part: LogPart, summary: SessionSummary) -> list[dict[str, object]]:
-    """Return the session's first branch and the newest of its other branches, in the form that `sessions tree` prints."""
+    """Return the session's first branch and its newest other branches, as `sessions tree` prints them."""
     if not any(isinstance(record.payload, SessionHeadMoved) for record in log_part.records):
         return [
             _branch_data(summary, MAIN_BRANCH, summary.started, summary.state, summary.state, current=True)
@@ -261,12 +260,13 @@ def _branch_row(branch: dict[str, Any]) -> str:
 
 
 def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
-    """Read a session's log of `size` bytes.
+    """Read a session's log: all of a short log, or the first message and the end of a long log.
 
-    A short log is read completely. Of a long log, only about `max_bytes` bytes are read: the first message and the end.
+    `size`: size of the log in bytes.
+    `max_bytes`: number of bytes to read, roughly.
+    `own_only`: leave out the events of the parent sessions.
 
-    `own_only`: leaves out the events of the parent sessions.
-    Raises `OSError` if the log cannot be read.
+    Raise `OSError` if the log cannot be read.
     """
     blobs = open_blobs(folder)
     if size <= max_bytes and not own_only and _parents_size(folder, max_bytes) + size <= max_bytes:
@@ -280,7 +280,7 @@ def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_on
 
 
 def _parents_size(folder: Path, max_bytes: int) -> int:
-    """Return the total size in bytes of the parent sessions' logs. Counting stops above `max_bytes`."""
+    """Return the total size of the parent sessions' logs in bytes, counted until it exceeds `max_bytes`."""
     total, visited = 0, {folder}
     while total <= max_bytes and (origin := read_origin(folder)) is not None and origin.folder not in visited:
         folder = origin.folder

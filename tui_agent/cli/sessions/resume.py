@@ -13,8 +13,10 @@ MAX_LISTED = 20
 
 
 def choose_session(options: SessionOptions, wanted: str) -> str:
-    """Return the id of the session `wanted` (an id, the beginning of an id, or `latest`). If `wanted` is empty, ask the
-    user."""
+    """Return the id of the session `wanted`. If `wanted` is empty, ask the user.
+
+    `wanted`: an id, the beginning of an id, or `latest`.
+    """
     store = load_startup_context(options).store
     if wanted:
         return store.resolve(wanted)

@@ -1,7 +1,6 @@
 """The subcommands `sessions revert` and `sessions checkpoints`: go back to an event, and list the checkpoints.
 
-Invariant: the session's engine records the revert, so `/redo` can undo the revert. A file that was also changed by
-someone other than the agent is kept, unless `--overwrite` names the file.
+Invariant: the session's engine records the revert, so that `/redo` can undo it.
 """
 
 import argparse

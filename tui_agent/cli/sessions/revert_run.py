@@ -1,8 +1,6 @@
 """Revert without the app: opens the session, asks the engine for a plan, and carries the plan out.
 
-A separate module, because it loads the engine.
-
-Invariant: if every file was also changed by someone other than the agent, nothing happens without `--overwrite`.
+Invariant: if someone else changed every file too, nothing happens without `--overwrite`.
 """
 
 import sys
@@ -31,7 +29,7 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 def revert(base: StartupContext, request: Revert) -> RevertResult:
     """Open the session selected by the options of `base`, revert it and close it.
 
-    Raises `SessionLocked` or `StoreError` if the session cannot be opened, `TuiAgentError` if the engine rejects a
+    Raise `SessionLocked` or `StoreError` if the session cannot be opened. Raise `TuiAgentError` if the engine rejects a
     command.
     """
     with redirect_stdout(sys.stderr):  # plugins may print

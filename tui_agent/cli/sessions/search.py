@@ -74,7 +74,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def search_sessions(arguments: argparse.Namespace) -> int:
-    """Print a line for each match of a search in the sessions; return 1 if there is none."""
+    """Print a line for each match of a search; return 1 if nothing matches."""
     base = load_context(arguments)
     workspace = None if arguments.all else str(base.options.cwd)
     text, index, session_files = " ".join(arguments.text), base.store.index, base.store.log_states()

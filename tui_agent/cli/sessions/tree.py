@@ -75,7 +75,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One branch in the tree of sessions: branch number `index` of `member`, drawn at `depth`.
+    """One branch in the tree of sessions: branch number `index` of `member`.
 
     `current`: True for the current branch of the requested session.
     """
@@ -175,7 +175,7 @@ def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
 
 
 def _is_shown(member: Member, index: int, forks: Mapping[tuple[str, int], list[Member]]) -> bool:
-    """Return True if the branch has content, or if a fork started on the branch or on a branch below it."""
+    """Return True if the branch has content, or if a fork started on it or on a branch below."""
     pending = [index]
     while pending:
         current = pending.pop()

@@ -192,10 +192,7 @@ def list_profiles(arguments: argparse.Namespace) -> None:
 
 
 def report_runs(arguments: argparse.Namespace) -> None:
-    """Print success rate, turns and tokens of all runs by mode and profile.
-
-    Runs that do not measure the agent are counted separately.
-    """
+    """Print success rate, turns and tokens of all runs by mode and profile."""
     groups: dict[tuple[str, str, str], list[SimulationResult]] = defaultdict(list)
     for result in read_results(arguments.jobs):
         groups[result.mode, result.profile or "–", result.agent_model].append(result)

@@ -38,7 +38,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the tree. Raises `ConfigError` if it is not valid."""
+    """Print the tree. Raise `ConfigError` if the tree is not valid."""
     if arguments.check is not None:
         if arguments.instruction or arguments.file:
             raise UsageError(

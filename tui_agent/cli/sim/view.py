@@ -32,7 +32,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show the history and return the exit status. Raises `ConfigError` if it cannot be read."""
+    """Show the history and return the exit status. Raise `ConfigError` if the history cannot be read."""
     messages = read_history(arguments.file)
     if arguments.headless:
         for message in messages:

@@ -1,7 +1,8 @@
 """Named agents: Markdown files that describe an agent for delegated tasks, with a few fields at the start.
 
-Invariant: a faulty file is reported and affects nothing else. If files from several sources define an agent of the same
-name, one source wins over the next in this order: trusted project, user, plugins, built-in agents.
+Invariant: a faulty file is reported and affects nothing else.
+
+For equal names, the order of precedence is: trusted project, user, plugins, built-in agents.
 """
 
 import re
@@ -40,7 +41,7 @@ class AgentFault:
 
 @dataclass(frozen=True, slots=True)
 class NamedAgents:
-    """The agents for delegated tasks, sorted by name, and the errors of agent files that cannot be used.
+    """The agents for delegated tasks, sorted by name, and the errors of unusable agent files.
 
     `hidden`: user files that are not used, because another file has the same agent name.
     """
@@ -59,7 +60,7 @@ def load_named_agents(
 ) -> NamedAgents:
     """Read the named agents from the built-in files, the user's files, a trusted project and plugins.
 
-    `neighbours`: other programs' folders in the user's home folder (`neighbour_layouts`).
+    `neighbours`: other programs' folders in the user's home folder.
     """
     roles: dict[str, Role] = {}
     faults: list[AgentFault] = []
@@ -86,11 +87,7 @@ def load_named_agents(
 def _read_roles(
     files: Iterator[tuple[str, str]], faults: list[AgentFault], *, is_neighbour: bool
 ) -> dict[str, Role]:
-    """Read the agent `files` of one source and return the agents by name; append an error to `faults` for each invalid
-    file.
-
-    If several files define an agent of the same name, the first file is used.
-    """
+    """Read the agent files of one source, and return the agents by name; append errors to `faults`."""
     roles: dict[str, Role] = {}
     for source, text in files:
         try:
@@ -109,7 +106,7 @@ def _read_roles(
 
 
 def parse_agent(source: str, text: str) -> Role:
-    """Parse one agent file. Raises `ConfigError`, without the file's name, for an invalid file."""
+    """Parse one agent file. Raise `ConfigError` if the file is invalid."""
     fields, body, fault = split_front_matter(text)
     if fault:
         raise ConfigError(fault)

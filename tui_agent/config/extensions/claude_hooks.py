@@ -1,6 +1,6 @@
 """Hooks in Claude Code's settings files: how they are found, and the JSON that their commands read and print.
 
-Invariant: an entry that cannot be used is reported and left out. A project's settings need trust.
+Invariant: unusable entries are reported and left out, and a project's settings need trust.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -46,20 +46,18 @@ _ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "edit_file": {"path": "file_path", "old_text": "old_string", "new_text": "new_string"},
     "delegate_readonly": {"task": "prompt"},
 }
-"""For each tool, maps the names of its arguments in tui-agent to Claude Code's names. Arguments with equal names are
-left out."""
+"""Maps the argument names of each tool to Claude Code's names, where the names differ."""
 _VALUES: Final = {"new": "startup", "user": "manual", "limit": "auto", "overflow": "auto"}
-"""Maps tui-agent's values of two fields to Claude Code's values: the `source` of a session's start, and the `trigger`
-of a compaction."""
+"""Maps tui-agent's values of `source` and `trigger` to Claude Code's values."""
 _MODES: Final = {"plan": "plan", "accept-edits": "acceptEdits", "bypass": "bypassPermissions"}
 _DECISIONS: Final = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask"}
 _CONTEXT_EVENTS: Final = ("UserPromptSubmit", "SessionStart")
-"""Claude Code events that add to the model's context: plain text that a hook's command prints is added to it."""
+"""Claude Code events that add a command's plain output to the model's context."""
 
 
 @dataclass(frozen=True)
 class ClaudeHooks:
-    """The usable hooks in order of execution, each with its source, and a sentence for each unusable entry."""
+    """The usable hooks with their sources, in order of execution, and a message for each unusable entry."""
 
     hooks: tuple[tuple[HookSettings, HookSource], ...] = ()
     faults: tuple[str, ...] = ()
@@ -118,8 +116,7 @@ def _list_entries(settings: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]
 
 
 def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSettings:
-    """Return the hook for one entry of Claude Code's settings. Raises `ValueError` if the entry is not a command or has
-    an invalid value."""
+    """Convert one entry of Claude Code's settings to a hook. Raise `ValueError` if the entry is invalid."""
     if command.get("type", "command") != "command":
         raise ValueError(f"its type is {command['type']!r}, and only commands can run")
     event = EVENTS[name]
@@ -132,16 +129,14 @@ def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSett
 
 
 def matcher_subject(subject: str) -> str:
-    """Return Claude Code's name for `subject`. The subject is a tool, the source of a session's start, or the trigger
-    of a compaction."""
+    """Return Claude Code's name for a tool, the source of a session's start, or the trigger of a compaction."""
     if subject.startswith("mcp_"):
         return "__".join(subject.split("_", 2))
     return _TOOL_NAMES.get(subject) or _VALUES.get(subject, subject)
 
 
 def describe_event(facts: JsonMap) -> JsonMap:
-    """Convert the facts about an event of tui-agent to the JSON object that a hook command written for Claude Code
-    reads."""
+    """Convert an event's facts to the JSON object that a hook for Claude Code reads."""
     event = _EVENT_NAMES[facts["hook_event"]]  # type: ignore[index]
     described: JsonMap = {
         "session_id": facts["session_id"],
@@ -179,10 +174,7 @@ def _rename_arguments(tool: str, arguments: Any, folder: str) -> JsonMap:
 
 
 def read_answer(facts: JsonMap, exit_code: int, printed: bytes, error_text: str) -> HookAnswer | str:
-    """Return the answer that a hook's command gave with its exit status (0 or 2) and its output.
-
-    If the printed JSON is invalid, return an error text.
-    """
+    """Return the answer of a hook's command, or an error text if the printed JSON is invalid."""
     event = _EVENT_NAMES[facts["hook_event"]]  # type: ignore[index]
     if exit_code == BLOCK_EXIT_CODE:
         return _fit_event(event, "deny", error_text, "", None)
@@ -219,11 +211,7 @@ def _read_output(event: str, output: Any, facts: JsonMap) -> HookAnswer:
 def _fit_event(
     event: str, decision: Any, reason: str, context: str, arguments: dict[str, Any] | None
 ) -> HookAnswer:
-    """Return a hook's answer, limited to the parts that have an effect for `event`.
-
-    When a session starts or ends, or a turn ends, a hook cannot refuse anything: its answer is only a text for the
-    model.
-    """
+    """Return a hook's answer, limited to the parts that have an effect for `event`."""
     if event in ("Stop", "SessionStart", "SessionEnd"):
         lines = [context, reason if decision == "deny" else ""]
         return HookAnswer(additional_context="\n".join(line for line in lines if line))

@@ -1,6 +1,6 @@
 """The MCP servers of the user's configuration and of a trusted project's `.mcp.json`.
 
-Invariant: a project's server is used only while the project is trusted, and never replaces a user's server.
+Invariant: a project's server needs trust, and never replaces a user's server.
 """
 
 import json
@@ -19,12 +19,16 @@ MAX_SERVERS = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})(?::-([^{}]{0,999}))?\}")
 _OF_OTHERS = frozenset({"type", "transport", "description", "disabled", "alwaysAllow", "autoApprove"})
-"""Fields that other programs write into `.mcp.json`. All are ignored, except `disabled`."""
+"""Fields of other programs in `.mcp.json`. All except `disabled` are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """A configured server; `source` is where it is configured. If `fault` is not empty, the server cannot be used."""
+    """A configured server.
+
+    `source`: where the server is configured.
+    `fault`: the reason why the server cannot be used, or empty.
+    """
 
     name: str
     source: str
@@ -37,8 +41,7 @@ def load_mcp_servers(
 ) -> tuple[McpServer, ...]:
     """Return all servers, including disabled ones, with `${VARIABLE}` replaced.
 
-    If several servers have the same name, the user's server wins over the client's (`SessionOptions.mcp_servers`), and
-    the client's wins over the project's.
+    For equal names, the order of precedence is: user, client (`SessionOptions.mcp_servers`), project.
     """
     mine = [McpServer(name, config.origin(f"mcp.{name}"), table) for name, table in config.mcp.items()]
     known = {server.name: server for server in mine}

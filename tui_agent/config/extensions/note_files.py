@@ -1,7 +1,6 @@
 """Location and listing of the notes that the agent keeps about a project.
 
-Invariant: listing creates nothing, and links are not followed. A project is identified by its real path, so a copy has
-its own notes.
+Invariant: listing creates nothing, and links are not followed.
 """
 
 import hashlib

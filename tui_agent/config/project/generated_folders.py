@@ -1,7 +1,8 @@
 """Folders of generated or installed files, such as `.venv`: their names, and the rule for ambiguous names.
 
-Invariant: only this module has a list of these names. A folder with an ambiguous name, such as `build`, counts as
-generated only if a file such as `pyproject.toml` shows that (`PROOFS`) and no file in the folder is committed.
+Invariant: only this module has a list of these names.
+
+A folder with an ambiguous name, such as `build`, needs a proof (`PROOFS`) and must contain no committed file.
 """
 
 from collections import Counter
@@ -38,7 +39,7 @@ class GeneratedFolders:
     """Finds the generated folder of a path.
 
     `has_file`: returns True if there is a file at a path.
-    `is_committed`: returns True if the user's repository contains files of a folder, given with `/` at the end.
+    `is_committed`: returns True if the user's repository contains files of a folder (a path that ends in `/`).
     """
 
     def __init__(

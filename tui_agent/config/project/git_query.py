@@ -1,9 +1,8 @@
-"""Runs read-only git queries on the user's repository without its configuration.
+"""Runs read-only git queries on the user's repository without its configuration. Blocking.
 
-Invariant: no monitor, filter, hook, pager, diff program or alias of the repository runs, and nothing is written into
-it. Git runs in a temporary repository that uses nothing of the user's repository except the objects and the index.
-Blocking: call it in a thread or in its own process.
+Invariant: no program that the repository configures (such as a filter, hook or pager) runs, and nothing is written.
 """
+# Git runs in a temporary repository that uses only the objects and the index of the user's repository.
 
 import os
 import subprocess
@@ -52,7 +51,7 @@ def locate_repository(root: Path) -> Repository | None:
 def list_own_files(root: Path, *, timeout_s: float = TIMEOUT_S) -> list[str] | None:
     """Return the tracked files, and the untracked files that are neither ignored nor generated.
 
-    A nested repository is one item, without `/` at its end. Returns None if there is no repository or git fails.
+    A nested repository is one item, without `/` at its end. Return None if there is no repository or git fails.
     """
     output = query_git(root, "ls-files", "-z", "-t", "-co", "--exclude-standard", timeout_s=timeout_s)
     if output is None:
@@ -66,7 +65,7 @@ def list_own_files(root: Path, *, timeout_s: float = TIMEOUT_S) -> list[str] | N
 def query_git(root: Path, *words: str, timeout_s: float = TIMEOUT_S) -> bytes | None:
     """Run git on the repository of `root` and return the output.
 
-    Returns None if there is no repository or no git, or if git fails.
+    Return None if there is no repository or no git, or if git fails.
     """
     repository = locate_repository(root)
     program = find_program("git", root, os.environ) if repository is not None else None

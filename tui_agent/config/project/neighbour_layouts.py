@@ -1,7 +1,6 @@
 """The files of Claude Code, Codex and opencode that tui-agent uses too: commands, agents, skills and hooks.
 
-Invariant: a file in tui-agent's own folders wins over a file of the same name in another program's folder. In a
-project, these folders need trust.
+Invariant: for equal names, tui-agent's own file wins over another program's file.
 """
 
 import re
@@ -39,7 +38,7 @@ USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
 USER_SETTINGS: Final = ".claude/settings.json"
 """The file with the user's hooks, below the home folder."""
 PROJECT_SETTINGS: Final = (".claude/settings.json", ".claude/settings.local.json")
-"""The files that contain a project's hooks. Other settings in these files are not used."""
+"""The files that are read for a project's hooks."""
 PROJECT_HOOKS: Final = ".claude/hooks"
 """The folder of the programs that a project's hooks run."""
 CLAUDE_TOOLS: Final[Mapping[str, str]] = {
@@ -60,16 +59,13 @@ _WITHOUT_EDITS: Final = re.compile(r"""["']?\b(write|edit|patch)["']?\s*:\s*["']
 
 
 def user_folders(paths: Paths, kind: Kind) -> tuple[Path, ...]:
-    """Return the folders in the user's home folder where other programs keep files of this `kind`. The folders need not
+    """Return other programs' folders for files of this `kind`, inside the user's home folder. The folders need not
     exist."""
     return tuple(paths.home / folder for folder in USER_LAYOUTS[kind])
 
 
 def adapt_agent_fields(fields: Mapping[str, str]) -> dict[str, str] | None:
-    """Translate the fields of another program's agent file. Return None if the agent cannot get delegated tasks.
-
-    The model is left out, and so are tools that tui-agent does not have.
-    """
+    """Translate the fields of another program's agent file. Return None if the agent cannot get delegated tasks."""
     if fields.get("mode") == "primary":
         return None
     adapted = {name: fields[name] for name in ("name", "description") if name in fields}

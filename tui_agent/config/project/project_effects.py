@@ -1,4 +1,4 @@
-"""Plain-English summary of what a project's file could do once it is trusted.
+"""Plain-English summary of the possible effects of a trusted project's file.
 
 Invariant: only the given bytes are read.
 """
@@ -53,7 +53,7 @@ _REFUSED: Mapping[str, str] = {
     "status": "a project cannot set [status], because its command runs without asking",
     "redaction": "a project cannot set [redaction], because it could reveal secrets",
 }
-"""Maps a key of config.toml to the reason why only the user's own file can set the key."""
+"""Maps a key of config.toml to the reason why a project cannot set the key."""
 
 
 def describe_effect(file: ProjectFile) -> str:

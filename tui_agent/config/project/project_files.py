@@ -1,9 +1,8 @@
-"""The project files that can configure the program. Each file is read only once, so that the content that is used is
-the content that was hashed.
+"""The project files that can configure the program.
 
-Invariant: reading never writes, follows no link below the folder, and opens only regular files. The numbers of files,
-bytes and levels are limited.
+Invariant: reading writes nothing, follows no link below the folder, and has size limits.
 """
+# Each file is read only once, so that the content that is used is the content that was hashed.
 
 import hashlib
 import os
@@ -30,7 +29,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """A project's file as it was read; a file with a `fault` has no content.
+    """A project's file as it was read.
 
     `name`: path relative to the project files' folder, with `/` as separator.
     """
@@ -38,7 +37,7 @@ class ProjectFile:
     name: str
     content: bytes = field(default=b"", repr=False)
     fault: str = ""
-    """The reason why the content cannot be trusted, or empty. Example: the file is a link."""
+    """The reason why the content cannot be trusted (for example, the file is a link), or empty."""
 
     @cached_property
     def digest(self) -> str:
@@ -47,7 +46,10 @@ class ProjectFile:
 
 @dataclass(frozen=True)
 class ProjectFiles:
-    """The files of a folder that can configure the program, sorted by name. `folder` is the folder's real path."""
+    """The files of a folder that can configure the program, sorted by name.
+
+    `folder`: the folder's real path.
+    """
 
     folder: Path
     files: tuple[ProjectFile, ...] = ()
@@ -65,17 +67,19 @@ class ProjectFiles:
 
     @cached_property
     def key(self) -> str:
-        """A hash of the folder's path and of the contents of all project files in the folder. The user's trust decision
-        is valid only for this hash."""
+        """A hash of the folder's path and the contents of its project files, which identifies a trust decision."""
         return content_key(self.folder, self.digests)
 
     def read_text(self, name: str) -> str | None:
-        """Return the text of a file, or None if it does not exist. Raises `ConfigError` if it is not text."""
+        """Return the text of a file, or None if the file does not exist.
+
+        Raise `ConfigError` if the file is not text.
+        """
         file = next((other for other in self.files if other.name == name and not other.fault), None)
         return None if file is None else decode_text(file.content, self.folder / name)
 
     def read_own(self, name: str) -> str | None:
-        """Return the text of a file in the project's `.tui_agent` folder, or None if it does not exist."""
+        """Return the text of a file in the project's `.tui_agent` folder, or None if the file does not exist."""
         return self.read_text(f"{PROJECT_FOLDER}/{name}")
 
 

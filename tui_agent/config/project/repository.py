@@ -69,7 +69,7 @@ def find_repository(folder: Path) -> Repository | None:
 
 
 def read_small_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
-    """Return the content of a small regular file; empty if it is missing, unreadable or above `max_bytes` bytes."""
+    """Return the content of a small regular file; empty if the file is missing, unreadable or too large."""
     try:
         if not path.is_file() or path.stat().st_size > max_bytes:
             return ""

@@ -1,7 +1,8 @@
 """Trust in a project's own files: the user's decision about one folder and its exact content at that time.
 
-Invariant: trust covers only the content that was shown, in the folder's real path. If the list of decisions is damaged
-or missing, nothing is trusted.
+Invariant: trust covers only the content that was shown, in the folder's real path.
+
+Without a valid list of decisions, nothing is trusted.
 """
 
 import json
@@ -51,7 +52,7 @@ def trust_state(files: ProjectFiles, paths: Paths, trusted_once: Collection[str]
 
 
 def compare_files(files: ProjectFiles, paths: Paths) -> dict[str, FileChange]:
-    """Return how each file differs from the user's last trust decision; empty if the user made no decision."""
+    """Return how each file differs from the user's last trust decision; empty without a decision."""
     decision = load_decisions(paths).get(str(files.folder))
     if decision is None:
         return {}
@@ -64,7 +65,7 @@ def compare_files(files: ProjectFiles, paths: Paths) -> dict[str, FileChange]:
 
 
 def save_decision(files: ProjectFiles, decision: Decision, paths: Paths) -> None:
-    """Save the user's trust decision about exactly these files. Raises `ConfigError` if they cannot be trusted."""
+    """Save the user's trust decision about exactly these files. Raise `ConfigError` if the files cannot be trusted."""
     if decision == "trusted":
         _require_regular(files)
         if refused := refusal_of_files(files):
@@ -119,7 +120,7 @@ def _parse_decision(entry: Mapping[str, object]) -> TrustDecision:
 
 
 def _digests(files: ProjectFiles) -> dict[str, str]:
-    """Return a mapping from file name to hash, or to the reason why the file has no content."""
+    """Return a mapping from file name to hash, or to the fault of a file without content."""
     return {file.name: file.fault or file.digest for file in files.files}
 
 
@@ -138,7 +139,7 @@ def _write(paths: Paths, listed: Mapping[str, TrustDecision]) -> None:
 
 @dataclass(frozen=True)
 class Project:
-    """A folder (with the path that the user gave), its files that need trust, and their trust state."""
+    """A folder, its files that need trust, and their trust state."""
 
     folder: Path
     files: ProjectFiles
@@ -153,10 +154,9 @@ class Project:
 def load_projects(
     options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
 ) -> tuple[Project, ...]:
-    """Read the project files of up to three folders: the project's folder, and the working folder and the starting
-    folder (`here`) if they have a `.env`.
+    """Read the project's files, and the `.env` files of the working folder and of `here`.
 
-    Each folder is read once.
+    `here`: the folder in which the program was started.
     """
     paths = find_paths(options.cwd, environ)
     loaded: list[Project] = []
@@ -174,7 +174,7 @@ def load_projects(
 def current_trust_keys(cwd: Path) -> tuple[str, ...]:
     """Return the keys (`ProjectFiles.key`) of the project files that a start in `cwd` would read.
 
-    A run with these keys trusts the files. Raises `ConfigError` if a file's content cannot be hashed.
+    Raise `ConfigError` if a file's content cannot be hashed.
     """
     projects = load_projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
     for project in projects:

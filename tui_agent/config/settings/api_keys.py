@@ -24,7 +24,7 @@ class KeyringClient:
     """The system's key ring, which needs the package `keyring`."""
 
     def get(self, name: str) -> str | None:
-        """Return the secret of this name from the key ring, or None if it is missing or locked."""
+        """Return the secret of this name from the key ring, or None if the secret is missing or locked."""
         ring = _load_keyring()
         if ring is None:
             return None
@@ -49,9 +49,10 @@ class KeyringClient:
 class Keys(Mapping[str, str]):
     """API keys and other variables. The environment (with `.env`) wins over saved keys.
 
-    `stored`: the file of saved keys. For a key that is in the key ring, the file has an empty text.
-    A key is looked up in the key ring only if the file has its name, because a lookup can ask the user for a password.
+    `stored`: the file of saved keys. A key in the key ring has an empty text in this file.
     """
+
+    # The key ring is asked only for keys in the file, because the key ring can ask the user for a password.
 
     def __init__(
         self, environ: Mapping[str, str], stored: Path, key_ring: KeyringClient | None = None
@@ -83,7 +84,7 @@ class Keys(Mapping[str, str]):
     def collect_secrets(self, more: Iterable[str] = ()) -> dict[str, str]:
         """Return a mapping from name to value for all values that must never be written anywhere.
 
-        `more`: variables that hold a key although their names do not suggest it (a profile's `api_key_env`).
+        `more`: names of further variables that hold a key (a profile's `api_key_env`).
         """
         names = set(more) | load_keys(self._stored).keys()
         names |= {name for name, value in self._environ.items() if is_secret_variable(name, value)}

@@ -1,6 +1,6 @@
 """Normalisation of a provider's base URL.
 
-Invariant: a URL that no request can be sent to raises `ConfigError`.
+Invariant: an unusable URL raises `ConfigError`.
 """
 
 import re
@@ -18,10 +18,9 @@ def is_web_address(text: str) -> bool:
 
 
 def normalise_url(url: str) -> str:
-    """Normalise a base URL: remove a trailing slash and the path of an API call, such as `/chat/completions`, and add
-    `/v1` if the URL contains no version.
+    """Normalise a base URL: remove the path of an API call, and add `/v1` if the URL contains no version.
 
-    Raises `ConfigError` if the URL is not a valid http or https address.
+    Raise `ConfigError` if the URL is not a valid http or https address.
     """
     text = url.strip()
     if "://" not in text:

@@ -27,7 +27,7 @@ _PIP_INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 
 
 def load_package(name: str) -> ModuleType:
-    """Import one of the packages in `EXTRAS`. Raises `ConfigError` with the command that installs it."""
+    """Import a package in `EXTRAS`. If the package is missing, raise `ConfigError` with the command to install it."""
     try:
         return import_module(name)
     except ModuleNotFoundError as fault:
@@ -44,8 +44,10 @@ def install_hint(extra: str) -> str:
 
 
 def package_install_command(package: str) -> str:
-    """Return the command that adds `package` to this installation of tui-agent. For packages without an extra (see
-    `EXTRAS`)."""
+    """Return the command that adds `package` to this installation of tui-agent.
+
+    For packages that belong to no extra (see `EXTRAS`).
+    """
     match _receipt():
         case "uv-receipt.toml":
             return f"uv tool install --with {package} {shlex.quote(_requirement())}"

@@ -1,9 +1,8 @@
 """The layers of configuration: defaults < choices < user file < trusted project file < environment < options.
 
-`choices` are what the app remembers; a headless run uses only the remembered model.
+`choices` are settings that the app remembers; a headless run uses only the remembered model.
 
-Invariant: loading writes nothing, changes no environment variable and uses no file of an untrusted project. A project's
-files are read once, so trust is about the content that is used.
+Invariant: loading writes nothing, changes no environment variable and uses no file of an untrusted project.
 """
 
 import re
@@ -53,13 +52,12 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "TUI_AGENT_MAX_COST": ("budgets", "max_cost_usd"),
     "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
 }
-"""Maps an environment variable to the configuration keys that it sets. If two variables set the same key, the later one
-in this mapping wins."""
+"""Maps an environment variable to the configuration keys that it sets. For equal keys, the later variable wins."""
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {"OPENAI_MODEL": ("model",)}
 """Maps an environment variable of another program to the configuration keys that it sets.
 
-The variable has an effect only on keys that no layer sets.
+The variable sets only keys that no layer sets.
 """
 
 
@@ -92,8 +90,9 @@ class _Layers:
 def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
     """Return the effective configuration of one start.
 
-    `here`: the folder in which the program was started. The `.env` file in this folder is used too. Raises
-    `ConfigError` with file, line and key of the error.
+    `here`: the folder in which the program was started; its `.env` file is used too.
+
+    Raise `ConfigError` with file, line and key of the error.
     """
     projects = load_projects(options, environ, here=here)
     default = find_paths(options.cwd, environ)
@@ -148,7 +147,7 @@ def _apply_choices(
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:
-    """Set the hooks: first the user's, then the project's. A project's hook never replaces a hook of the user."""
+    """Set the hooks: first the user's, then the project's."""
     joined = [*_hook_tables(user_tree), *_hook_tables(project_tree)]
     if not joined:
         return
@@ -161,8 +160,8 @@ def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Pat
 
 
 def _hook_tables(tree: Tree) -> list[Any]:
-    """Return the hooks of one configuration file. A value that is not a list is returned too, so that validation
-    rejects it."""
+    """Return the hooks of one configuration file as a list."""
+    # A value of another type is returned too, so that validation rejects it.
     value = tree.get("hook", [])
     return value if isinstance(value, list) else [value]
 
@@ -194,7 +193,7 @@ def merge_environment(
 ) -> dict[str, str]:
     """Return a new mapping with the environment and the variables in the `.env` files of trusted folders.
 
-    The folders are the project, `--cwd` and `here`. On conflict, the real environment wins, then the file in `--cwd`.
+    The environment wins over the files. The file in `options.cwd` wins over the other files.
     """
     return {**_flatten(_read_env_files(load_projects(options, environ, here=here))), **environ}
 
@@ -237,11 +236,8 @@ def parse_config(text: str, path: Path) -> Tree:
 
 
 def _fill_model_names(tree: Tree) -> Tree:
-    """Add a placeholder for the model's name to each model profile without one.
-
-    A profile without a name is valid, because a lower layer can define the profile with its name, and this layer
-    changes other fields.
-    """
+    """Add a placeholder for the model's name to each model profile without one."""
+    # Such a profile is valid, because a lower layer can define its name.
     models = tree.get("models")
     if not isinstance(models, dict):
         return tree
@@ -253,8 +249,7 @@ def _fill_model_names(tree: Tree) -> Tree:
 
 
 def find_line(text: str, loc: list[str]) -> int | None:
-    """Return the number of the line that sets the key `loc`, or that is the header of the table `loc`. Return None if
-    there is no such line."""
+    """Return the number of the line that sets the key `loc` or begins the table `loc`; None if there is none."""
     if not loc:
         return None
     table = ""
@@ -296,7 +291,7 @@ def _options_layer(options: SessionOptions) -> Tree:
 
 
 def _drop_foreign_address(layers: _Layers) -> None:
-    """Remove the base URL if a later layer than the one that set it chose a model with an address of its own."""
+    """Remove the base URL if a later layer chose a model that has an address of its own."""
     model, origins, order = str(layers.tree.get("model", "")), layers.origins, layers.order
     if "base_url" not in origins or "model" not in origins:
         return

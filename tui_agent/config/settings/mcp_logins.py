@@ -1,4 +1,4 @@
-"""Saved logins of MCP servers: a private file (mode 0600) for each, beside the user's keys.
+"""Saved logins of MCP servers: one private file (mode 0600) for each server, beside the user's keys.
 
 Invariant: a login is used only for the address that it was made for.
 """
@@ -14,10 +14,8 @@ from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 
 Login: TypeAlias = dict[str, Any]
-"""A login as JSON.
-
-`JsonMap` is not used here, because its module loads pydantic.
-"""
+"""A login as JSON."""
+# `JsonMap` is not used here, because its module loads pydantic.
 
 _SUFFIX = "_credentials.json"
 _SECRET_FIELDS = frozenset(
@@ -55,12 +53,12 @@ class LoginFile:
         return login
 
     def save(self, login: Login) -> None:
-        """Replace the login. Blocking. Raises `ConfigError` if it cannot be written."""
+        """Replace the login. Blocking. Raise `ConfigError` if the file cannot be written."""
         self.learn(dict(_secrets(self.server, login)))
         write_private(self.path, json.dumps({**login, "url": self.url}, indent=1))
 
     def delete(self) -> bool:
-        """Delete the login, and return True if there was one. Raises `ConfigError` if that fails."""
+        """Delete the login, and return True if there was one. Raise `ConfigError` if the file cannot be deleted."""
         try:
             self.path.unlink()
         except FileNotFoundError:
@@ -79,7 +77,7 @@ class LoginFile:
 
 
 def collect_login_secrets(folder: Path) -> dict[str, str]:
-    """Return a map from descriptions to the tokens of all saved logins, for redaction; faulty files are skipped."""
+    """Return the tokens of all saved logins, by description; skip faulty files."""
     secrets: dict[str, str] = {}
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         try:
@@ -101,10 +99,8 @@ def _load(path: Path) -> Login:
 
 
 def _secrets(server: str, value: object) -> Iterator[tuple[str, str]]:
-    """Yield a name and the value of each secret in a login.
-
-    Names contain spaces, so no `${NAME}` in a configuration can refer to them.
-    """
+    """Yield a name and the value of each secret in a login."""
+    # Names contain spaces, so no `${NAME}` in a configuration can refer to them.
     for name, inner in value.items() if isinstance(value, dict) else ():
         if name in _SECRET_FIELDS and isinstance(inner, str):
             yield f"{name} of MCP server {server}", inner

@@ -35,7 +35,7 @@ class Provider:
     base_url_env: str = ""
     litellm: str = ""
     suggested_models: tuple[str, ...] = ()
-    """Names of the models to offer first to a user who has a key and chose no model."""
+    """Names of the models to offer first to a user who has a key but chose no model."""
 
     @property
     def map_name(self) -> str:
@@ -164,8 +164,7 @@ def find_by_map_name(name: str) -> Provider | None:
 def key_variable(provider: str) -> str:
     """Return the name of the variable that holds a provider's key.
 
-    The name for an unknown provider is derived: `ACME_API_KEY` for `acme`. An argument in capital letters is returned
-    unchanged.
+    For an unknown provider, derive the name: `ACME_API_KEY` for `acme`. Return a name in capital letters unchanged.
     """
     vendor = PROVIDERS.get(provider)
     if vendor is not None and vendor.key_variables:

@@ -44,7 +44,7 @@ class ConfigEntry(NamedTuple):
         return "" if self.value in (None, Path()) else str(self.value)
 
     def parse(self, text: str) -> Value | None:
-        """Return the value that the user typed; None if the text is empty. An invalid number is returned as text."""
+        """Convert the text that the user typed to a value; an empty text becomes None."""
         if self.kind == "switch":
             return text == "on"
         if self.kind == "number":

@@ -80,7 +80,7 @@ class HookSettings(Table):
 class ModelProfile(Table):
     """One `[models.NAME]` of the configuration: a named way to reach a model.
 
-    It never holds a key, only the name of the variable with the key.
+    A profile never holds a key, only the name of the variable with the key.
     """
 
     provider: str = Field(
@@ -391,20 +391,12 @@ class Config(Table):
 
     @property
     def project(self) -> ProjectFiles | None:
-        """The project's files as they were when trust was checked; None if there are no files, or if they are not
-        trusted.
-
-        The files on disk could have changed since then.
-        """
+        """The project's files as they were when trust was checked; None if there are no trusted files."""
         return self._project.files if self._project is not None and self._project.is_trusted else None
 
     @property
     def undecided_projects(self) -> tuple[ProjectFiles, ...]:
-        """The project files about which the user has not decided yet, with one item for each folder that has such
-        files.
-
-        The folders are the project, the working folder and the starting folder.
-        """
+        """The project files about which the user has not decided yet, as one item for each folder."""
         return tuple(project.files for project in self._projects if project.trust_state == "open")
 
     @property

@@ -1,7 +1,6 @@
 """Edits of the user's configuration file.
 
-Invariant: only the changed keys change; comments and order stay. If the result would not be a valid configuration, the
-file is left unchanged.
+Invariant: only the edited keys change, and an invalid configuration is never written.
 """
 
 import tomllib
@@ -23,7 +22,8 @@ def save_value(
     """Set a key of the user's file, such as `("sandbox", "mode")`; with None, remove the key.
 
     `check`: called with the new text and the path; raises `ConfigError` if the text is not valid.
-    On failure raises `ConfigError` and leaves the file unchanged.
+
+    On failure, raise `ConfigError` and leave the file unchanged.
     """
     # Imported here, because it is slow and rarely needed.
     tomlkit = import_module("tomlkit")
@@ -52,14 +52,14 @@ def save_value(
 def save_plugin_names(
     path: Path, key: Literal["plugins_disabled", "plugins_enabled"], names: Sequence[str]
 ) -> None:
-    """Set a list of plugins. On failure raises `ConfigError` and leaves the file unchanged."""
+    """Set a list of plugins. On failure, raise `ConfigError` and leave the file unchanged."""
     save_value(path, (key,), list(names) or None)
 
 
 def save_readable_files(path: Path, files: Sequence[str]) -> None:
     """Add the workspace files `files` to the secret files that commands can read (`sandbox.readable`).
 
-    On failure raises `ConfigError` and leaves the user's file unchanged.
+    On failure, raise `ConfigError` and leave the user's file unchanged.
     """
     try:
         before = tomllib.loads(read_small(path.resolve()) or "").get("sandbox", {}).get("readable", [])

@@ -1,4 +1,4 @@
-"""Descriptions of the errors in a validated file: the key as the file spells it, the problem, and what to do.
+"""Descriptions of the errors in a validated file: the key as the file spells it, the problem, and the solution.
 
 Invariant: for an unknown key, a known key with a similar spelling is suggested.
 """
@@ -27,9 +27,9 @@ def validate(
 ) -> ValidT:
     """Return plain data as an object of the type `kind`.
 
-    Raises `ConfigError`, naming `source`, the field and the reason, if the data is not valid.
-
     `place`: the keys that lead to `tree` in the file.
+
+    Raise `ConfigError` with `source`, the field and the reason if the data is not valid.
     """
     try:
         return TypeAdapter(kind).validate_python(tree)
@@ -108,7 +108,7 @@ def _known_keys(kind: Any, location: Place) -> list[str]:
 
 
 def _types_at(kind: Any, part: int | str) -> Iterator[Any]:
-    """Yield the types that the item with the key or index `part` can have in a value of the type `kind`."""
+    """Yield the possible types of the item `part` (a key or an index) in a value of the type `kind`."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         if part in kind.model_fields:
             yield kind.model_fields[str(part)].annotation

@@ -30,7 +30,7 @@ _DEFINES = (
 
 
 async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLocation], bool]:
-    """Return the definitions of `name` (definitions in tests come last), and True if all source files were searched."""
+    """Return the definitions of `name`, and True if all source files were searched. Definitions in tests come last."""
     pattern = re.compile(_DEFINES.replace("{name}", re.escape(name)), re.MULTILINE)
     places: list[SymbolLocation] = []
     with anyio.move_on_after(SEARCH_S) as timer:
@@ -62,8 +62,7 @@ def _definition_start(match: re.Match[str]) -> int:
 
 
 def end_of(lines: Sequence[str], first: int) -> int:
-    """Return the number of the last line of the definition that starts at line `first`. Indentation shows where the
-    definition ends."""
+    """Return the number of the last line of the definition that starts at line `first`, judged by indentation."""
     if not 0 < first <= len(lines):
         return first
     indent = _indent(lines[first - 1])

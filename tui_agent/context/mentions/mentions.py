@@ -1,8 +1,6 @@
 """Lookup of the mentions in a message, and the text that the model gets for each of them.
 
-If room is short, short texts are sent in full and long texts share the rest.
-
-Invariant: a path that `may_read` refuses is not read. The text of all mentions together is limited.
+Invariant: a path that `may_read` refuses is not read, and the text of all mentions has a limit.
 """
 
 import re
@@ -37,7 +35,8 @@ from tui_agent.units import format_bytes, format_number
 
 MAX_LINES: Final = 2_000
 MIN_FILE_CHARS: Final = 400
-"""Minimum length of a part of a mentioned file, in characters. A smaller part could be mistaken for the whole file."""
+"""Minimum length of a part of a mentioned file, in characters."""
+# A smaller part could be mistaken for the whole file.
 MAX_IMAGE_BYTES: Final = 5_000_000
 MAX_SYMBOL_NAMES: Final = 5
 """Maximum number of names per message that are looked up as symbols, because a lookup can be slow."""
@@ -52,12 +51,9 @@ SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
-"""Function that returns the reason why a file must not be read, or "" if it can be read.
-
-Its arguments are a path and the real path of the file.
-"""
+"""Function (path, real path) that returns the reason why a file must not be read, or an empty string."""
 ReadResource = Callable[[str, str], Awaitable[ResourceContent]]
-"""Function that reads a resource. Its arguments are an MCP server's name and a resource's URI. Raises `ToolError`."""
+"""Function (name of an MCP server, URI) that reads a resource. Raises `ToolError`."""
 KeepImage = Callable[[bytes], str]
 """Function that stores an image and returns the image's digest."""
 
@@ -86,7 +82,7 @@ class Sources:
 class _Lookup:
     """A mention that was found, with its full text.
 
-    `within(limit)` returns the mention cut to `limit` characters. `within` is None for a mention that is never cut.
+    `within(limit)`: returns the mention cut to `limit` characters; None for a mention that is never cut.
     """
 
     mention: Mention
@@ -115,8 +111,7 @@ async def resolve_mentions(
 ) -> tuple[Mention, ...]:
     """Return the mentions in the message `text`, in order.
 
-    `typed`: the texts of the mentions that the user typed; None if this is not known. If nothing is found for a text,
-    the text counts as a mention only if it can be nothing but a path (`is_certain`).
+    `typed`: the texts of the mentions that the user typed; None if this is not known.
     """
     places = await to_thread.run_sync(find_candidates, text, sources.env.root, typed)
     lookups: list[_Lookup] = []
@@ -163,7 +158,7 @@ async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget
 
 
 async def _find_path(path: str, sources: Sources) -> FileInfo | None:
-    """Return the file or folder at `path`, or None. Raises `EnvironmentFault` if it is a link to nothing."""
+    """Return the file or folder at `path`, or None. Raise `EnvironmentFault` for a link to nothing."""
     info = await sources.env.stat(path)
     if info is None and _UNTYPED in path:
         info = await _find_by_shown_name(path, sources.env)
@@ -176,7 +171,7 @@ async def _find_path(path: str, sources: Sources) -> FileInfo | None:
 
 
 async def _find_by_shown_name(path: str, env: Environment) -> FileInfo | None:
-    """Find a file by its displayed name, because the user cannot type a real name that is not UTF-8."""
+    """Find a file by its displayed name, if the real name is not UTF-8."""
     for info in await env.listdir(path.rpartition("/")[0]):
         if info.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") == path:
             return info
@@ -294,9 +289,10 @@ def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
 
 @dataclass(frozen=True, slots=True)
 class _LineRange:
-    """Lines of a mentioned file that has `count` lines.
+    """Lines of a mentioned file.
 
     `first`, `last`: line numbers.
+    `count`: number of lines of the whole file.
     `lines`: texts of these lines.
     `notes`: notes about the encoding and the line ends.
     """
@@ -310,7 +306,7 @@ class _LineRange:
     notes: Sequence[str]
 
     def fit_to(self, room: int) -> Mention:
-        """Return the mention with as many numbered lines as fit into `room` characters, in the form of `read_file`."""
+        """Return the mention with as many numbered lines as fit into `room` characters."""
         attributes = f"path={_quote(self.mention.path)}"
         shown, cut_count = number_lines(self.lines, self.first, room)
         end = self.first + len(shown) - 1
@@ -340,7 +336,7 @@ class _LineRange:
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A definition of a mentioned symbol. `lines` are the lines that can be sent."""
+    """A definition of a mentioned symbol, with the lines that can be sent."""
 
     path: str
     first: int

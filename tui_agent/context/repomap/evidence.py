@@ -96,10 +96,7 @@ class WordLines:
 
 
 def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int) -> tuple[Symbol, ...]:
-    """Return the `most` symbols with the highest scores, in file order.
-
-    Symbols with score 0 are included only if all symbols have score 0.
-    """
+    """Return the `most` symbols with the highest scores, in file order."""
     order = sorted(range(len(symbols)), key=lambda index: (-scores[index], symbols[index].line, index))
     selected: list[int] = []
     keys: set[tuple[str, str]] = set()
@@ -115,7 +112,7 @@ def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int
 
 
 def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return the scores, but with the highest scores for the symbols that contain `line`, the shortest symbol first."""
+    """Return the scores, with the highest scores for symbols that contain `line`. The shortest symbol comes first."""
     best = max(scores, default=0.0) + 1.0
     return [
         best + 1.0 / (symbol.end - symbol.line + 1) if symbol.line <= line <= symbol.end else value

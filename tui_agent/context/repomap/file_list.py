@@ -1,8 +1,6 @@
 """List of a repository's files, each with a key (size, time, inode) that changes when the file changes.
 
-Invariant: links are never followed, and nothing outside `root` is listed. Only ignore files are opened.
-
-Names that are not UTF-8 are decoded by `os.fsdecode`.
+Invariant: links are never followed, and nothing outside `root` is listed.
 """
 
 import os
@@ -22,11 +20,11 @@ MAX_FILES = 200_000
 GIT_S = 20.0
 MAX_BYTES = 1_000_000
 SUBMODULE, CLONE = "submodule", "nested clone"
-"""Reasons for leaving out a folder that git lists: the folder is in `.gitmodules`, or the folder has its own `.git`."""
+"""Reasons for leaving out a folder that git lists: it is in `.gitmodules`, or it has its own `.git`."""
 TICK_NS = 20_000_000
-"""Resolution of modification times, in nanoseconds. Two changes within this time can get equal times."""
+"""Resolution of modification times, in nanoseconds."""
 GONE_TIME = -2
-"""Value used as the modification time of a folder that git lists but that does not exist on the disk."""
+"""Value used as the modification time of a listed folder that does not exist on the disk."""
 NEVER_LISTED = REPOSITORY_FOLDERS | CACHE_FOLDERS
 INSTALL_FOLDERS = INSTALLED_FOLDERS | {"site-packages"}
 LOCK_FILES = frozenset(
@@ -48,7 +46,7 @@ _OTHER_KINDS = {stat.S_IFLNK: "link", stat.S_IFDIR: SUBMODULE}
 
 
 class Entry(NamedTuple):
-    """A file with its size, modification time and inode. While these are equal, the file counts as unchanged."""
+    """A file with its size, modification time and inode."""
 
     path: str
     size: int
@@ -59,7 +57,7 @@ class Entry(NamedTuple):
 class FileList(NamedTuple):
     """The files of a repository in path order, with counts of the left-out files by reason.
 
-    `folders` maps the path of a folder to its modification time, to detect added and removed files.
+    `folders`: maps the path of a folder to its modification time.
     """
 
     entries: tuple[Entry, ...]
@@ -76,10 +74,7 @@ def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
 
 
 def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
-    """Return the list of files, and all names that were found, including the names of files that are left out.
-
-    The list's `folders` are empty until `with_folders` computes them.
-    """
+    """Return the list of files without `folders`, and all names that were found."""
     os.scandir(root).close()
     repository = locate_repository(root)
     index = index_key(repository)
@@ -89,9 +84,9 @@ def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, li
 
 
 def with_folders(root: Path, listing: FileList, names: list[str], since: int) -> FileList:
-    """Return the list of files with `folders` set: the folders that contain `names`, with modification times.
+    """Return the list of files with `folders` set to the folders that contain `names`.
 
-    `since` is the start time of the listing in nanoseconds. A folder that possibly changed later gets the time -1.
+    `since`: start time of the listing in nanoseconds.
     """
     return listing._replace(folders=_folder_times(root, names, since))
 
@@ -130,7 +125,7 @@ def _submodule_paths(prefix: str) -> frozenset[str]:
 
 
 def is_current(root: Path, known: FileList) -> bool:
-    """Return True if no file was added or removed, and no ignore rule changed, since `known` was listed."""
+    """Return True if no file was added or removed, and no ignore rule changed."""
     if index_key(locate_repository(root)) != known.index_key:
         return False
     prefix, stat_of = f"{root}/", os.stat
@@ -141,7 +136,7 @@ def is_current(root: Path, known: FileList) -> bool:
 
 
 def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -> FileList:
-    """Return the files with current sizes and modification times. Returns `known` itself if nothing changed."""
+    """Return the files with current sizes and modification times. Return `known` itself if nothing changed."""
     if not is_current(root, known):
         return list_files(root, may_show)
     prefix, lstat = f"{root}/", os.lstat
@@ -163,7 +158,7 @@ def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -
 
 
 def exclusion_reason(name: str, seen: os.stat_result) -> str:
-    """Return the reason (name, kind or size) for leaving a file out, or an empty string if the file is listed."""
+    """Return the reason for leaving a file out, or an empty string if the file is listed."""
     if stat.S_IFMT(seen.st_mode) != stat.S_IFREG:
         return _OTHER_KINDS.get(stat.S_IFMT(seen.st_mode), "special")
     base = name.rpartition("/")[2]
@@ -199,9 +194,9 @@ def _folder_time(root: Path, name: str, since: int) -> int:
 
 
 def bare_folders(root: Path, folders: Collection[str], since: int) -> dict[str, int]:
-    """Return the modification times of folders without listed files. Such folders can get new files.
+    """Return the modification times of folders without listed files.
 
-    `since` is the time of the listing in nanoseconds.
+    `since`: time of the listing in nanoseconds.
     """
     times: dict[str, int] = {}
     stack = [(name, True) for name in folders]

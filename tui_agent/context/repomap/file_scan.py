@@ -1,7 +1,8 @@
 """A repository's current list of files, updated with as little disk access as possible.
 
-Invariant: the list includes every change that the watcher has reported. Changes that the watcher cannot report are
-found within `FULL_SCAN_S`.
+Invariant: the list includes every change that the watcher has reported.
+
+Other changes are found within `FULL_SCAN_S`.
 """
 
 import os
@@ -30,8 +31,8 @@ FULL_SCAN_S = 10.0
 class FileScanner:
     """Lists the files of one folder repeatedly.
 
-    `full_scan_s`: number of seconds between checks of all files.
-    `start_watch`: function that starts watching a folder. It raises `OSError` if watching is impossible.
+    `full_scan_s`: seconds between checks of all files.
+    `start_watch`: starts watching a folder; raises `OSError` if watching is impossible.
     """
 
     def __init__(
@@ -56,7 +57,9 @@ class FileScanner:
     def list_files(self, *, rescan: bool = False) -> FileList:
         """Return the files. If nothing changed, return the list object of the last call.
 
-        `rescan` checks all files, even if no change was reported. Raises `OSError` if the folder cannot be read.
+        `rescan`: check all files, even if no change was reported.
+
+        Raise `OSError` if the folder cannot be read.
         """
         if rescan:
             self._listing = None
@@ -78,7 +81,7 @@ class FileScanner:
         return (info.st_dev, info.st_ino)
 
     def _list_watched(self, known: FileList) -> FileList | None:
-        """Update the list by the changes that the watcher reported. Return None if all files must be checked."""
+        """Update the list by the reported changes, or return None if all files must be checked."""
         if self._watch is None or time.monotonic() - self._last_full_scan > self._full_scan_s:
             return None
         try:

@@ -1,6 +1,6 @@
 """Reading of files that contain text written by a person.
 
-Invariant: at most `MAX_BYTES` are read, and a link is not followed. Text in another encoding is converted to UTF-8.
+Invariant: at most `MAX_BYTES` are read, and a link is not followed.
 """
 
 import os
@@ -21,7 +21,8 @@ _EXPORT = re.compile(
     rb"\A(?:\{\"v\":\d+,\"seq\":\d+,\"time\":[\d.e+]+,\"session\":\"ses_|# [^\n]*\n\n- session: ses\\?_"
     rb"|<!doctype html>[^\0]*?<meta name=\"generator\" content=\"tui-agent )"
 )
-"""Matches the start of a session exported by tui-agent. Such files are left out, because they mention every file."""
+"""Matches the start of a session exported by tui-agent."""
+# Such files are left out, because they mention every file.
 _BOMS = (
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),

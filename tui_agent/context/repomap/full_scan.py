@@ -1,6 +1,6 @@
 """Search for a question's words without an index: in all files, and in the messages of past commits.
 
-Invariant: nothing is stored. Equal files, commits and questions give equal scores.
+Invariant: nothing is stored, and equal files, commits and questions give equal scores.
 """
 
 import re
@@ -41,8 +41,7 @@ class WordCounts:
         """Count the words of the text `name`.
 
         `lowered`: the text in lower case.
-        `path_words`: the words of the text's path. Each of them counts as if it occurred `PATH_TIMES` times in the
-        text.
+        `path_words`: the words of the text's path, which count `PATH_TIMES` times.
         """
         counts = [count_word(lowered, sought) for sought in self._sought]
         for index in [self._indexes[word] for word in path_words if word in self._indexes]:
@@ -51,7 +50,10 @@ class WordCounts:
             self._times[name] = (counts, len(lowered) // BYTES_A_WORD + 1)
 
     def values(self, total: int) -> dict[str, float]:
-        """Return the value (weight times rarity) of each word of the question. `total` is the number of all texts."""
+        """Return the value (weight times rarity) of each word of the question.
+
+        `total`: number of all texts.
+        """
         columns = zip(*[counts for counts, _ in self._times.values()], strict=True)
         counts_by_term = {
             term: len(column) - column.count(0)
@@ -60,7 +62,10 @@ class WordCounts:
         return ranking.values_of(self._query, counts_by_term, total)
 
     def scores(self, total: int) -> dict[str, float]:
-        """Return the BM25 score of each text that has a word of the question. `total` is the number of all texts."""
+        """Return the BM25 score of each text that has a word of the question.
+
+        `total`: number of all texts.
+        """
         values = list(self.values(total).values())
         mean = sum(size for _, size in self._times.values()) / max(1, len(self._times))
         scores = {}
@@ -79,7 +84,7 @@ class FullScan:
 
     `texts`: paths of text files.
     `no_text`: paths of files that cannot be read as text.
-    `skipped`: maps a reason for leaving out files to the number of files in `no_text` with this reason.
+    `skipped`: number of files in `no_text`, by reason.
     `words`: maps the path of a text file to its score.
     `values`: maps a word of the question to its value.
     """

@@ -1,7 +1,6 @@
 """Graph of files that use names defined in other files, and the rank of each file in this graph.
 
-Invariant: a name defined in more than `MAX_DEFINERS` files makes no edge. The order of indexing does not change the
-result.
+Invariant: a name defined in more than `MAX_DEFINERS` files makes no edge.
 """
 
 from array import array
@@ -17,14 +16,11 @@ MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
-"""Edges of the graph, from a file to each file that defines names used by it.
-
-Item `n` belongs to the `n`-th file in path order, and maps the number of another file to the weight of the edge.
-"""
+"""Edges of the graph. Item `n` maps the files that the `n`-th file uses to the weights of the edges."""
 
 
 def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
-    """Return a `dict` that maps a name's hash to the files that define the name.
+    """Return a mapping from a name's hash to the files that define the name.
 
     Names defined in more than `MAX_DEFINERS` files are left out.
     """
@@ -36,7 +32,7 @@ def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
 
 
 def edges_of(file: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
-    """Return the files that define names used by `file`, each with the weight of the edge, strongest first."""
+    """Return the files that define names used by `file`, with the weights of the edges, strongest first."""
     weights: dict[int, float] = {}
     get = weights.get
     for others in filter(None, map(known.get, _hashes(refs))):
@@ -83,10 +79,9 @@ def page_rank(edges: Edges) -> list[float]:
 
 
 def may_change_graph(index_file: IndexFile, path: str, new: IndexedFile | None) -> bool:
-    """Return True if the graph could change when `new` replaces the file at `path`. `new` is None for a deleted file.
+    """Return True if the graph could change when `new` replaces the file at `path`.
 
-    The graph stays the same if no other file defines a name that was added to the file or removed from it, and no
-    other file uses a name whose definition was added or removed.
+    `new`: None for a deleted file.
     """
     old = index_file.names(path)
     if old is None or new is None or new.reason:
@@ -105,7 +100,7 @@ def may_change_graph(index_file: IndexFile, path: str, new: IndexedFile | None) 
 def write_graph(index_file: IndexFile) -> None:
     """Compute and store every file's rank and its edges.
 
-    If another process changes the index meanwhile, nothing is stored, and the graph stays marked as outdated.
+    If another process changes the index meanwhile, nothing is stored.
     """
     version = index_file.data_version
     rows = list(index_file.all_names())

@@ -1,6 +1,6 @@
 """Search of past commits by message, to find the files that these commits changed.
 
-Invariant: only ancestors of the current commit are used. Merges and commits with very many files are ignored.
+Invariant: only ancestors of the current commit are used.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from tui_agent.context.repomap.index_db import IndexFile
 from tui_agent.folds.text.word_forms import split_text
 
 MAX_COMMITS, SEARCHED_COMMITS = 4_000, 1_000
-"""Maximum number of newest commits in the index, and of newest commits to search while there is no index."""
+"""Maximum number of newest commits in the index, and to search without an index."""
 GIT_S, SEARCH_S = 20.0, 3.0
-"""Time limits in seconds for git: in the worker process, and while a user waits for an answer."""
+"""Time limits in seconds for git in the worker process, and for git while a user waits."""
 MAX_TOUCHED = 30
 MAX_MESSAGE = 4_000
 BEST = 60
@@ -61,7 +61,7 @@ def read_commits(
 ) -> list[tuple[str, str, list[str]]]:
     """Return (hash, message words, changed files) for each commit.
 
-    For a commit with very many files, the words and files are empty.
+    The words and files of a commit with very many files are empty.
     """
     options = (
         "--no-walk=unsorted",

@@ -1,7 +1,6 @@
 """Index of a repository: one SQLite file in the user's cache folder.
 
-Invariant: a deleted or damaged index is rebuilt, and nothing else is lost. Nothing is unpickled, and readers never wait
-for a writer.
+Invariant: a deleted or damaged index is rebuilt, and readers never wait for a writer.
 """
 
 import hashlib
@@ -19,7 +18,7 @@ from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.views import Symbol
 
 VERSION = 8
-"""Version of the tables and of the rules for splitting words. An index of another version is rebuilt."""
+"""Version of the tables and of the rules for splitting words."""
 BUSY_MS = 5_000
 _FIELDS = "id, path, size, mtime, inode, reason, language, rank"
 _SCHEMA = """
@@ -117,9 +116,9 @@ def remove(path: Path) -> None:
 
 
 class IndexFile:
-    """An open index. Not thread-safe. Raises `sqlite3.Error` if the file cannot be used; see `open_index`.
+    """An open index. Not thread-safe. Raises `sqlite3.Error` if the file cannot be used.
 
-    `key` identifies the rules and languages that the index is built with. An index with another key is emptied.
+    `key`: identifies the rules and languages that the index is built with. An index with another key is emptied.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -194,7 +193,7 @@ class IndexFile:
         return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def is_sound(self) -> bool:
-        """Return True if no page of the database is damaged. Reads the whole file."""
+        """Return True if the database is not damaged. Reads the whole file."""
         try:
             pages = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
             for table in ("words", "messages"):
@@ -227,10 +226,7 @@ class IndexFile:
         return files
 
     def add_files(self, files: Iterable[IndexedFile]) -> None:
-        """Store indexed files. A file that is stored again keeps its row id, its edges and its rank.
-
-        The caller must have opened a `transaction`.
-        """
+        """Store indexed files. The caller must have opened a `transaction`."""
         for item in files:
             path = os.fsencode(item.entry.path)
             row_id, rank = self._forget(path) or (None, 0.0)
@@ -260,7 +256,7 @@ class IndexFile:
             self._forget(os.fsencode(path))
 
     def _forget(self, path: bytes) -> tuple[int, float] | None:
-        """Remove the file at this path. Return its (row id, rank), or None if the path is unknown."""
+        """Remove the file at this path; return its (row id, rank), or None for an unknown path."""
         known = self._db.execute("SELECT id, rank FROM files WHERE path=?", (path,)).fetchone()
         if known is None:
             return None
@@ -285,13 +281,13 @@ class IndexFile:
         yield from self._db.execute("SELECT id, refs, defs FROM files JOIN details USING (id) ORDER BY path")
 
     def names(self, path: str) -> Names | None:
-        """Return the names of the file at this path, or None if it has no words in the index."""
+        """Return the names of the file at this path, or None if the file has no words in the index."""
         query = "SELECT id, refs, defs FROM files JOIN details USING (id) WHERE path=?"
         row: Names | None = self._db.execute(query, (os.fsencode(path),)).fetchone()
         return row
 
     def neighbours(self, row_id: int) -> tuple[bytes, bytes]:
-        """Return two lists of packed edges: to the files that a file uses, and from the files that use it."""
+        """Return packed edges: to the files that a file uses, and from the files that use the file."""
         row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (row_id,)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
 
@@ -339,7 +335,10 @@ def _unpack_symbols(data: bytes) -> tuple[Symbol, ...]:
 
 
 def open_index(path: Path, key: str) -> IndexFile:
-    """Open the index, and rebuild a damaged one. Raises `sqlite3.Error` or `OSError` if the index cannot be used."""
+    """Open the index, and rebuild a damaged one.
+
+    Raise `sqlite3.Error` or `OSError` if the index cannot be used.
+    """
     try:
         return IndexFile(path, key)
     except sqlite3.OperationalError:

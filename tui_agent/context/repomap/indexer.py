@@ -1,7 +1,6 @@
 """Indexing of files: extraction of the symbols and words that the index stores.
 
-Invariant: no content of a file stops the indexing. A file that cannot be indexed is stored with the reason and without
-words.
+Invariant: no content of a file stops the indexing.
 """
 
 import re
@@ -29,10 +28,11 @@ BATCH = 200
 SHORT = 3
 _NO_DEFINITION = frozenset({"key", "heading", "id", "rule", "test"})
 UNSETTLED = -1
-"""Value used as the modification time of a file that was just written. A later write could get the same real time."""
+"""Value used as the modification time of a file that was just written."""
+# A later write could get the same real time.
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
 MAX_TIMES = 200
-"""Maximum count of one word in a file. BM25 hardly distinguishes higher counts."""
+"""Maximum count of one word in a file."""
 MAX_REFS = 500
 _DISTINCTIVE_WORD = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
 """Matches a word that is probably a name, because the word is long or compound."""
@@ -45,7 +45,10 @@ _BLANK_TABLE = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign 
 def index_entry(
     root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
 ) -> IndexedFile:
-    """Index one file. If `parse` is False, the result contains the file's words but no symbols."""
+    """Index one file.
+
+    `parse`: if False, the result contains the file's words but no symbols.
+    """
     entry = _with_safe_key(entry)
     source = read(f"{root}/{entry.path}")
     if source.reason:
@@ -81,10 +84,7 @@ def update(
     known: Languages = KNOWN,
     cleaner: Cleaner = PLAIN,
 ) -> None:
-    """Index these files and remove the paths in `gone` from the index, in one transaction.
-
-    The graph is marked as outdated only if it could have changed.
-    """
+    """Index these files and remove the paths in `gone` from the index, in one transaction."""
     new: dict[str, IndexedFile | None] = dict.fromkeys(gone)
     new |= {entry.path: index_entry(root, entry, known, cleaner=cleaner) for entry in entries}
     with index_file.transaction():
@@ -113,10 +113,7 @@ Known: TypeAlias = tuple[int, tuple[str, ...]]
 
 
 class WordCache(dict[str, Known]):
-    """Cache of the hash and the parts of each word. The hash is 0 if the word is probably not a name.
-
-    The cache is emptied when it holds `LIMIT` words.
-    """
+    """Cache of the hash and the parts of each word, emptied when it holds `LIMIT` words."""
 
     LIMIT = 200_000
 
@@ -138,7 +135,7 @@ _hash_of = itemgetter(0)
 
 
 def count_words(data: bytes) -> "Counter[str]":
-    """Count each identifier and word in UTF-8 text. The text can contain invalid bytes."""
+    """Count each identifier and word in a text, which can contain invalid UTF-8."""
     plain = data.translate(_BLANK_TABLE)
     if not data.isascii():
         return _strip_underscores(_decode_words(Counter(plain.split())))
@@ -168,10 +165,7 @@ def _strip_underscores(words: Iterable[tuple[str, int]]) -> "Counter[str]":
 
 
 def hashes_and_parts(words: Mapping[str, int]) -> tuple[list[int], str]:
-    """Return the sorted hashes of the first `MAX_REFS` names among the words, and the text to index.
-
-    The text contains the parts of all words, each as often as it occurs.
-    """
+    """Return the sorted hashes of the names among the words, and the text to index."""
     known = list(map(_words.__getitem__, words))
     names = set(islice(filter(None, map(_hash_of, known)), MAX_REFS))
     return sorted(names), _repeat_parts(known, words.values())

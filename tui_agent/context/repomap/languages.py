@@ -1,7 +1,6 @@
 """Languages of files, with their parsers, queries and patterns. The built-in languages are in `languages.toml`.
 
-Invariant: a grammar is loaded when the first file of its language is parsed. If the grammar is not installed, regular
-expressions replace it.
+Invariant: a grammar is loaded when the first file of its language is parsed.
 """
 
 import hashlib
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 TABLE = Path(__file__).with_name("languages.toml")
 QUERIES = Path(__file__).with_name("queries")
 Patterns: TypeAlias = Sequence[tuple[str, Pattern[bytes]]]
-"""Pairs of (kind of symbol, pattern that finds such symbols), applied in this order to the whole file."""
+"""Pairs of (kind of symbol, pattern), applied in this order to the whole file."""
 _MODIFIERS = (
     r"^[ \t]*(?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|async|virtual|partial"
     r"|inline|data|suspend|fileprivate|mutating|const|lazy|case|implicit) +){0,6}"
@@ -34,8 +33,8 @@ _IDENTIFIER = r"(?P<name>[A-Za-z_]\w*)"
 class BuiltinLanguage(NamedTuple):
     """A language in the table `languages.toml`.
 
-    `max_bytes`: maximum size of files for the parser (0: no limit). Larger files are searched with patterns.
     `ascii`: True if the grammar accepts only ASCII.
+    `max_bytes`: maximum size of files for the parser (0: no limit).
     """
 
     suffixes: tuple[str, ...] = ()
@@ -56,9 +55,10 @@ class BuiltinTable(NamedTuple):
 
 
 class LoadedLanguage(NamedTuple):
-    """A language with its loaded parser and query. For `max_bytes` and `ascii`, see `BuiltinLanguage`.
+    """A language with its loaded parser and query.
 
-    `idle`: pattern with a group for text that need not be parsed, because it has no symbols.
+    `max_bytes`, `ascii`: see `BuiltinLanguage`.
+    `idle`: pattern with a group for text that has no symbols.
     """
 
     parser: "Parser"
@@ -85,7 +85,7 @@ _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _STRINGS,
     _COMMENTS,
 )
-"""Matches a Java block without nested braces, after parameters or a condition. Such a block defines no symbols."""
+"""Matches a Java block that defines no symbols."""
 
 _IDLE = {"python": _ARGUMENTS, "java": _STATEMENTS}
 _FIRST_LINES = (
@@ -98,9 +98,9 @@ _FIRST_LINES = (
 
 
 class Languages:
-    """The known languages: the built-in languages, and the languages that plugins `added`.
+    """The built-in languages, and the languages that plugins `added`.
 
-    If a plugin adds a language with the file suffix of a built-in language, the plugin's language is used.
+    A plugin's language replaces a built-in language with the same file suffix.
     """
 
     def __init__(self, added: Sequence[MapLanguage] = ()) -> None:
@@ -113,7 +113,7 @@ class Languages:
     def language_of(self, path: str, head: bytes = b"") -> str:
         """Return a file's language; empty if unknown.
 
-        `head`: the start of the file. Its first line is used only if the path does not tell the language.
+        `head`: the start of the file, used if the path does not tell the language.
         """
         base = path.rpartition("/")[2]
         suffix = base.rpartition(".")[2].lower() if "." in base else ""

@@ -1,4 +1,4 @@
-"""The words of a question that occur in a file, spelled as in the question, to show them to the user."""
+"""The words of a question that occur in a file, spelled as in the question."""
 
 import re
 from typing import Final
@@ -19,7 +19,7 @@ class MatchedWords:
         self._root = root
         query = Query(question)
         self._words: dict[str, str] = {}
-        """Maps each searched form of a word to the word in the question. Words with a higher weight come first."""
+        """Maps each searched form of a word to the word in the question, heaviest words first."""
         forms: dict[str, str] = {}
         for word in find_words(query.text):
             for piece in split_identifier(word):
@@ -29,10 +29,7 @@ class MatchedWords:
             self._words[term] = forms.get(term, term)
 
     def find(self, path: str) -> list[tuple[str, int]]:
-        """Return the question's words that occur in a file, each with the number of lines that contain the word.
-
-        The number is 0 for a word that occurs only in the path.
-        """
+        """Return the question's words that occur in a file, each with the number of lines that contain the word."""
         text, in_path = Text(read(f"{self._root}/{path}").data), set(split_text(path))
         counts = ((word, len(text.lines_of(term)), term in in_path) for term, word in self._words.items())
         return [(word, count) for word, count, named in counts if count or named][:MAX_WORDS]

@@ -1,6 +1,6 @@
 """Files named in a question: typed paths, paths in compiler output and stack traces, dotted modules, and code names.
 
-Invariant: at most `MOST` files are returned. A name that could mean many files is ignored.
+Invariant: at most `MOST` files are returned.
 """
 
 import re
@@ -14,7 +14,7 @@ from tui_agent.folds.text.word_forms import find_words
 MOST = 8
 MOST_NAMES = 200
 MOST_CODE_NAMES, MAX_WORDS = 3, 2_000
-"""Maximum number of code names to look up as files, and maximum number of words to search for code names."""
+"""Maximum number of code names to look up as files, and of words to search for code names."""
 MOST_ALIKE = 5
 """Maximum number of files that a name can refer to."""
 _NAME = re.compile(
@@ -33,7 +33,8 @@ _FIRST_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _PACKAGES = ("__init__", "index", "mod", "lib")
 _LEAST_OF_MODULE = 2
 _LEAST_OF_PROSE = 3
-"""Minimum number of parts of a path without a file suffix. With fewer parts, text such as "read/write" would match."""
+"""Minimum number of parts of a path without a file suffix."""
+# With fewer parts, text such as "read/write" would match.
 Alike = Callable[[str], Sequence[str]]
 """Function that returns the files whose names start with a given name (see `path_kinds.first_name`)."""
 
@@ -41,8 +42,8 @@ Alike = Callable[[str], Sequence[str]]
 class NamedFile(NamedTuple):
     """A file that a question names.
 
-    `line`: line number that the question gives for the file (0: none).
-    `name`: number of the name in the question. If one name can mean several files, all of these have the same number.
+    `line`: line number in the question (0: none).
+    `name`: number of the name in the question. All files that one name can mean have the same number.
     """
 
     path: str
@@ -53,7 +54,7 @@ class NamedFile(NamedTuple):
 def find_named_files(text: str, alike: Alike) -> list[NamedFile]:
     """Return the files named in a text, in order.
 
-    Python tracebacks are read in reverse, so that the frame with the error comes first.
+    For a Python traceback, the frame with the error comes first.
     """
     frames = [_find_path(match["path"], alike, int(match["line"])) for match in _FRAME.finditer(text)]
     mentions: dict[str, NamedFile] = {}
@@ -98,7 +99,7 @@ def _files_of_code_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
 
 
 def _first_of_several_words(name: str) -> str:
-    """Return the first word of a code name, in lower case. Empty if the name is one word."""
+    """Return the first word of a code name in lower case, or an empty string if the name is one word."""
     match = _FIRST_PART.match(name)
     return match[0].lower() if match is not None and match.end() < len(name) else ""
 
@@ -166,7 +167,7 @@ def _best_matches(
 ) -> list[NamedFile]:
     """Return the paths that have the longest common end with `parts`.
 
-    `bare` is True if the name has no file suffix.
+    `bare`: True if the name has no file suffix.
     """
     shared: dict[str, int] = {}
     for path in paths:

@@ -1,6 +1,6 @@
-"""The open index of one repository map. The index is read again after another process wrote to it.
+"""The open index of one repository map. Not thread-safe.
 
-Invariant: a damaged index raises no error, but is deleted and built again. Not thread-safe.
+Invariant: a damaged index raises no error, but is deleted and built again.
 """
 
 import sqlite3
@@ -18,7 +18,10 @@ BROKEN_INDEX_ERRORS = (sqlite3.Error, zlib.error, struct.error, ValueError, Type
 
 
 class OpenIndex:
-    """The index at `path`, opened when it is first needed. For `key`, see `IndexFile`."""
+    """The index at `path`, opened when it is first needed.
+
+    `key`: see `IndexFile`.
+    """
 
     def __init__(self, path: Path, key: Callable[[], str]) -> None:
         self._path, self._key = path, key
@@ -34,7 +37,7 @@ class OpenIndex:
         return self.snapshot.known if self.snapshot is not None else {}
 
     def open(self) -> IndexFile | None:
-        """Open the index, or create one. Return None if neither is possible."""
+        """Open or create the index; return None on failure."""
         if self.index_file is not None and not self.index_file.is_in_place():
             self.drop()
         if self.index_file is None:
@@ -82,9 +85,9 @@ class OpenIndex:
             self.fail(error)
 
     def add_written(self, index_file: IndexFile, written: Collection[str], gone: Collection[str]) -> None:
-        """Update the cached content: read the files in `written` again from the index, and drop the files in `gone`.
+        """Read the files in `written` again from the index, and drop the files in `gone`.
 
-        Raises `BROKEN_INDEX_ERRORS` if the index is damaged.
+        Raise `BROKEN_INDEX_ERRORS` if the index is damaged.
         """
         changed = {*written, *gone}
         unchanged = {path: item for path, item in self.known.items() if path not in changed}
@@ -101,10 +104,11 @@ class OpenIndex:
             self.fail(error)
 
     def share(self, hidden: set[str]) -> None:
-        """Exchange the hashes of hidden paths with other processes, so that only one process has to check each path.
+        """Exchange the hashes of hidden paths with other processes.
 
-        The hashes that other processes stored are added to the set `hidden`.
+        Hashes from other processes are added to the set `hidden`.
         """
+        # So only one process has to check each path.
         index_file = self.open()
         if index_file is None:
             return

@@ -11,13 +11,10 @@ from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.question_words import Query
 
 DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
-"""Maps a kind of file to the weight of a match in such a file.
-
-`foreign` is vendored code or build output. Documents have the lowest weight: their words match almost every question.
-"""
+"""Maps a kind of file to the weight of a match in such a file (`foreign`: vendored code or build output)."""
+# Documents have the lowest weight: their words match almost every question.
 SPOKEN_OF = 0.7
-"""Weight of a match in a file of a kind that the question mentions, for example in a test if the question is about
-tests."""
+"""Weight of a match in a file whose kind the question mentions, such as a test."""
 STUB = 0.85
 """Weight of a match in a type stub, which repeats the names of another file."""
 _DOC = re.compile(
@@ -83,7 +80,7 @@ def weight_of(path: str, query: Query) -> float:
 
 @lru_cache(maxsize=65_536)
 def is_in_scope(path: str, scopes: tuple[str, ...]) -> bool:
-    """Return True if the name of one of the file's folders is a scope, or ends with `-` and a scope."""
+    """Return True if the name of a folder of the file is a scope, or ends with `-` and a scope."""
     folders = path.lower().split("/")[:-1]
     return any(folder == scope or folder.endswith(f"-{scope}") for folder in folders for scope in scopes)
 
@@ -101,13 +98,13 @@ def is_packaging(path: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def first_name(path: str) -> str:
-    """Return the first word of a file's name, e.g. `page` for `lib/page__meta.go`. Related files often share this word."""
+    """Return the first word of a file's name, e.g. `page` for `lib/page__meta.go`."""
     name = path.rpartition("/")[2].partition(".")[0]
     return name.partition("_")[0].partition("-")[0].lower()
 
 
 def by_first_name(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return a mapping from the first word of a file's name to the paths of all files whose names begin with this word."""
+    """Return the paths, grouped by the first word of the file's name."""
     groups: dict[str, list[str]] = {}
     for path in paths:
         groups.setdefault(first_name(path), []).append(path)

@@ -31,7 +31,7 @@ from tui_agent.errors import EnvironmentFault
 
 T = TypeVar("T")
 ENOUGH = 300
-"""If at least this many files match, the files that do not match are only counted, not listed."""
+"""If at least this many files match, other files are only counted, not listed."""
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
 """Reasons shown for a file that contains no word of the question."""
@@ -56,7 +56,7 @@ class ClosedFlag:
             raise EnvironmentFault("The map was closed.")
 
     def iterate_while_open(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield the items. Raises `EnvironmentFault` as soon as the repository map is closed."""
+        """Yield the items. Raise `EnvironmentFault` as soon as the repository map is closed."""
         for item in items:
             self.require_open()
             yield item
@@ -140,7 +140,7 @@ def from_scan(
 ) -> Basis:
     """Rank the files by reading each of them.
 
-    Raises `EnvironmentFault` if the repository map is closed while the files are read.
+    Raise `EnvironmentFault` if the repository map is closed meanwhile.
     """
     skipped = Counter(listing.skipped)
     names = by_first_name(entry.path for entry in listing.entries) if ask.query.text else {}
@@ -167,8 +167,7 @@ def from_scan(
 
 
 def _skip_binary(order: list[FileScore], root: str, room: int, skipped: Counter[str]) -> list[FileScore]:
-    """Return `order` without the binary files that would be shown in a map of `room` characters, and count these files
-    in `skipped`."""
+    """Return `order` without the binary files that a map of `room` characters would show; count these in `skipped`."""
     texts: list[FileScore] = []
     for index, file in enumerate(order):
         if room <= 0:
@@ -214,7 +213,10 @@ def _drop_hidden(paths: Sequence[str], ask: Ask) -> list[str]:
 
 
 def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
-    """Build the repository map. `partial` is True if the index is incomplete."""
+    """Build the repository map.
+
+    `partial`: True if the index is incomplete.
+    """
     order = _pinned_first(basis, ask)
     total = len(order) + len(basis.rest)
     rest = list(basis.rest)
@@ -250,10 +252,7 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
 
 
 def _split_packaging(order: Sequence[FileScore], query: Query) -> tuple[list[FileScore], list[str]]:
-    """Separate the packaging files. Return all other files, and the paths of the packaging files.
-
-    Packaging files stay if they are pinned, or if the question names them or asks for a version.
-    """
+    """Return the files without the packaging files to hide, and the paths of the packaging files to hide."""
     kept: list[FileScore] = []
     packaging: list[str] = []
     for file in order:

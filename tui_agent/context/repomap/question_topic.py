@@ -1,6 +1,6 @@
 """Removal of the parts of a question that do not describe its topic.
 
-Such parts are the fixed text of an issue form, versions, and stack frames of installed packages.
+Examples: the fixed text of an issue form, versions, and stack frames of installed packages.
 
 Invariant: if nothing would remain, the whole question is kept.
 """
@@ -24,7 +24,8 @@ _CODE = re.compile(
     r"\s*+(?:(?:async |pub(?:lic)? |static |private )*+(?:class|const|def|export|fn|from|func|function|import|let|return|var"
     r"|package|using|if|for|while|#include)\b.*[\w)\]}'\":;{>]|[\w.]+\(.*\)|[\w.]+ ?= ?[A-Za-z_'\"\[{(].*|.*[;{}])$"
 )
-"""Matches a line of code. If such a line directly follows a heading such as `# Setup`, the heading is a comment."""
+"""Matches a line of code."""
+# If such a line directly follows a heading such as `# Setup`, the heading is a comment.
 _FORM_DEFAULT = re.compile(
     r"A clear and concise description of |Steps to reproduce the behavio|Add any other context |If applicable, add "
     r"|_No response_|(?:Go to|Click on|Scroll down to) '\.+'|See error$"
@@ -62,10 +63,8 @@ _FOREIGN = re.compile(
     r"|at (?:\S.*)?(?:node_modules/|\bnode:|\(<anonymous>\)|<anonymous>:\d)|at (?:System|Microsoft)\."
     r"|at [\w$.@/]+\.[\w$<>]+\((?:[\w$]+\.\w+:\d+|Native Method|Unknown Source)\)|\.\.\. \d+ more$)"
 )
-"""Matches a stack frame in an installed package or in the runtime.
-
-Every Java frame matches, because the names of classes in a question are enough to find their files.
-"""
+"""Matches a stack frame in an installed package or in the runtime."""
+# Every Java frame matches, because the names of classes in a question are enough to find their files.
 _CODE_INDENT = "    "
 """Indentation of the code line that Python prints below a frame."""
 _MAX_HEADING_CHARS, _MAX_PLATFORM_LINE_WORDS = 120, 8
@@ -73,7 +72,7 @@ _MAX_HEADING_CHARS, _MAX_PLATFORM_LINE_WORDS = 120, 8
 
 
 class _Section(NamedTuple):
-    """A heading of a question (empty if there is none) and the lines below it.
+    """A heading of a question, which can be empty, and the lines below it.
 
     `code`: indexes of lines inside a code fence.
     """
@@ -130,10 +129,7 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _relevant_lines(section: _Section) -> list[str]:
-    """Return a section's lines that describe the topic.
-
-    Leaves out the headings of forms, and sections about versions and platforms.
-    """
+    """Return a section's lines that describe the topic."""
     match = _HEADING.match(section.heading)
     words = _words(match[match.lastgroup or 0]) if match else []
     if match and match.lastgroup != "plain" and _asks_for_platform(words):
@@ -151,8 +147,7 @@ def _relevant_lines(section: _Section) -> list[str]:
 
 
 def _is_comment(section: _Section) -> bool:
-    """Return True if the heading is a code comment: it starts with `# `, and below it is a line of code that is not in
-    a code fence."""
+    """Return True if the heading is a code comment: it starts with `# `, and code follows outside a code fence."""
     outside = (line for index, line in enumerate(section.lines) if index not in section.code)
     return section.heading.lstrip().startswith("# ") and any(_CODE.match(line.rstrip()) for line in outside)
 
@@ -221,7 +216,7 @@ def _has_only_versions(section: _Section) -> bool:
 
 
 def _is_version(line: str) -> bool:
-    """Return True if a line has only platforms and numbers, or a version and one other word, e.g. `Django 4.2`."""
+    """Return True if a line only names versions and platforms, e.g. `Django 4.2`."""
     tokens = _TOKEN.findall(_BRACKET.sub(" ", _item_text(line)))
     others = [token for token in tokens if token.lower() not in _PLATFORM_WORDS]
     has_version = any(map(_DOTTED.search, tokens))

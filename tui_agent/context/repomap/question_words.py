@@ -21,7 +21,7 @@ _TITLE = re.compile(
 )
 """Matches the start of a conventional commit title, such as `fix(client): `."""
 _PREFIX = re.compile(r"\s*(?P<scopes>[\w./,+ -]{2,60}?):\s+\S")
-"""Matches the start of a title without a type, such as `tsdb/index: `. The words before the colon often name folders."""
+"""Matches the start of a title without a type, such as `tsdb/index: `."""
 _SCOPE = re.compile(r"[\w.-]{2,}")
 SCOPE_WEIGHT, PREFIX_WEIGHT = 3.0, 1.5
 """Factors for a match in a folder that a title names, as a scope or before a colon.
@@ -32,7 +32,7 @@ MAX_QUERY = 20_000
 MAX_TERMS = 48
 IDENTIFIER_WEIGHT = 2.0
 NUMBERED_WEIGHT = 0.5
-"""Weight of a name that is joined with its number, such as `utf8`. The name without the number has its own weight."""
+"""Weight of a name that is joined with its number, such as `utf8`."""
 REQUEST_WORDS = frozenset(
     map(
         stem,
@@ -42,15 +42,13 @@ REQUEST_WORDS = frozenset(
         stop support tweak update upgrade wrong""".split(),  # noqa: SIM905 - read as prose
     )
 )
-"""Words that ask for a change without describing the change. They are rare in code, so their weight must be reduced."""
+"""Words that ask for a change without describing the change."""
+# They are rare in code, so their weight must be reduced.
 REQUEST_WEIGHT = 0.1
-"""Weight of a word in `REQUEST_WORDS`. Inside a code name, such a word has the weight of a code name."""
+"""Weight of a word in `REQUEST_WORDS` outside code names."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""The weight of a question's word falls from 1 for the first word towards `LEAST_PLACE`.
-
-The word at position `HALF_PLACE` has the mean of 1 and `LEAST_PLACE`.
-"""
+"""Lowest weight of a late word in a question, and the position with a weight halfway between 1 and this weight."""
 
 
 ABOUT: dict[str, frozenset[str]] = {
@@ -68,16 +66,15 @@ Pair = tuple[str, str]
 
 
 class Query:
-    """A question about a repository as weighted words.
+    """A question about a repository as weighted words. Early words have the highest weight.
 
-    Early words have the highest weight, because a question starts with its topic. Only the first `MAX_QUERY` characters
-    and the `MAX_TERMS` heaviest words are used.
+    Only the first `MAX_QUERY` characters and the `MAX_TERMS` heaviest words are used.
 
     `pairs`: adjacent words.
     `strong`: words of code names, whole and split.
     `about`: kinds of files (see `path_kinds.kind_of`).
-    `scopes`: names before the colon of a commit title, in lower case. A match in a folder with such a name counts
-    `scope_weight` times.
+    `scopes`: names before the colon of a commit title, in lower case.
+    `scope_weight`: factor for a match in a folder that has the name of a scope.
     """
 
     def __init__(self, text: str) -> None:
@@ -110,10 +107,8 @@ class Query:
 
 
 def _split_title(text: str) -> tuple[tuple[str, ...], float, str]:
-    """Return the scopes of a commit title with their weight, and the text without the title's type.
-
-    The type is removed because it is not part of the topic. For example, `feat` would match the word `features`.
-    """
+    """Return the scopes of a commit title with their weight, and the text without the title's type."""
+    # The type is not part of the topic: `feat` would match the word `features`.
     title = _TITLE.match(text)
     if title is None:
         prefix = _PREFIX.match(text)

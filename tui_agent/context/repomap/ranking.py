@@ -1,10 +1,10 @@
 """Ranking of files for a question.
 
-The score of a file counts the words of the whole file, its best window, word pairs on one line, and past commits. The
-weights were chosen with benchmarks/localization.py.
+The score of a file counts the words of the whole file, its best window, word pairs on one line, and past commits.
 
-Invariant: the result does not depend on the order of indexing. Files with equal scores are sorted by path.
+Invariant: the result does not depend on the order of indexing.
 """
+# The weights were chosen with benchmarks/localization.py.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
@@ -50,17 +50,14 @@ def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, 
 
 
 def expression(query: Query) -> str:
-    """Return the FTS5 expression that searches commit messages for any word of the question.
-
-    Words of code names occur several times in the expression, for a higher weight.
-    """
+    """Return the FTS5 expression that searches commit messages for any word of the question."""
     return " OR ".join(
         f'"{word}"' for word in query.weights for _ in range(NAME_TIMES if word in query.strong else 1)
     )
 
 
 def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Query) -> dict[str, float]:
-    """Return the score of each file in the index whose path, names or other words match the question."""
+    """Return the score of each file in the index that matches the question."""
     scores = index.matches(values, MATCHES)
     return {path: score * weight_of(path, query) for path, score in scores.items() if path not in hidden}
 
@@ -68,7 +65,7 @@ def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Qu
 def by_history(commits: Sequence[SimilarCommit], query: Query, present: Collection[str]) -> dict[str, float]:
     """Return the score of each file from past commits with messages similar to the question.
 
-    `commits` are sorted, best match first.
+    `commits`: sorted, best match first.
     """
     if not commits or commits[0][0] <= 0:
         return {}
@@ -91,8 +88,7 @@ def rank_files(
 ) -> list[FileScore]:
     """Return all files that match the question, best first.
 
-    The files are scored by words and past commits. The best `LOOKED_INTO` files are then read, and their best windows
-    and word pairs raise their scores.
+    Only the best `LOOKED_INTO` files are read, to improve their scores.
     """
     top = max(words.values(), default=1.0)
     base = {path: score / top for path, score in words.items()}

@@ -1,6 +1,6 @@
 """Redaction of all text that a repository map shows or its index stores.
 
-Invariant: a text is redacted before it is cut. The redactor is loaded only if a text could contain a secret.
+Invariant: a text is redacted before it is cut.
 """
 
 import re
@@ -14,7 +14,7 @@ from tui_agent.ports.redaction import RedactionOptions
 FREE_TEXT_KINDS = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
 """Kinds of symbols that can have any text as their name, e.g. headings."""
 _VALUE = re.compile(r"[\"'`=\d](?:(?<=[\"'`])|(?<==) ?[^\s=]*\d|(?<=\d)\w*\d\w*\d)")
-"""Matches a signature that contains a value. Other signatures contain only names and so no secret."""
+"""Matches a signature that contains a value, and so possibly a secret."""
 
 
 class _RedactorLike(Protocol):
@@ -50,7 +50,7 @@ class Cleaner:
     def redact_signatures(self, texts: list[str], kinds: Sequence[str]) -> list[str]:
         """Return the redacted signatures. If nothing was redacted, return `texts` itself.
 
-        `kinds` are the kinds of the symbols.
+        `kinds`: the kinds of the symbols.
         """
         check_all = bool(self.options.rules) or self._contains_secret(texts)
         indexes = range(len(texts)) if check_all else self._value_indexes(texts, kinds)

@@ -1,6 +1,6 @@
 """Ranking of files that are related to the files that match a question best.
 
-Invariant: the first `FIRM` files do not move. Scores never increase from one file to the next.
+Invariant: the first `FIRM` files do not move.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +18,7 @@ FIRM, FIRST, SEEDS = 4, 10, 8
 
 `FIRM`: files that keep their place.
 `FIRST`: after these files, tests, documents and settings files get a lower score.
-`SEEDS`: the files that related files are searched for.
+`SEEDS`: files whose related files are searched.
 """
 LINK_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3
 UNEQUAL = 0.5
@@ -31,7 +31,7 @@ def add_related(
 ) -> list[FileScore]:
     """Return the files in a new order that includes `relatives`, the files related to the best matches.
 
-    `past` are the scores from commits with similar messages.
+    `past`: the scores from commits with similar messages.
     """
     fixed = list(order[:FIRM])
     listed = {file.path for file in order}
@@ -80,7 +80,7 @@ def _raise_score(file: FileScore, kin: float, past: float) -> FileScore:
 
 
 def _lower_side_files(file: FileScore, query: Query) -> FileScore:
-    """Lower the score of a test, a document or a settings file, unless the question is about such files."""
+    """Lower the score of a test, document or settings file that the question is not about."""
     kind = kind_of(file.path)
     if not kind or kind in query.about:
         return file

@@ -1,6 +1,6 @@
 """A repository map as text for a model: the best files with their best symbols, then paths, then folders.
 
-Invariant: equal input gives equal bytes. Files are in order of rank, and the text never exceeds its maximum length.
+Invariant: equal input gives equal bytes, and the text never exceeds its maximum length.
 """
 
 from collections import Counter
@@ -13,20 +13,15 @@ from tui_agent.protocol.unicode_text import format_count, replace_invisible
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""Those reasons for leaving out a file that are nouns. A noun gets a plural (`2 links`), an adjective does not (`3
-binary`)."""
+"""Reasons for leaving out a file that are nouns, and so get a plural (`2 links`)."""
 IN_ORDER = 10
 BRIEF_SYMBOL_CHARS = 80
 MIN_BRIEF_FILES = 3
 MAX_BRIEF_FILES = 7
 TOKENS_PER_BRIEF_FILE = 128
-"""A brief map names one file for each part of this size in its token limit: with 1,280 tokens, 10 files.
-`MIN_BRIEF_FILES` and `MAX_BRIEF_FILES` limit this number."""
+"""A brief map names one file per this many tokens of its limit: with 1,280 tokens, 10 files."""
 MANY_TOPS = 4
-"""If there are at least this many top-level names, a map counts the files of each top-level folder.
-
-With fewer names, the map counts the files of the folders one level below.
-"""
+"""From this many top-level names on, a map counts files by top-level folder instead of the folders one level below."""
 CHARS_PER_TOKEN = 3.3
 DETAIL_SHARE = 0.55
 """Fraction of a map's characters for files with symbols."""
@@ -79,7 +74,7 @@ def render_map(
 
     `others`: ranked paths that are shown after `files`, without symbols.
     `rest`: paths without a rank.
-    `brief`: True to show few symbols with short signatures, and to show files without symbols only by their folders.
+    `brief`: show few symbols with short signatures, and other files only by their folders.
     """
     room = room_of(max_tokens)
     head = _head(len(files) + len(others) + len(rest), asked=asked)
@@ -129,7 +124,7 @@ def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
 def _fit_file(file: RankedFile, room: int, most_chars: int | None) -> str:
     """Return the file's path with as many symbols as fit.
 
-    `most_chars` is the maximum characters of a symbol's text.
+    `most_chars`: maximum characters of a symbol's text.
     """
     lines = [f"{clean(file.path)}\n", *(_line(symbol, most_chars) for symbol in file.symbols)]
     while len(lines) > 1 and sum(map(len, lines)) > room:
@@ -155,7 +150,7 @@ def _fit_paths(paths: Sequence[str], room: int) -> tuple[list[str], int]:
 def _group_by_folder(paths: Sequence[str], place: int) -> list[str]:
     """Keep the map's first `IN_ORDER` files in order of rank, and group the other paths by folder.
 
-    `place` is the first path's rank in the map.
+    `place`: the first path's rank in the map.
     """
     fixed_count = max(0, IN_ORDER - place)
     folders: dict[str, list[str]] = {}
@@ -184,10 +179,7 @@ def _describe_folders(paths: Sequence[str], room: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a file name as one line without control and invisible characters. Bytes that are not UTF-8 are escaped.
-
-    All tools that list file names show this form, and accept it as input.
-    """
+    """Return a file name as one line without control and invisible characters."""
     if text.isascii() and text.isprintable():
         return text
     return replace_invisible(text.encode("utf-8", "backslashreplace").decode("utf-8"), "�", "").replace(

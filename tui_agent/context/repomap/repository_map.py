@@ -1,8 +1,8 @@
 """Map of one repository: lists the files, keeps the index up to date, ranks files for a question, renders the text.
 
-Calls block, so they belong in a thread. Calls on one object wait for each other.
+Calls block, so they belong in a thread.
 
-Invariant: no content of a file or of the cache makes a call fail. The index can be deleted at any time.
+Invariant: no content of a file or of the cache makes a call fail.
 """
 
 import hashlib
@@ -35,28 +35,18 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 SMALL_BYTES, SMALL_FILES = 400_000, 40
-"""Maximum total bytes, and maximum number, of changed files that this process indexes itself.
-
-More files are indexed by the worker process.
-"""
+"""Maximum total bytes, and maximum number, of changed files that this process indexes itself."""
 MAX_GRAPH_FILES = 12_000
-"""Maximum number of indexed files for which this process updates the graph itself: 0.07 s per 1,000 files.
-
-Larger graphs are updated by the worker process.
-"""
+"""Maximum number of indexed files for which this process updates the graph itself."""
 SOON_BYTES = 1_500_000
-"""The first call waits for the index if all files together have at most this many bytes.
-
-If they have more, the first call reads the files itself.
-"""
+"""Maximum total bytes of the files for which the first call waits for the index."""
 ENOUGH = 0.6
 """Minimum fraction of the files that must be in the index for using it."""
 REFRESH_S = 120.0
 RETRY_S = 30.0
-"""Seconds to wait before a worker process is started again, if the last one could not update the graph or the commit
-history in time."""
+"""Seconds to wait before a worker process that ran out of time is started again."""
 ANSWERS = 8
-"""Maximum number of maps in the cache. The cache is emptied when a file changes."""
+"""Maximum number of maps in the cache."""
 Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str], bool]
 """The parameters of a request for a map, as the key of the cache."""
 
@@ -69,9 +59,9 @@ def show_all(path: str) -> bool:
 class Visibility(NamedTuple):
     """The parts of a repository that are visible in a map.
 
-    `may_show`: function that returns True for a path that can be listed, read and shown.
-    `rules`: text that changes when the rules in `may_show` change. The index is then rebuilt.
     `redaction`: content that must not be shown or stored.
+    `may_show`: returns True for a path that can be listed, read and shown.
+    `rules`: a text that changes with the rules of `may_show`, so that the index is rebuilt.
     """
 
     may_show: Callable[[str], bool] = show_all
@@ -138,13 +128,13 @@ class RepoMap:
     ) -> MapView:
         """Return the map for the question `query`. An empty question gives a map of the whole repository.
 
-        `refresh`: True to wait until every file is indexed.
+        `refresh`: wait until every file is indexed.
         `pinned`: files that come first.
         `hidden`: files that are left out, even if pinned.
         `recent`: recently used files.
-        `brief`: True to name few files and to count the rest by folder.
+        `brief`: name few files, and count the rest by folder.
 
-        Raises `EnvironmentFault` if the folder cannot be read or the map is closed.
+        Raise `EnvironmentFault` if the folder cannot be read or the map is closed.
         """
         with self._lock:
             if refresh:
@@ -243,10 +233,7 @@ class RepoMap:
                 return []
 
     def close(self) -> None:
-        """Close the index, and end the worker process unless it is detached.
-
-        A call that is running in another thread soon raises `EnvironmentFault`.
-        """
+        """Close the index, and end a worker process that is not detached."""
         self._closed.close()
         with self._lock:
             self._index.drop()
@@ -282,7 +269,7 @@ class RepoMap:
         return listing
 
     def _update_index(self, listing: FileList, *, refresh: bool) -> bool:
-        """Update the index as far as time permits. Return True if the index is complete, or if an index is impossible."""
+        """Update the index as far as time permits. Return True if the index is complete or impossible."""
         if self._index.open() is None:
             return True
         index = self._index.snapshot
@@ -314,15 +301,13 @@ class RepoMap:
         self._index.reload()
 
     def _is_behind(self, entry: Entry) -> bool:
-        """Return True if the changed file `entry` is not in the index, or only in an old version.
-
-        A version that was indexed directly after a write (`UNSETTLED`) counts as the new one.
-        """
+        """Return True if the changed file `entry` is not in the index, or only in an old version."""
+        # A version that was indexed directly after a write (`UNSETTLED`) counts as the new one.
         known = self._index.known.get(entry.path)
         return known is None or known.entry.mtime_ns != UNSETTLED
 
     def _refresh_graph(self) -> bool:
-        """Update the graph and the commit history as far as time permits. Return True if both are current."""
+        """Update the graph and the commit history as far as time permits; return True if both are current."""
         if len(self._index.known) <= MAX_GRAPH_FILES and not self._is_building():
             self._index.refresh_graph()
         if self._is_graph_current():

@@ -1,6 +1,6 @@
 """The content of the index at one moment, with cached lookups.
 
-Invariant: a snapshot shows one state of the index. The caches are limited.
+Invariant: a snapshot shows one state of the index.
 """
 
 from array import array
@@ -16,8 +16,7 @@ from tui_agent.context.repomap.path_kinds import by_first_name
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
-"""Weights of a question's word, by the place where it occurs: in a file's path, in the names that the file defines, or
-in the file's text."""
+"""Weights of a question's word in a file's path, in names that the file defines, and in the file's text."""
 MOST_MATCHES, MOST_FILES = 400_000, 2_000
 Scores = tuple["array[int]", "array[float]"]
 
@@ -28,7 +27,10 @@ class Snapshot:
     def __init__(
         self, index_file: IndexFile, known: dict[str, KnownFile], before: "Snapshot | None" = None
     ) -> None:
-        """Read the index. Cached symbols of unchanged files are copied from the earlier snapshot `before`."""
+        """Read the index.
+
+        `before`: an earlier snapshot; its cached symbols of unchanged files are used.
+        """
         self._index_file = index_file
         self.known = known
         self._scores: dict[str, Scores] = {}
@@ -60,7 +62,7 @@ class Snapshot:
         return self._listed[1]
 
     def files_with_first_name(self, first: str) -> Sequence[str]:
-        """Return all files with names that start with the given word, including files that have no words in the index."""
+        """Return all files whose names start with the given word."""
         return [*self._names.get(first, ()), *self._wordless.get(first, ())]
 
     @cached_property
@@ -84,7 +86,7 @@ class Snapshot:
         return cached[1]
 
     def neighbours(self, path: str) -> tuple[bytes, bytes]:
-        """Return two lists of packed edges: to the files that a file uses, and from the files that use it."""
+        """Return packed edges: to the files that a file uses, and from the files that use the file."""
         known = self.known.get(path)
         return self._index_file.neighbours(known.id) if known is not None else (b"", b"")
 
@@ -97,7 +99,7 @@ class Snapshot:
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
-        """Return the BM25 scores of the `most` best files, and of all files with the same score as the last of them."""
+        """Return the BM25 scores of the `most` best files, and of more files with the same score as the last one."""
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():

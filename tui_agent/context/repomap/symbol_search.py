@@ -1,6 +1,6 @@
 """Search for definitions by a partly typed name, for completion.
 
-Invariant: the search only reads the index. It does not list or parse files.
+Invariant: the search only reads the index.
 """
 
 import re
@@ -20,7 +20,7 @@ _NO_NAME: Final = frozenset({"heading", "id", "key", "rule"})
 
 
 class Definition(NamedTuple):
-    """A name with the file and line of its definition. Lines count from 1."""
+    """A name with the file and line (from 1) of its definition."""
 
     name: str
     path: str
@@ -28,10 +28,8 @@ class Definition(NamedTuple):
 
 
 def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definition]:
-    """Return the defined names that contain the typed text. Letter case is ignored.
-
-    Names that start with the text come first, then names in sources before names in tests, then shorter names.
-    """
+    """Return the defined names that contain the typed text, in any letter case. Names that start with the text come
+    first."""
     typed = query.casefold()
     definitions: dict[str, Definition] = {}
     for path, symbols in _candidate_files(index_file, query):
@@ -53,7 +51,7 @@ def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definit
 
 
 def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-    """Yield (path, symbols) of each file that could define the name. Files that contain the whole name come first."""
+    """Yield (path, symbols) of each file that could define the name; files with the whole name come first."""
     paths: set[str] = set()
     whole = " AND ".join(f'"{piece}"' for piece in split_identifier(query))
     for expression in dict.fromkeys((whole, _index_query(query)) if whole else (_index_query(query),)):

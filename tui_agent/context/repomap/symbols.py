@@ -1,7 +1,6 @@
 """Extraction of the symbols of one file, with a parser or with patterns.
 
-Invariant: the syntax tree is never walked recursively. A file that no parser accepts has words but no symbols, and
-never raises an error.
+Invariant: no file raises an error, and the syntax tree is never walked recursively.
 """
 
 import re
@@ -20,10 +19,10 @@ MAX_SYMBOLS = 2_000
 """Maximum number of symbols that are stored per file."""
 MAX_SIGNATURE = 140
 LONG = 4 * MAX_SIGNATURE
-"""Maximum size of a signature before redaction, in bytes. After redaction, the signature is cut to `MAX_SIGNATURE`."""
+"""Maximum size of a signature before redaction, in bytes."""
 MAX_NAME = 100
 MAX_DEPTH = 1_000
-"""Maximum depth of nested brackets for the parser. Files with deeper nesting are read with patterns."""
+"""Maximum depth of nested brackets for the parser."""
 _DEPTH = {**dict.fromkeys(b"([{", 1), **dict.fromkeys(b")]}", -1)}
 _NO_BRACKETS = bytes(set(range(256)) - _DEPTH.keys())
 _ASCII = bytes(range(128)) + b"x" * 128
@@ -48,7 +47,10 @@ _Found: TypeAlias = tuple[int, int, str, int, int]
 def symbols_of(
     path: str, data: bytes, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
 ) -> tuple[str, tuple[Symbol, ...]]:
-    """Return a file's language, and its symbols in file order. If `parse` is False, there are no symbols."""
+    """Return a file's language, and its symbols in file order.
+
+    `parse`: if False, there are no symbols.
+    """
     language = known.language_of(path, data)
     if not parse:
         return language, ()
@@ -74,11 +76,8 @@ def _parse_definitions(known: LoadedLanguage | None, data: bytes) -> list[_Found
 
 
 def _parse_tree(known: LoadedLanguage, data: bytes) -> "Tree":
-    """Return the syntax tree of `data`.
-
-    To save a quarter of the time, parts that cannot define a symbol are replaced by spaces first. If the spaces cause
-    syntax errors, the full text is parsed.
-    """
+    """Return the syntax tree of `data`."""
+    # Parts that cannot define a symbol are replaced by spaces first, to save a quarter of the time.
     if known.ascii:
         data = data.translate(_ASCII)
     text = _blank_idle(data, known.idle) if known.idle is not None else data
@@ -147,7 +146,8 @@ def _build_symbols(definitions: list[_Found], data: bytes, cleaner: Cleaner) -> 
 
 
 def _redact_symbols(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ...]:
-    """Redact the symbols, then cut them. A secret that was cut in half would not be recognised."""
+    """Redact the symbols, then cut them."""
+    # A secret that was cut in half would not be recognised.
     count = len(symbols)
     texts = [symbol.signature for symbol in symbols] + [symbol.name for symbol in symbols]
     redacted = cleaner.redact_signatures(texts, [symbol.kind for symbol in symbols] * 2)

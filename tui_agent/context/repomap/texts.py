@@ -1,6 +1,6 @@
-"""Cache of texts that were read recently, and positions of words in these texts.
+"""Cache of texts that were read recently, and positions of words in these texts. Not thread-safe.
 
-Invariant: a cached text is read again if the file changed. The cache holds at most `MAX_CACHE_BYTES`. Not thread-safe.
+Invariant: a cached text is read again if the file changed.
 """
 
 import os
@@ -28,10 +28,9 @@ class Text:
         self._lines: dict[str, list[int]] = {}
 
     def lines_of(self, word: str) -> list[int]:
-        """Return the numbers of at most `MAX_HITS` lines where a part of an identifier starts with `word`.
+        """Return the numbers (from 1) of at most `MAX_HITS` lines where a part of an identifier starts with `word`.
 
-        Lines count from 1. For example, `name` is found in `fileName` and `named`, but not in `rename`. A word of fewer
-        than four letters must match a whole part.
+        For example, `name` is found in `fileName` and `named`, but not in `rename`.
         """
         lines = self._lines.get(word)
         if lines is None:
@@ -53,7 +52,7 @@ class TextCache:
         self._bytes = 0
 
     def get(self, path: str) -> Text:
-        """Return a file's text. Empty if the file is not a text file any more."""
+        """Return a file's text, or an empty text if the file is no longer a text file."""
         key = self._file_key(path)
         known = self._texts.pop(path, None)
         if known is not None and known.key == key:

@@ -1,11 +1,8 @@
 """Worker process that builds the index, separate from the process that shows maps.
 
-The worker reads its job from standard input. Unless it is detached, it ends soon after the process that started it. A
-note beside the index names the file that is being read.
-
-Invariant: the worker can be ended at any time, because it writes after every chunk of files. If a file kills the worker
-or takes longer than `FILE_S`, the next worker indexes only the file's words.
+Invariant: the worker can be ended at any time, because it writes after every chunk of files.
 """
+# If reading a file kills the worker, the next worker indexes only the file's words.
 
 import fcntl
 import gc
@@ -31,10 +28,8 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 FILE_S = 8.0
-"""Limit of CPU seconds for reading one file. The system ends a process that takes longer.
-
-The limit is not for elapsed time: at low priority, one second of work can take ten seconds.
-"""
+"""Limit of CPU seconds for reading one file."""
+# The limit is not for elapsed time: at low priority, one second of work can take ten seconds.
 SPLIT_BYTES = 3_000_000
 """A second process is started if all files together have at least this many bytes."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
@@ -46,7 +41,7 @@ _NUMBER = Struct("<I")
 
 
 class CurrentFileNote:
-    """A note with the name of the file being read. If this file kills the process, the next process reads the note."""
+    """A note with the name of the file being read, for the next process if this file kills the process."""
 
     def __init__(self, index: Path, number: int) -> None:
         self._path = Path(f"{index}.now{number}")
@@ -87,9 +82,11 @@ class Build(NamedTuple):
 def start(
     build: Build, entries: Sequence[Entry], gone: Sequence[str], *, detached: bool
 ) -> subprocess.Popen[bytes]:
-    """Start a worker process, which holds the lock of the index. If `detached`, it continues after the caller ends.
+    """Start a worker process, which holds the lock of the index.
 
-    Raises `BlockingIOError` if another process builds the index.
+    `detached`: let the worker continue after the caller ends.
+
+    Raise `BlockingIOError` if another process builds the index.
     """
     job = {
         "index": str(build.file),
@@ -149,7 +146,7 @@ def main() -> None:
 
 @contextmanager
 def _discard_if_broken(index: Path) -> Iterator[None]:
-    """Ignore errors of writing to the index. A damaged index is deleted, so that the next map rebuilds it."""
+    """Ignore errors of writing to the index, and delete a damaged index."""
     try:
         yield
     except (sqlite3.OperationalError, OSError):
@@ -173,8 +170,7 @@ def is_building(index: Path) -> bool:
 class _Work(NamedTuple):
     """The work that the worker process shares with its helper process.
 
-    `queue`: pipe with the numbers of chunks that no process has started yet. The number `len(chunks)` means the commit
-    history.
+    `queue`: pipe with the numbers of chunks that no process has started yet. `len(chunks)` means the commit history.
     """
 
     file: Path
@@ -214,7 +210,7 @@ def _build(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
 
 
 def _prepare(work: _Work, entries: list[Entry]) -> None:
-    """Load the parsers and the redactor before the helper process is forked, so that both processes have them."""
+    """Load the parsers and the redactor, before the helper process is forked."""
     for language in {work.known.language_of(entry.path) for entry in entries} - {""}:
         work.known.load_language(language)
     work.cleaner.prepare()
@@ -246,10 +242,8 @@ class _Helper:
 
 
 def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
-    """Split the files into chunks of at most `indexer.BATCH` files.
-
-    Later chunks are smaller, so that both processes end at about the same time.
-    """
+    """Split the files into chunks of at most `indexer.BATCH` files."""
+    # Later chunks are smaller, so that both processes end at about the same time.
     remaining = sum(entry.size for entry in entries)
     largest = max(CHUNK_BYTES, remaining // MOST_CHUNKS)
     smallest = max(LEAST_BYTES, remaining // MOST_CHUNKS) if remaining > SPLIT_BYTES else largest
@@ -266,8 +260,8 @@ def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
 
 
 def _make_queue(count: int) -> int:
-    """Return a pipe that contains the job numbers from 0 to `count`. The job `count` takes longest, so it is not the
-    last one."""
+    """Return a pipe that contains the job numbers from 0 to `count`."""
+    # The job `count` takes longest, so it is not the last one.
     reads, writes = os.pipe()
     order = [*range(count)]
     order.insert(count * 3 // 4, count)
@@ -299,7 +293,7 @@ def _read_all(index_file: index_db.IndexFile, work: _Work, process: int) -> None
 
 
 def _is_wanted(work: _Work) -> bool:
-    """Return True if the worker is detached, or if the process that started it still keeps standard input open."""
+    """Return True if the worker is detached, or if the starting process keeps standard input open."""
     if work.detached:
         return True
     readable, _, _ = select.select([sys.stdin], [], [], 0)

@@ -1,7 +1,8 @@
-"""Selection of the messages that a summary replaces, and of the tool outputs that are offloaded (left out of requests,
-but kept in the log) before a summary is made.
+"""Selection of the messages that a summary replaces, and of the tool outputs that are offloaded.
 
-Invariant: outputs in the newest messages are never offloaded, and the messages after a summary form a valid history.
+Offloaded outputs are left out of requests, but stay in the log.
+
+Invariant: the newest outputs are never offloaded, and the messages after a summary form a valid history.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -67,11 +68,10 @@ def _content_chars(piece: Content) -> int:
 def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:
     """Return how many messages at the start of `history` a summary can replace.
 
-    About `keep_chars` characters stay. If the history starts with an older summary, `first` is the number of the
-    messages of that summary; these are always replaced. The first message that stays is not a tool result. Every
-    message that stays must have a higher `seq` than every replaced message, because the log records only the last
-    replaced `seq`.
+    `keep_chars`: number of characters that stay, roughly.
+    `first`: number of messages of an older summary at the start of the history, which are always replaced.
     """
+    # Messages that stay must have a higher `seq` than replaced ones: the log records only the last replaced `seq`.
     starts = [
         index for index in range(first + 1, len(history)) if not isinstance(history[index], ToolMessage)
     ]
@@ -98,7 +98,8 @@ def reducible_results(
 ) -> list[ToolMessage]:
     """Return the tool results that can be offloaded, oldest first.
 
-    Leaves out results in the newest `keep_chars` characters of the history, and results of calls in `spared`.
+    `spared`: calls whose results are left out.
+    `keep_chars`: size of the newest part of the history, which is left out.
     """
     end, remaining, answers = len(history), keep_chars, 0
     while end > 0 and (remaining > 0 or answers < NEWEST_ANSWERS):
@@ -139,7 +140,7 @@ def newest_readings(history: Sequence[Message]) -> set[CallId]:
 
 
 def path_of(call: ToolCallPart | None) -> str:
-    """Return the path argument of a call. Empty if the path is an artifact."""
+    """Return the path argument of a call; empty if the path is an artifact."""
     arguments: Mapping[str, object] = call.arguments if call is not None else {}
     path = arguments.get("path")
     return path if isinstance(path, str) and not path.startswith(ARTIFACT_PREFIX) else ""

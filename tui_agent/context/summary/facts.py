@@ -1,7 +1,6 @@
 """Facts that a summary must keep: task, user messages, pins, plan, todo items, tests and files.
 
-Invariant: all texts come from the log. None was written by a model, except the approved plan. A shortened text contains
-the id of the artifact with the full text.
+Invariant: all texts come from the log, and only the approved plan was written by a model.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -36,12 +35,11 @@ _ONLY_READ: Final[frozenset[str]] = frozenset(
 )
 _LEAST: Final = 400
 MAX_NAMED_BYTES: Final = 64_000
-"""Maximum total size of the listed paths of changed files, in bytes. Files changed earlier are only counted."""
+"""Maximum total size of the listed paths of changed files, in bytes."""
 _NOTE: Final = 160
 """Number of characters reserved for a note about left-out content."""
 _LINES: Final = (300, 120, 48)
-"""Maximum lengths for the first and the last line of a message, in characters. They are tried in this order until all
-messages fit."""
+"""Maximum characters of the first and the last line of a message, tried in this order until all messages fit."""
 
 Text = Callable[[LongText], str]
 """Function that returns the full text for a `LongText`, even if the text is in a blob."""
@@ -70,7 +68,7 @@ class Facts:
     plan: LongText = ""
     """The newest approved plan."""
     changed: Sequence[str] = ()
-    """Files that were changed in the whole session, newest last, including changes by calls that left the history."""
+    """Files that were changed in the whole session, newest last."""
 
 
 def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
@@ -181,8 +179,7 @@ def _task(facts: Facts, text: Text) -> str:
 
 
 def _user_messages(facts: Facts, text: Text, plan: str) -> SummaryBlock:
-    """Return the summary's block with the user's messages and replies in order, except the first message, words that
-    stay in the history, and the current plan."""
+    """Return the summary's block with the user's later messages and replies, in order."""
     own = [
         (message.seq, text_of_content(message.content, text).strip())
         for message in list(user_messages(facts))[1:]
@@ -203,11 +200,7 @@ def _user_messages(facts: Facts, text: Text, plan: str) -> SummaryBlock:
 
 
 def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], full_text: str, room: int) -> FittedText:
-    """Return the messages, shortened until they fit.
-
-    A message is shortened to its first and last line, where rules usually are. The oldest messages are shortened first,
-    pinned messages last. If that is not enough, messages in the middle are left out.
-    """
+    """Return the messages, shortened until they fit, the oldest messages first."""
     pieces = list(map(_quote, messages))
     excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
     order = sorted(range(len(messages)), key=lambda index: (pinned[index], index))
@@ -249,7 +242,7 @@ def _first_and_last_line(words: str, max_chars: int) -> str:
 
 
 def _join_pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
-    """Return the text of the pinned messages, without the user's messages: those are in a block of their own."""
+    """Return the text of the pinned messages that are not the user's."""
     own = {id(message) for message in user_messages(facts)}
     pinned = [
         message
@@ -272,7 +265,7 @@ def _todo_block(items: Sequence[TodoItem]) -> SummaryBlock:
 
 
 def _fit_todo(lines: Sequence[tuple[bool, str]], full_text: str, room: int) -> FittedText:
-    """Return the lines of todo items that fit. Closed items are left out first."""
+    """Return the lines of todo items that fit; closed items are left out first."""
     open_lines = [line for is_closed, line in lines if not is_closed]
     remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
     if remaining < 0:
@@ -330,11 +323,7 @@ class _File:
 
 
 def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
-    """Return two blocks: the changed files, and the files that were only read. The newest files come last.
-
-    Each line has the number of calls with the file's path. For a changed file, this is the number of calls that changed
-    the file, and the agent's text before the last of them is quoted as the reason.
-    """
+    """Return two blocks: the changed files, and the files that were only read, newest last."""
     ok = successful_calls(facts.originals)
     texts_by_call = _texts_before_calls(facts.originals)
     sizes = accumulate(len(path.encode("utf-8", "replace")) + 1 for path in reversed(facts.changed))
@@ -384,8 +373,7 @@ def _file_block(
 
 
 def _fit_files(files: Sequence[_File], full_text: str, first: str, lasts: bool, room: int) -> FittedText:
-    """Return a list of changed or read files that fits into `room`: with counts if possible, else grouped by folder,
-    else only the newest files."""
+    """Return a list of files that fits into `room`: with counts, grouped by folder, or only the newest files."""
     with_counts = "\n".join(
         f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files
     )

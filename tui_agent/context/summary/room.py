@@ -1,7 +1,6 @@
 """Calculation of a summary's size, and a description of the largest sections of a request.
 
-Invariant: required content is cut only if it does not fit into the window together with the fixed content and a few of
-the newest messages.
+Invariant: required content is cut only if the window cannot hold it.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from tui_agent.units import format_tokens
 FULL: Final = 0.80
 """Maximum fraction of the window for a summary and all other content together."""
 FULL_WHEN_CUT: Final = 0.60
-"""Preferred fraction of the window for a summary and all other content, if required content has to be cut anyway."""
+"""Preferred fraction of the window for a request, if required content has to be cut."""
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window that is left for the newest messages."""
 MIN_TIGHT: Final = 0.02

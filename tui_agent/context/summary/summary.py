@@ -1,8 +1,8 @@
 """The text of a summary: recorded facts in sections, followed by the story of the work so far.
 
-Invariant: the task, the user's words, pins, plan, todo items, files and failing tests come from the log and not from a
-model. A new summary takes over only the story of an older summary, so that summaries do not grow.
+Invariant: the recorded facts come from the log and not from a model.
 """
+# A new summary takes over only the story of an older summary, so that summaries do not grow.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -103,7 +103,7 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 
 
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
-    """Return the number of characters of all required content, and how many of these are the user's words."""
+    """Return the number of characters of all required content, and of the user's words in this content."""
     blocks = required_blocks(facts, text)
     return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)
 
@@ -131,16 +131,13 @@ def _fit_story(story_text: str, room: int) -> FittedText:
 
 
 def story_of(summary: str) -> str:
-    """Return the story section of an older summary, or the whole text if there is no such section."""
+    """Return the story section of an older summary, or the whole text without such a section."""
     _, heading, story = summary.rpartition(f"\n## {STORY}\n")
     return story if heading else summary
 
 
 def story_from_record(messages: Sequence[Message], room: int, text: Text) -> str:
-    """Return a story built from the log alone, without a model.
-
-    The stories of older summaries get up to half of the room. Then follows one line for each message or call.
-    """
+    """Return a story built from the log alone, without a model."""
     stories = [
         story_of(text(message.text)).strip() for message in messages if isinstance(message, SummaryMessage)
     ]
@@ -160,9 +157,9 @@ def _shorten_chapters(story: str, room: int) -> str:
 
 
 def _shorten_chapter(chapter: str, room: int, begin: float = 0.6) -> str:
-    """Return the chapter cut to `room` characters by leaving out its middle.
+    """Return the chapter, cut to `room` characters by leaving out its middle.
 
-    The first lines get the fraction `begin` of the characters.
+    `begin`: fraction of the characters for the first lines.
     """
     if len(chapter) <= room:
         return chapter
@@ -195,10 +192,7 @@ def _turn_lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
 
 
 def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
-    """Return the text that a model is asked to summarise: an older summary, and the newest messages that fit.
-
-    The text has at most `room` characters.
-    """
+    """Return the text that a model is asked to summarise, with at most `room` characters."""
     first = [
         _shorten(_format_message(message, text), room // 4)
         for message in messages[:1]
@@ -219,10 +213,11 @@ def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
 def transcript_within(
     messages: Sequence[Message], room: int, text: Text, count: Callable[[str], int], most: int
 ) -> str:
-    """Return the transcript, shortened until it has at most `most` tokens. `count` returns the tokens of a text.
+    """Return the transcript, shortened until it has at most `most` tokens.
 
-    A limit in characters is not enough, because new text can have more tokens per character than the average.
+    `count`: returns the number of tokens of a text.
     """
+    # A limit in characters is not enough, because new text can have more tokens per character than the average.
     transcript_text = transcript(messages, room, text)
     for _ in range(_TRIES):
         tokens = count(transcript_text)
@@ -262,7 +257,7 @@ def _shorten(words: str, room: int) -> str:
 
 
 def _lower_headings(story: str) -> str:
-    """Lower the level of the headings in a story, so that they are below the headings of the summary."""
+    """Lower the level of the headings in a story, to below the headings of the summary."""
     return "\n".join(f"#{line}" if line.startswith(("# ", "## ")) else line for line in story.split("\n"))
 
 

@@ -1,5 +1,4 @@
 """Agents of other vendors, run as programs in the session's environment.
 
-Invariant: a program is started only if the user chose its agent. The program has the permissions of the session's
-policy.
+Invariant: a program is started only if the user chose its agent.
 """

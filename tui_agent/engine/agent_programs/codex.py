@@ -21,7 +21,7 @@ _SANDBOXES: dict[PolicyName, tuple[str, ...]] = {
     "accept-edits": ("--sandbox", "workspace-write"),
     "bypass": ("--dangerously-bypass-approvals-and-sandbox",),
 }
-"""Maps a policy to the options that let the program change files. The program cannot ask the user."""
+"""Maps a policy to the options that let the program change files."""
 _ARGUMENTS = ("command", "changes", "query", "server", "tool", "arguments")
 _NOT_RECORDED = ("error", "todo_list")
 """Types of items that are not recorded: warnings, and the program's own list of tasks."""
@@ -34,9 +34,7 @@ class Codex:
 
     def __init__(self, memory: JsonMap) -> None:
         self.memory = memory
-        """Data for the next turn: the id of the thread (a conversation in Codex), and the usage of the whole thread so
-        far.
-        """
+        """Data for the next turn: the id and the token usage of the thread (a conversation in Codex)."""
         self._pending: list[ModelPart] = []
         """The parts received so far of an answer that is not complete yet."""
         self._open_calls: set[str] = set()

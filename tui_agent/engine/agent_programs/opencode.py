@@ -1,7 +1,7 @@
 """opencode: `opencode run --format json`.
 
-An answer consists of lines with `text`, `reasoning` and `tool_use` (a finished call); its last line has the usage. A
-line `error` ends the task.
+An answer consists of lines `text`, `reasoning` and `tool_use` (a finished call). The answer's last line has the usage.
+A line `error` ends the task.
 """
 
 from collections.abc import Iterator

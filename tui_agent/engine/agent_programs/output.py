@@ -20,7 +20,7 @@ class ProgramRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProgramAnswer:
-    """An answer of the program's model. The calls in the answer have the program's own ids."""
+    """An answer of the program's model, in which calls have the program's own ids."""
 
     parts: tuple[ModelPart, ...]
     usage: Usage = Usage()
@@ -66,7 +66,7 @@ class AgentProgram(Protocol):
     def read(self, line: JsonMap) -> Iterator[ProgramEvent]:
         """Yield the events in one line of the output.
 
-        Raises `LookupError`, `TypeError` or `ValueError` if the line does not have the expected form.
+        Raise `LookupError`, `TypeError` or `ValueError` for a line of an unexpected form.
         """
         ...
 

@@ -1,7 +1,6 @@
 """The agent that runs a program in the session's environment and records its output as parts of the session.
 
-Invariant: each part is recorded when the program prints it. After each result, changed files are checkpointed, so that
-`/undo` works.
+Invariant: each part is recorded when the program prints it, and each result is followed by a checkpoint.
 """
 
 import json
@@ -155,7 +154,7 @@ class ProgramAgent:
         return None if self._is_limited else ended
 
     async def _record_output(self, receive: ObjectReceiveStream[bytes]) -> bool:
-        """Record the program's output. Return True if the session reached a limit before the output ended."""
+        """Record the program's output, and return True if the session reached a limit before the end."""
         recorder = self._parts.recorder
         async for line in _lines(receive):
             for event in self._read(line):
@@ -223,8 +222,8 @@ class ProgramAgent:
             recorder.append(ToolStarted(call_id=call.call_id, writes=True))
 
     def _with_own_id(self, part: ModelPart) -> ModelPart:
-        """If `part` is a tool call, return the call with a new id of this session, because the program can use one id
-        for several calls. Return any other part unchanged."""
+        """Give a tool call a new id of this session; return any other part unchanged."""
+        # The program can use one id for several calls.
         if not isinstance(part, ToolCallPart):
             return part
         call = part.model_copy(update={"call_id": self._parts.ids.call()})
@@ -263,8 +262,7 @@ async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
 
 
 def _describe_failure(program: str, ended: ExecResult | EnvironmentFault, *, has_answer: bool) -> str:
-    """Return the reason why the program failed, for a program that printed no error message; empty if the program did
-    not fail."""
+    """Return the reason why a program failed without an error message; empty if the program did not fail."""
     if isinstance(ended, EnvironmentFault):
         return str(ended)
     if ended.outcome != "exited":

@@ -1,7 +1,6 @@
 """Attribution of changes that no checkpoint has yet, after a failed checkpoint or an interrupted run.
 
-Invariant: a change that was recorded for a call counts as the session's change only while the file still has the
-recorded content. If the user may have changed the file too, the user is asked before the file is restored.
+Invariant: a recorded change counts as the session's only while the file has the recorded content.
 """
 
 import hashlib
@@ -62,9 +61,10 @@ async def attribute_changes(
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
     """Return (changes, author, call id) for `changes` that no checkpoint has yet.
 
-    In the returned changes, `contested_paths` has the paths that the user may have changed too. The call id is None
-    unless one call made all changes. `recorded`: maps a path to its newest change in the log. Raises `CheckpointError`
-    if the store cannot be read.
+    `recorded`: maps a path to its newest change in the log.
+
+    The returned `contested_paths` are the paths that the user may have changed too. The call id is given if one call
+    made all changes; otherwise None. Raise `CheckpointError` if the store cannot be read.
     """
     files = {file.path: file for file in changes.files}
     by_session = {
@@ -112,10 +112,9 @@ def file_changed_event(
     call_id: CallId | None,
     recorded: FileChanged | None = None,
 ) -> FileChanged:
-    """Store a changed file's contents without secrets. Return the event that records the change.
+    """Store a changed file's contents without secrets, and return the event that records the change.
 
-    A content that is too large gets no digest. `recorded`: the newest change of the file that was recorded since the
-    last checkpoint. If it is given, the event begins where `recorded` ended.
+    `recorded`: the file's newest recorded change since the last checkpoint. The event begins where this change ended.
     """
     before, after = _content_before(blobs, file, recorded), file.after
     old = None if before is None else blobs.put_file(before)

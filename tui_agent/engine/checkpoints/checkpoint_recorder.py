@@ -1,8 +1,6 @@
 """Checkpoints before and after everything that changes files, with the author of each change.
 
 Invariant: before a call that can change files, a checkpoint saves the changes of the user and of other programs.
-Differences that are found after the call were made by the call, or by the user or another program while the call ran. A
-failure of the checkpoint store is reported once, and the next checkpoint includes the missed changes.
 """
 
 import contextlib
@@ -37,8 +35,7 @@ CLOSE_TIMEOUT_S = 5.0
 FINAL_MAINTENANCE_S = 10.0
 """Maximum time for maintenance at the end of an unattended session, in seconds."""
 RETRY_FACTOR = 10.0
-"""If the checkpoint store could not be opened, the next attempt follows after a pause. The pause is this many times as
-long as the failed attempt."""
+"""Pause before the checkpoint store is opened again, as a multiple of the failed attempt's duration."""
 
 
 IDLE_DELAY_S = 2.0
@@ -109,10 +106,7 @@ class CheckpointRecorder:
         self._has_changes = False
         """True if there are checkpoints besides the baseline (the session's first checkpoint)."""
         self.turn_start: int | None = None
-        """The seq of the last event before the running turn.
-
-        None after the turn's first call that can change files was prepared.
-        """
+        """The seq of the last event before the running turn; None once a call that can change files was prepared."""
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False
         self._upkeep = (
@@ -132,7 +126,7 @@ class CheckpointRecorder:
     def load_uncheckpointed(self) -> bool:
         """Load the changes that earlier runs did not checkpoint. Return True if there are any.
 
-        Call this first: these changes must be checkpointed before anything else changes files.
+        Call this before anything changes files.
         """
         self._missed = uncheckpointed_by_earlier_runs(self._recorder.state)
         self._has_changes = bool(self._recorder.state.commit)
@@ -141,7 +135,7 @@ class CheckpointRecorder:
     async def begin(self) -> None:
         """Take the baseline: the first checkpoint of the session.
 
-        Raises `CheckpointError` on failure; the next method that needs the baseline then tries again.
+        Raise `CheckpointError` on failure.
         """
         async with self._guard:
             with anyio.CancelScope() as self._beginning:
@@ -152,8 +146,8 @@ class CheckpointRecorder:
     async def prepare_call(self, call_id: CallId, author: Author | None, paths: Iterable[str] = ()) -> None:
         """Prepare a call that can change files: take a checkpoint of changes by the user or other programs.
 
-        The files at `paths` are always compared; other files only if they look changed. `author` is None if the call is
-        proven to change nothing. Files that change while this call runs then count as changed by the user.
+        `author`: None if the call is proven to change nothing.
+        `paths`: files that are always compared; other files are compared if they look changed.
         """
         if self._store is None:
             if self._must_report_refusal:  # report once, before the first change
@@ -173,9 +167,9 @@ class CheckpointRecorder:
     ) -> WorkspaceChanges | None:
         """Return the changes that the running call made to the files at `paths` (None: to any files).
 
-        If `paths` is None, each change is also recorded, unless the tool has recorded it. `call_id`: id to record
-        instead of the running call's id. An agent that runs as a program gives the id of a call that the program made.
-        The caller must then call `commit_changes`.
+        If `paths` is None, the changes are also recorded. The caller must then call `commit_changes`.
+
+        `call_id`: id to record instead of the running call's id.
         """
         if self._store is None or self._open_call is None:
             return None
@@ -197,13 +191,12 @@ class CheckpointRecorder:
     async def commit_changes(
         self, changes: WorkspaceChanges | None, part: int, *, goes_on: bool = False
     ) -> None:
-        """Take a checkpoint, unless `changes` is empty. `part`: index of the message part after which the checkpoint is
-        taken.
+        """Take a checkpoint if there are `changes`.
 
-        `goes_on`: True if the call has not ended; later changes are then recorded as changes by this call too. A
-        cancelled task still waits up to `CLOSE_TIMEOUT_S` for the checkpoint, so that the changes are not attributed to
-        a later call.
+        `part`: index of the message part before the checkpoint.
+        `goes_on`: True if the call has not ended, so that later changes count as changes by this call too.
         """
+        # A cancelled task still waits for the checkpoint, so that the changes are not attributed to a later call.
         call = self._open_call
         self._open_call = call if goes_on else None
         if self._store is None or not changes or call is None:
@@ -219,7 +212,7 @@ class CheckpointRecorder:
             self._missed.add(author, changes.paths)
 
     async def end_turn(self) -> None:
-        """At the end of a turn, record the baseline or, if a call was stopped, take a checkpoint of the call's changes."""
+        """Record the baseline at the end of a turn, or take a checkpoint of a stopped call's changes."""
         if self._open_call is None:
             self._record_baseline()
         else:
@@ -245,12 +238,12 @@ class CheckpointRecorder:
         self._is_fault_reported = True
 
     def stop_maintenance(self) -> None:
-        """Stop maintenance of the checkpoint store. Call this before anything runs that can change files."""
+        """Stop maintenance of the checkpoint store, before anything runs that can change files."""
         if self._upkeep is not None:
             self._upkeep.stop()
 
     def allow_maintenance(self) -> None:
-        """Allow maintenance of the checkpoint store. Call this when nothing runs any more."""
+        """Allow maintenance of the checkpoint store, when nothing runs any more."""
         if self._upkeep is not None and self._is_open:
             self._upkeep.start_when_idle()
 
@@ -262,8 +255,7 @@ class CheckpointRecorder:
     async def aclose(self, *, unattended: bool = False) -> None:
         """Stop background work.
 
-        An unfinished baseline is given up, because nothing has changed files yet. If `unattended` is True, maintenance
-        runs now for up to `FINAL_MAINTENANCE_S`, because the session was never idle.
+        `unattended`: run maintenance now for up to `FINAL_MAINTENANCE_S`, because the session was never idle.
         """
         self.stop_maintenance()
         self._is_closing = True
@@ -308,10 +300,8 @@ class CheckpointRecorder:
             await self._commit_others()
 
     def _record_baseline(self) -> None:
-        """Record the baseline before the first call that can write, or at the end of a turn without such calls.
-
-        If it were recorded as soon as it is ready, its position in the log would depend on timing.
-        """
+        """Record the baseline, if it is ready and not recorded yet."""
+        # If it were recorded as soon as it is ready, its position in the log would depend on timing.
         baseline, self._baseline = self._baseline, None
         if baseline is not None:
             part = self._recorder.state.parts - 1 if self._recorder.state.commit else -1
@@ -380,8 +370,7 @@ class CheckpointRecorder:
         )
 
     async def _use_store(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
-        """Call `act` with the checkpoint store, and return the result. If `act` raises `CheckpointError`, the store
-        counts as closed."""
+        """Return the result of `act` with the checkpoint store, which counts as closed after a `CheckpointError`."""
         assert self._store is not None
         try:
             return await act(self._store)

@@ -1,9 +1,6 @@
-"""Finds files that changed while a command ran, and that the user or another program may have changed instead of the
-command.
+"""Finds files that changed while a command ran, and that somebody else may have changed.
 
-Invariant: an undo asks before it restores one of these files. If another session recorded a change at that time, the
-change never counts as the command's. Generated files, and files that an edit tool changed too, count as changed by the
-session.
+Invariant: an undo asks before it restores one of these files.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,16 +17,15 @@ from tui_agent.units import format_duration
 MAX_COMMAND_CHARS = 40
 
 ReadOtherChanges = Callable[[str, float], Iterable[OtherChange]]
-"""Function that returns the changes that other sessions of a workspace recorded after a time (seconds since the epoch).
-Blocks.
-"""
+"""Function (workspace, time in seconds since the epoch) that returns later changes by other sessions. Blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedChange:
-    """A file that changed while a command ran. `reason` says who may have changed the file.
+    """A file that changed while a command ran.
 
-    `is_uncertain`: True if only the time of the change suggests that somebody other than the session made it.
+    `reason`: says who may have changed the file.
+    `is_uncertain`: True if only the time of the change suggests that somebody else made it.
     """
 
     reason: str
@@ -48,8 +44,7 @@ class _CommandRun:
 def find_shared_changes(
     records: Iterable[Record], workspace: str, read_others: ReadOtherChanges | None
 ) -> dict[str, SharedChange]:
-    """Return the files in `records` that changed while a command ran, and that somebody other than the session may have
-    changed. Blocks."""
+    """Return the files that changed while a command ran, and that somebody else may have changed. Blocks."""
     runs, edited = _read_runs(records)
     runs = [run for run in runs if run.changes]
     others: dict[str, list[OtherChange]] = {}
@@ -88,8 +83,7 @@ def _read_runs(records: Iterable[Record]) -> tuple[list[_CommandRun], set[str]]:
 
 
 def _other_session(run: _CommandRun, change: FileChanged, others: Iterable[OtherChange]) -> str:
-    """If another session changed the file while the command ran, return this as a reason not to restore the file.
-    Otherwise return an empty string."""
+    """Return a reason if another session changed the file while the command ran; otherwise an empty string."""
     for other in others:
         if other.change.author == "agent" and run.started <= other.time <= run.ended:
             return f"changed by the session “{other.session}”"

@@ -1,7 +1,6 @@
 """Reverting of one hunk of a recorded change to a file.
 
-Invariant: lines that differ from the record are never changed. A hunk that was not stored exactly (redacted, or not
-decodable) is never reverted.
+Invariant: lines that differ from the record are never changed.
 """
 
 from tui_agent.errors import BlobNotFound, UsageError
@@ -42,7 +41,9 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
 def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> bytes | None:
     """Return the file's content with the hunk reverted, or None if the file must be removed.
 
-    `current`: the file's content now (None: no file). Raises `UsageError` if the hunk's lines were changed later.
+    `current`: the file's content now (None: no file).
+
+    Raise `UsageError` if the hunk's lines were changed later.
     """
     path = command.path
     if current is None and command.after is not None:

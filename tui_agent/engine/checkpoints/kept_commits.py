@@ -1,4 +1,4 @@
-"""Finds the commits that git made during turns, because an undo of the turns keeps these commits.
+"""Finds the commits that git made during turns. An undo of the turns keeps these commits.
 
 Invariant: this module runs no program, and only reads the repository's reflog.
 """
@@ -18,16 +18,17 @@ _NEW_COMMIT = ("commit", "cherry-pick", "revert")
 
 
 def find_kept_commits(recorder: Recorder, after: int) -> tuple[str, ...]:
-    """Return the newest commits that git made in the turns after the event `after` of the current branch, oldest first.
-    Blocks."""
+    """Return the newest commits that git made in turns after the event `after`, oldest first. Blocks."""
     spans = list(_turn_spans(recorder.records_after(after - 1)))
     commits = find_new_commits(Path(recorder.state.workspace), spans) if spans else []
     return tuple(commits[-MAX_KEPT_COMMITS:])
 
 
 def _turn_spans(records: Iterable[Record]) -> Iterator[tuple[float, float]]:
-    """Yield the start and the end of each turn in `records`, in seconds since the epoch. `records` begins with the last
-    event before the first of the turns."""
+    """Yield the start and the end of each turn, in seconds since the epoch.
+
+    `records`: begins with the last event before the first turn.
+    """
     start, ended = 0.0, 0.0
     for number, record in enumerate(records):
         payload = record.payload
@@ -42,10 +43,7 @@ def _turn_spans(records: Iterable[Record]) -> Iterator[tuple[float, float]]:
 
 
 def find_new_commits(root: Path, spans: Sequence[tuple[float, float]]) -> list[str]:
-    """Return the commits that were made in one of the time spans (seconds since the epoch), oldest first.
-
-    Commits that were amended or reset later are left out. Blocks.
-    """
+    """Return the commits that were made in one of the time spans (seconds since the epoch), oldest first. Blocks."""
     repository = find_repository(root)
     text = "" if repository is None else read_small_text(repository.git_folder / "logs/HEAD", 16 * MAX_BYTES)
     parents: dict[str, str] = {}
@@ -67,8 +65,7 @@ def find_new_commits(root: Path, spans: Sequence[tuple[float, float]]) -> list[s
 
 
 def _commits_up_to(end: str, parents: Mapping[str, str]) -> dict[str, str]:
-    """Return the items of `parents`, which maps commits to their parents, that come before the first commit with the
-    parent `end`."""
+    """Return the commits of `parents` before the first commit with the parent `end`."""
     left: dict[str, str] = {}
     for commit, parent in parents.items():
         if parent == end:

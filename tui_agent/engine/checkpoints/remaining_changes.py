@@ -1,10 +1,6 @@
-"""Finds the changes that are still in the files after an undo, a redo or a revert moved the session to a new branch of
-its history.
+"""Finds the changes that stay in the files after an undo, a redo or a revert.
 
-They are the user's changes, and all changes of files that were not restored. If only the conversation was moved, no
-file was restored.
-
-Invariant: each of these changes is recorded again on the new branch.
+Invariant: each of these changes is recorded again on the new branch of the session's history.
 """
 
 import hashlib
@@ -30,8 +26,7 @@ class FileRecords:
 
     - `first`, `newest`: first and newest change of each file.
     - `authors`: newest author except the user, for each file that the session changed.
-    - `by_user`: has each file with a change by the user. The value is the author of the session's own change if the
-      user kept one, otherwise None.
+    - `by_user`: maps each file that the user changed to the author of a kept change by the session, or None.
     - `generated`: for each generated folder, the number of its files that the session changed.
     """
 
@@ -66,13 +61,12 @@ async def find_remaining_changes(
     present: FileRecords,
     restored: RestoreResult | None,
 ) -> list[FileChanged]:
-    """For each file that differs from its newest recorded state on the new branch, return an event that records the
-    difference as a change by the user.
+    """Return an event for each file that differs from its newest recorded state on the new branch.
+
+    Each event records the difference as a change by the user. The newest checkpoint must contain the current files.
 
     - `left`, `present`: changes on the old and on the new branch, after the last event that both branches share.
     - `restored`: result of the restore (None: no file was restored).
-
-    The newest checkpoint must contain the current files.
     """
     changes = []
     kept_paths = () if restored is None else restored.kept_paths
@@ -95,12 +89,7 @@ async def find_remaining_changes(
 
 
 def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> list[FileChanged]:
-    """For each file that differs from its newest recorded state on the new branch, return an event that records the
-    difference as a change by the user.
-
-    Used after a move of the conversation only, when no file was restored. Blocks. For `left` and `present`, see
-    `find_remaining_changes`.
-    """
+    """Return the events of `find_remaining_changes` after a move of the conversation only. Blocks."""
     changes = []
     for path in {**left.first, **present.first}:
         start = present.newest.get(path) or _start_of(left.first[path])
@@ -125,11 +114,7 @@ def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> 
 
 
 def count_kept_folders(left: FileRecords, present: FileRecords) -> tuple[FolderChange, ...]:
-    """Return the generated folders in which changes of the old branch remain, after only the conversation was moved.
-
-    The count of a folder is the number of its changed files on the old branch, minus the number on the new branch. For
-    `left` and `present`, see `find_remaining_changes`.
-    """
+    """Return the generated folders in which changes of the old branch remain, after a move of the conversation only."""
     counted = dict(present.generated.view())
     more = ((path, count - counted.get(path, 0)) for path, count in left.generated.view())
     return tuple(FolderChange(path=path, files=count, total=count) for path, count in more if count > 0)

@@ -1,6 +1,6 @@
 """Hunks that the user reverted, and the effect of an undo on them.
 
-Invariant: a reverted hunk counts as a change by the user, unless the change with the hunk is undone too.
+Invariant: a reverted hunk counts as a change by the user, until the change with the hunk is undone.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,6 @@
 """Undo, redo and revert of the conversation, the files, or both.
 
-Invariant: nothing is deleted, and every move can be undone: the current files are checkpointed first. The plan is
-recorded before a file is changed.
+Invariant: nothing is deleted, and every move can be undone.
 """
 
 from collections import Counter
@@ -90,7 +89,7 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
 def _folder_changes(
     plan: RestorePlan, restored: Sequence[str], kept: Sequence[str]
 ) -> tuple[FolderChange, ...]:
-    """Return the generated folders of a plan, each with the numbers of its restored and its kept files."""
+    """Return the generated folders of a plan, with the numbers of their restored and kept files."""
     folders = {act.path: act.folder for act in plan.actions if act.folder}
     removed = _removed_paths(plan).intersection(restored)
     done, gone, left = (
@@ -103,8 +102,10 @@ def _folder_changes(
 
 
 def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str, ...]:
-    """Return the paths in `overwrite`, with each folder (a path that ends with `/`) replaced by its files in the plan.
-    The path `/` means all files."""
+    """Return the paths in `overwrite`, with each folder replaced by its files in the plan.
+
+    A path that ends with `/` is a folder; `/` alone means all files.
+    """
     folders = {path for path in overwrite if path.endswith("/")}
     files = (act.path for act in plan.actions if act.folder in folders or "/" in folders)
     return (*(path for path in overwrite if path not in folders), *files)
@@ -128,7 +129,7 @@ class Target:
 
 
 class Rewind:
-    """Runs the commands `Revert`, `RevertHunk`, `Undo` and `Redo`. Used only while no turn runs."""
+    """Runs the commands `Revert`, `RevertHunk`, `Undo` and `Redo`, while no turn runs."""
 
     def __init__(self, parts: EngineParts, checkpointing: CheckpointRecorder) -> None:
         self._recorder = parts.recorder
@@ -139,7 +140,7 @@ class Rewind:
     async def run(self, command: Revert | Undo | Redo) -> None:
         """Undo, redo or revert.
 
-        Raises `UsageError` or `CheckpointError` if this is impossible; nothing is then changed.
+        Raise `UsageError` or `CheckpointError`, without any change, if this is impossible.
         """
         target, previous_commit = self._target(command), self._recorder.state.commit
         if target.conversation:
@@ -186,11 +187,7 @@ class Rewind:
             self._recorder.append(change)
 
     async def _record_kept_changes(self, left: FileRecords, shared: int) -> tuple[FolderChange, ...]:
-        """Record again, on the new branch, the file changes that are still in the files after the move. Return those in
-        generated folders.
-
-        `left`: changes on the old branch. `shared`: last event that both branches share.
-        """
+        """Record the remaining file changes on the new branch, and return the changes in generated folders."""
         present = await self._file_records(shared)
         for change in await to_thread.run_sync(find_kept_changes, self._blobs, left, present):
             self._recorder.append(change)
@@ -202,7 +199,7 @@ class Rewind:
     async def revert_hunk(self, command: RevertHunk) -> None:
         """Revert one hunk of a file.
 
-        Raises `UsageError` or `CheckpointError` if this is impossible; nothing is then changed.
+        Raise `UsageError` or `CheckpointError`, without any change, if this is impossible.
         """
         store, recorder = self._checkpointing.store, self._recorder
         if store is None:
@@ -437,7 +434,7 @@ class Rewind:
             recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM_HINT))
 
     def _record_checkpoint(self, previous_commit: str, folders: tuple[FolderChange, ...] = ()) -> None:
-        """Record the newest checkpoint again on the new branch, with the kept changes of generated folders.
+        """Record the newest checkpoint again on the new branch.
 
         `previous_commit`: newest commit before the move, for a store that is not open yet.
         """

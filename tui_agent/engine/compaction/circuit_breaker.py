@@ -1,7 +1,6 @@
 """Protection against useless compaction: detects repeated calls, and delays summaries that would free little.
 
-Invariant: the state is computed from the log, so a resumed session continues where the earlier run stopped. Only a new
-user message resets the loop detection.
+Invariant: the state is computed from the log, so a resumed session has the same state.
 """
 
 import hashlib
@@ -22,7 +21,7 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 MIN_REQUESTS_BETWEEN: Final = 10
-"""After a summary that left little room for work, the next summary is made after this many requests at the earliest."""
+"""Minimum number of requests from a summary that left little room to the next summary."""
 TIGHT_HINT: Final = (
     "To save requests, tui-agent now compacts only rarely. Choose a model with a larger window with /model."
 )
@@ -75,12 +74,12 @@ class CompactionBreaker:
         return is_tight
 
     def detect_loop(self) -> bool:
-        """Record a compaction. Return True if the agent repeated the same calls after each of the last compactions."""
+        """Record a compaction. Return True if the agent repeated the same calls after the last compactions."""
         history = self._recorder.model_messages(self._agent)
         return self._loops.end_stretch(history.originals(), history.removed.is_user_text)
 
     async def load_recorded(self, last: int, window: int, model: str) -> None:
-        """Load the compactions that earlier runs recorded. Call this before the first compaction.
+        """Load the compactions that earlier runs recorded, before the first compaction.
 
         - `last`: maximum tokens of a request.
         - `window`: context window in tokens.
@@ -137,12 +136,9 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""This many *stretches* (calls between two compactions) in a row with the same calls and results are a loop."""
+"""This many *stretches* (calls between two compactions) with the same calls and results are a loop."""
 MAX_SAME_CALLS: Final = 8
-"""This many *stretches* in a row with the same calls, but different results, are a loop.
-
-Example: calls that poll a job.
-"""
+"""This many *stretches* with the same calls, but different results, are a loop."""
 
 
 class LoopDetector:
@@ -160,7 +156,7 @@ class LoopDetector:
         """End a stretch and record its messages. Return True if the agent is in a loop.
 
         - `messages`: the unshortened messages in order.
-        - `is_user_message`: function that returns True for a user's message.
+        - `is_user_message`: returns True for a user's message.
         """
         new = [message for message in messages if message.seq > self._last_seq]
         results = {message.call_id: message for message in new if isinstance(message, ToolMessage)}
@@ -176,9 +172,9 @@ class LoopDetector:
 
 
 class _StretchCounter:
-    """Counts, for each key (a call, or a call with its result), the stretches in a row that contain it.
+    """Counts the stretches in a row that contain a key (a call, or a call with its result).
 
-    If a stretch has a new key, all counts are reset.
+    A new key resets all counts.
     """
 
     def __init__(self) -> None:
@@ -186,7 +182,7 @@ class _StretchCounter:
         self._counts: Counter[str] = Counter()
 
     def add(self, stretch: set[str], *, reset: bool) -> int:
-        """Count the keys of one stretch, and return the smallest of their counts. `stretch` must not be empty."""
+        """Count the keys of one stretch, which must not be empty, and return the smallest count."""
         if reset or not stretch <= self._known:
             self._counts.clear()
         self._known |= stretch

@@ -1,7 +1,6 @@
 """Commands of the user that pin messages, or restore messages that compaction removed from the context.
 
-Invariant: the tokens of restored messages are counted before the restore is recorded, so the context meter is correct
-at once.
+Invariant: the tokens of restored messages are counted before the restore is recorded.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -35,7 +34,7 @@ def require_messages(parts: EngineParts, command: RestoreContext | PinContext) -
 
 
 def pin_messages(parts: EngineParts, command: PinContext) -> None:
-    """Pin or unpin messages. Raises `ConfigError` if one of the given numbers belongs to no message."""
+    """Pin or unpin messages. Raise `ConfigError` if a number belongs to no message."""
     require_messages(parts, command)
     parts.recorder.append(ContextPinned(seqs=command.seqs, pinned=command.pinned), cause=command.id)
 

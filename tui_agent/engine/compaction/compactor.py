@@ -1,8 +1,6 @@
 """Compaction: keeps an agent's history within the window by offloading old outputs and summarising old turns.
 
-Invariant: the history stays valid. If a summary request fails, the summary is made from the log, and the turn
-continues. If a compaction frees too little, the turn has no further automatic compaction. If an agent repeats the same
-calls after each compaction, the agent is stopped.
+Invariant: the history stays valid, even if a summary request fails.
 """
 
 from collections.abc import Sequence
@@ -69,10 +67,8 @@ CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_SHARE: Final = 0.10
 """Minimum fraction of the context's tokens that a compaction must free to be successful."""
 MIN_OFFLOAD_SHARE: Final = 0.25
-"""Minimum fraction of the window that offloading must free; otherwise a summary is made.
-
-Less is not worth the loss of the provider's cache.
-"""
+"""Minimum fraction of the window that offloading must free; otherwise a summary is made."""
+# Less is not worth the loss of the provider's cache.
 MAX_FAILURES: Final = 2
 HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
@@ -86,7 +82,7 @@ MAX_SUMMARY_TOKENS: Final = 4_096
 FRAME_TOKENS: Final = 60
 """Estimated size of a summary request without its prompt and messages, in tokens."""
 ASSUMED_WINDOW: Final = 32_000
-"""Assumed window in tokens, if neither the real window nor the size of an accepted request is known."""
+"""Minimum of the assumed window in tokens, if the real window is unknown."""
 INPUT_SHARE: Final = 0.9
 """Share of the window that a summary request and its answer use."""
 GIVE_UP_HINT: Final = "Tell /compact what to focus on, choose a model with a larger window (/model), or start a new session (/new)."
@@ -99,8 +95,8 @@ LOOP_HINT: Final = "Send a message that says what it should do differently."
 class Compactor:
     """Compacts one agent's history.
 
-    - `ask`: function that asks the model for a summary.
-    - `measure`: function that counts the next request's tokens.
+    - `ask`: asks the model for a summary.
+    - `measure`: counts the next request's tokens.
     """
 
     def __init__(
@@ -122,10 +118,11 @@ class Compactor:
         self._resolve_text = partial(available_text, parts.blobs)
 
     async def make_room(self, packed: PackedRequest, answer: int) -> bool:
-        """Compact the history if the request and an answer of `answer` tokens do not fit in the window.
+        """Compact the history if the next request does not fit in the window. Return True if the history changed.
 
-        Returns True if the history changed. Raises `AgentLoopDetected` if the agent repeats the same calls after each
-        compaction.
+        `answer`: number of tokens of the answer.
+
+        Raise `AgentLoopDetected` if the agent repeats the same calls after each compaction.
         """
         self._begin_turn()
         self._breaker.count_request()
@@ -160,7 +157,7 @@ class Compactor:
     async def shrink_after_overflow(self, sent: PackedRequest) -> bool:
         """Compact the history after the provider refused a request as too long. Return True if tokens were freed.
 
-        Raises `AgentLoopDetected` if the agent repeats the same calls after each compaction.
+        Raise `AgentLoopDetected` if the agent repeats the same calls after each compaction.
         """
         self._begin_turn()
         window = self._window()
@@ -199,7 +196,7 @@ class Compactor:
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
-        """Return a key that changes if the model changes, or if a provider refuses a request as too long."""
+        """Return a key that changes with the model, and when a provider refuses a request as too long."""
         model = self._model
         return model and (model.model, model.window, self._learnt_window.refusal_state)
 
@@ -217,7 +214,7 @@ class Compactor:
         return UNKNOWN_WINDOW if self._model is None else self._parts.recorder.windows.window_of(self._model)
 
     def _window(self, *, known: bool = False) -> int:
-        """Return the model's window. If it is unknown: 0 with `known`, else a window for the largest accepted request."""
+        """Return the model's window; for an unknown window, an assumed size, or 0 with `known`."""
         learnt = self._learnt_window
         window = learnt.effective_window(0 if self._model is None else self._model.window)
         accepted = (learnt.accepted + MAX_SUMMARY_TOKENS) / INPUT_SHARE
@@ -334,8 +331,6 @@ class Compactor:
 
     async def _chars_to_keep(self, fixed: int, whole: float) -> int:
         """Return the number of characters of the newest messages that stay beside the summary.
-
-        The number is smaller if the summary's facts need the space.
 
         - `fixed`: characters of everything except messages.
         - `whole`: characters that fit in the window.
@@ -481,7 +476,7 @@ class CutLength:
             self._chars, self._limit = chars, limit
 
     def limit_chars(self, room: int, limit: object) -> int:
-        """Return `room`, or the recorded number of characters if it is smaller and was recorded for the same `limit`."""
+        """Return `room`, or a smaller number of characters that was recorded for the same `limit`."""
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
         return chars

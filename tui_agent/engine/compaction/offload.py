@@ -29,8 +29,7 @@ LINE_CHARS: Final = 160
 
 
 class OutputOffloader:
-    """Replaces results of an agent's calls in the history. One line takes the place of each result, with the id of the
-    artifact that stores the result."""
+    """Replaces each result of an agent's calls by one line with the id of the artifact that stores the result."""
 
     def __init__(self, parts: EngineParts, agent: AgentId) -> None:
         self._parts = parts
@@ -48,15 +47,12 @@ class OutputOffloader:
     ) -> int:
         """Offload the oldest outputs of a context that needs `needed` tokens. Return the number of freed tokens.
 
-        Outputs are offloaded until the context takes only the fraction `reduce_to` (a setting of compaction) of the
-        window. Many are offloaded together, because each change invalidates the provider's cache.
-
-        - `least`: fraction of `window`. If less can be freed, nothing is offloaded.
-        - `include_newest_reads`: True to offload also results that show the newest file contents, if `least` cannot be
-          freed without them.
-        - `unlimited`: True to offload all outputs that can be offloaded.
+        - `least`: minimum to free, as a fraction of `window`. If less can be freed, nothing is offloaded.
+        - `include_newest_reads`: offload also the newest file contents, if this is needed for `least`.
+        - `unlimited`: offload all outputs that can be offloaded.
         - `per_char`: tokens per character.
         """
+        # Many outputs are offloaded together, because each change invalidates the provider's cache.
         limits = self._parts.compaction_limits
         newest_reads, candidates = self._candidates(round(limits.keep * window / per_char))
         minimum = least * window

@@ -1,7 +1,4 @@
-"""Slash commands that every session has. Their answers are texts about the session.
-
-The full-screen app does not run them: it shows the same on its own sheets.
-"""
+"""Built-in slash commands, which answer with a text about the session (not used by the full-screen app)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias

@@ -1,7 +1,6 @@
 """Checks that decide if a command of the user can run now.
 
-Invariant: commands that would disturb a running turn are refused. Commands that read, answer or stop are always
-allowed.
+Invariant: commands that would disturb a running turn are refused.
 """
 
 from collections.abc import Sequence
@@ -141,7 +140,7 @@ def _running_work(state: SessionStateView) -> str:
 
 
 def check_can_continue(history: Sequence[Message]) -> Refusal | None:
-    """Return a refusal if the agent has nothing to answer: no message or tool result at the end of the history."""
+    """Return a refusal if the history does not end with a message or tool result that needs an answer."""
     last = history[-1] if history else None
     if isinstance(last, UserMessage | ToolMessage):
         return None

@@ -1,7 +1,6 @@
 """Hooks for prompts, session starts and session ends, and the mentions in a prompt.
 
-Invariant: a prompt starts a turn only after the hooks for the session's start and for the prompt have ended. The
-contents of mentions are recorded with the message and not read again.
+Invariant: a prompt starts a turn only after the hooks for the prompt have ended.
 """
 
 from collections.abc import Collection
@@ -31,7 +30,7 @@ MAX_WINDOW_SHARE = 0.25
 END_HOOKS_TIMEOUT_S: Final = 10.0
 """Time limit of the hooks at the end of the session, in seconds."""
 ABANDONED_HOOKS_TIMEOUT_S: Final = 2.0
-"""Time limit of the hooks at the end of the session after the client has disconnected, in seconds."""
+"""Time limit for the session's end hooks after the client has disconnected, in seconds."""
 _KEPT: Final = "Your message is in the prompt's history."
 
 
@@ -47,7 +46,7 @@ class PromptHooks:
             self._session_started.set()
 
     def can_record_at_once(self, message: UserMessageReceived | UserSteered) -> bool:
-        """Return True if the prompt needs no hooks and has no mentions, so that it can be recorded without waiting."""
+        """Return True if the prompt needs no hooks and has no mentions."""
         return not self.pending_hook and not self._may_mention(message)
 
     @property
@@ -102,7 +101,7 @@ class PromptHooks:
         return await servers.read_resource(server, uri)
 
     async def session_start(self) -> None:
-        """Run the hooks for the session's start. If the hooks are cancelled, prompts no longer wait for them."""
+        """Run the hooks for the session's start, for which prompts wait."""
         if self._session_started.is_set():
             return
         source = "resume" if self._parts.recorder.state.turn else "new"
@@ -121,8 +120,7 @@ class PromptHooks:
             await self._hooks.run_hooks("session_end", {"reason": "abandoned" if abandoned else "closed"})
 
     async def ask_hooks(self, text: LongText) -> HookVerdict:
-        """Run the hooks for a prompt, after the hooks for earlier prompts have ended. The caller must pass the result
-        to `record`."""
+        """Run the hooks for a prompt. The caller must pass the result to `record`."""
         async with self._lock:
             await self._session_started.wait()
             return await self._hooks.ask_hooks("before_prompt", {"prompt": self._parts.blobs.read_text(text)})
@@ -179,8 +177,7 @@ def queue_from_steering(message: UserSteered, queue_id: RequestId) -> UserQueued
 
 
 def prompt_from_steering(message: UserSteered) -> UserMessageReceived:
-    """Return the event that starts a new turn with a steering message, because the turn that the message was meant for
-    has ended."""
+    """Convert a message that was meant for a running turn to a prompt for a new turn."""
     return UserMessageReceived(
         text=message.text,
         attachments=message.attachments,

@@ -39,7 +39,7 @@ class SlashCommands:
     """Runs the slash commands of one engine.
 
     - `begin_turn`: function that starts a turn with a message.
-    - `guard_store`: function that calls the function given to it, and reports an error of the store to the user.
+    - `guard_store`: function that runs its argument and reports a storage error to the user.
     """
 
     def __init__(
@@ -59,11 +59,7 @@ class SlashCommands:
         self._told_faults: set[str] = set()
 
     def as_run_command(self, command: Command) -> Command:
-        """If `command` is a message with a slash command, such as `/standup today` or `/undo`, return the command for
-        it. Otherwise return `command` unchanged.
-
-        `/tmp/notes` is a path and not a slash command.
-        """
+        """Convert a message with a slash command, such as `/undo`, to the command. Return other commands unchanged."""
         if not isinstance(command, SubmitPrompt):
             return command
         word, *arguments = command.text.split(maxsplit=1) or [""]
@@ -76,7 +72,7 @@ class SlashCommands:
         )
 
     async def run(self, command: RunCommand, group: TaskGroup) -> None:
-        """Run a slash command. Its answer is shown to the user or sent to the agent."""
+        """Run a slash command, and show its answer or send it to the agent."""
         recorder, typed = self._parts.recorder, f"/{command.name} {command.arguments}".rstrip()
         built_in = None if command.arguments else self._built_in.get(command.name)
         slash_command = built_in or self._parts.extensions.value.commands.get(command.name)
@@ -166,7 +162,7 @@ class SlashCommands:
             return ()
 
     def _explain_absence(self, name: str, typed: str) -> tuple[str, str]:
-        """Return the reason why the engine does not run the command, and a hint or an empty string."""
+        """Return the reason why the engine does not run the command, and a hint (can be empty)."""
         if name in APP_COMMANDS:
             return (
                 f"{clip_line(typed, MAX_TYPED_CHARS)} works only in the full-screen app.",
@@ -205,8 +201,7 @@ class SlashCommands:
 
 
 def session_command(message: SubmitPrompt) -> Command | None:
-    """Convert a message with `/compact`, `/undo` or `/redo` to the command of that name, with the message's id. Return
-    None for any other message."""
+    """Convert a message with `/compact`, `/undo` or `/redo` to that command. Return None for any other message."""
     name, _, argument = message.text.strip().partition(" ")
     match name:
         case "/compact":

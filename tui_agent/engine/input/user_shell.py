@@ -24,7 +24,7 @@ from tui_agent.units import format_bytes
 
 TIMEOUT_S = 600.0
 MAX_OUTPUT_BYTES, TAIL_BYTES = 2_000_000, 1_000_000
-"""Limits for the size of an output that is kept, in bytes: the whole output, and its end."""
+"""Maximum size of a command's stored output, and of its end, in bytes."""
 _ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
 
 
@@ -37,7 +37,7 @@ def begin_user_shell(parts: EngineParts, command: RunUserShell) -> None:
 async def run_user_shell(
     parts: EngineParts, states: StateKeeper, ticker: FlushTimer, command: RunUserShell
 ) -> None:
-    """Run a command and record its output. If it is cancelled, the command is killed.
+    """Run a command and record its output. A cancellation kills the command.
 
     The caller must set the agent's state afterwards.
     """

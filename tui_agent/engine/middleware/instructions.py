@@ -3,8 +3,7 @@
 The system prompt contains the files of the user and of the workspace's root. When the agent starts to work in a
 subfolder, the subfolder's file is added to the conversation.
 
-Invariant: the model sees exactly the text in `instructions.loaded`. Adding a file does not change the start of later
-requests.
+Invariant: the model sees exactly the text in the event `instructions.loaded`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,7 @@ from tui_agent.protocol.base import MAIN_AGENT, AgentId
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded
 
 FIRST_PRIORITY = 950
-"""Priority of the first fragment with instructions. Instructions come last in the system prompt."""
+"""Priority of the first fragment with instructions, which come last in the system prompt."""
 HEADING = (
     "Follow the instructions below, from the user and the project. If two conflict, follow the later one for the files "
     "that it covers. What the user says in this conversation overrides all of them."
@@ -91,10 +90,7 @@ class Instructions(api.BaseMiddleware):
             )
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return a fragment for each instruction file, the most general first.
-
-        Files in the conversation are included.
-        """
+        """Return a fragment for each instruction file, the most general first."""
         if not state.instructions:
             return ()
         joined_at = [state.agent_instructions.joined.get(file.path) for file in state.instructions]

@@ -21,9 +21,10 @@ class WorkingMemory(BaseMiddleware):
     name = "memory"
 
     def __init__(self, state: Callable[[], SessionStateView], redact: Callable[[str], str] = str) -> None:
-        """Create the middleware. `state`: function that returns the session's current state.
+        """Create the middleware.
 
-        `redact`: function that removes secrets from a text before the text is shortened.
+        - `state`: function that returns the session's current state.
+        - `redact`: function that removes secrets from a text.
         """
         self._state = state
         self._redact = redact
@@ -38,9 +39,7 @@ class WorkingMemory(BaseMiddleware):
             turn.emit(MemoryUpdated(blocks=changed))
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the working memory as a fragment after the history. The fragment is sent only in the context mode
-        `memory`.
-        """
+        """Return the working memory as a fragment that follows the history."""
         text = render_memory(state.memory)
         if not text:
             return ()
@@ -49,7 +48,7 @@ class WorkingMemory(BaseMiddleware):
         )
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run the call and return its result. New notes are added to the result as a `memory.updated` event."""
+        """Run the call, and add new notes to its result as an event `memory.updated`."""
         result = await call_next(call)
         state = self._state()
         if not _is_active(state) or _is_delegates_call(state, call):  # a delegate reports its own findings

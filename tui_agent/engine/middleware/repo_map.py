@@ -1,8 +1,6 @@
-"""The repository map in the conversation, sent with the first message of a session and again after a compaction.
+"""The repository map in the conversation, sent with the first message and again after a compaction.
 
-Invariant: the map is recorded with its message and keeps its place, so that the provider's cache stays valid. No
-request waits longer than `MAX_WAIT_S` for the map. If the map is late, the reason is in `context.packed`, and a later
-request contains the map.
+Invariant: a recorded map keeps its place, so that the provider's cache stays valid.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,18 +22,12 @@ WINDOW_SHARE = 0.04
 """Maximum size of a repository map as a fraction of the model's window."""
 MIN_TOKENS = 100
 MAX_WAIT_S = 3.0
-"""Maximum time that a request waits for its repository map, in seconds.
-
-The first map of 11,000 files takes almost this long.
-"""
+"""Maximum time that a request waits for its repository map, in seconds."""
 LATE_REASON = f"the map was not ready after {format_time_limit(MAX_WAIT_S)}; a later request includes it"
 
 
 class RepoMapSection(api.BaseMiddleware):
-    """Middleware that records a repository map at the start of a turn, or later in the turn when the map is ready.
-
-    Does nothing if the conversation already has a map.
-    """
+    """Middleware that records a repository map for a turn if the conversation has none."""
 
     name = "repo_map"
 
@@ -102,7 +94,7 @@ class RepoMapSection(api.BaseMiddleware):
         return result
 
     def _record_late_map(self) -> bool:
-        """Record a repository map that was late and is ready now. Return True if it was recorded."""
+        """Record a repository map that was late, and return True, if the map is ready now."""
         rendered = self._maps.take_late_map() if self._late is not None else None
         if rendered is None or self._late is None:
             return False
@@ -130,10 +122,7 @@ def _record_map(rendered: api.RenderedMap, query: str, emit: Callable[[Payload],
 
 
 def _limit_tokens(max_tokens: int, window: int) -> int:
-    """Return the maximum tokens of a repository map: `max_tokens`, or fewer if the model's window is small.
-
-    `window`: size in tokens (0: unknown).
-    """
+    """Return the maximum tokens of a repository map: `max_tokens`, or fewer for a small `window` (0: unknown)."""
     return min(max_tokens, max(MIN_TOKENS, round(window * WINDOW_SHARE))) if window else max_tokens
 
 

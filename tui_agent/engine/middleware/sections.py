@@ -19,7 +19,7 @@ SECTION_TOOLS: Final = {
     "planning": frozenset(("write_todos",)),
     "subagents": frozenset(("spawn_subtask",)),
 }
-"""Maps a section to the tools that it describes. If an agent has none of these tools, the section is left out."""
+"""Maps a section to the tools that it describes."""
 
 
 class PromptTexts:
@@ -80,10 +80,8 @@ class WorkspaceSection(BaseMiddleware):
         self._shell = shell
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the section with the facts.
-
-        The date is that of the session's start: a changing date would make the provider's cache useless.
-        """
+        """Return the section with the workspace, the system and the date."""
+        # The date is the day when the session started: a changing date would make the provider's cache useless.
         lines = [
             f"Workspace: {state.workspace} (paths are relative to it)",
             f"System: {self._system}, shell {self._shell}",
@@ -104,8 +102,7 @@ def prompt_sections(
 ) -> list[BaseMiddleware]:
     """Return the built-in sections of the system prompt in order.
 
-    A section is left out if none of its `SECTION_TOOLS` is in `tools`.
-
+    - `tools`: names of the available tools. Sections that describe only other tools are left out.
     - `roles`: named agents that the model can delegate to.
     - `attended`: True if a user can answer questions.
     """

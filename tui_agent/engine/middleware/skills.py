@@ -1,4 +1,4 @@
-"""Names and descriptions of skills in the system prompt. The tool `read_skill` returns a skill's full text.
+"""Names and descriptions of skills in the system prompt.
 
 Invariant: the model sees exactly the skills in the newest `skills.loaded`.
 """
@@ -25,7 +25,7 @@ class SkillsSection(BaseMiddleware):
     name = "skills"
 
     def __init__(self, store: SkillStore, *, readable: bool = True) -> None:
-        """Create the middleware. `readable`: False if there is no tool `read_skill`; then no skills are listed."""
+        """Create the middleware. If `readable` is False, no skills are listed."""
         self._store = store
         self._readable = readable
 

@@ -14,7 +14,7 @@ NOTE = (
 
 
 class StuckNotice(BaseMiddleware):
-    """Middleware that adds a note to repeated results. If the repetition continues, `TurnLoop` asks the user."""
+    """Middleware that adds a note to the result of a repeated call."""
 
     name = "stuck"
 
@@ -22,7 +22,7 @@ class StuckNotice(BaseMiddleware):
         self._state = state
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run the call. Add a note to a result that has come at least three times in a row."""
+        """Run the call. Add a note if the call returned the same result at least three times in a row."""
         result = await call_next(call)
         state = self._state()
         is_repeated = call_digest(call.name, call.arguments, result.content) == state.repeated_call

@@ -24,9 +24,9 @@ MAX_NAMED_FAULTS = 3
 
 
 class Subagents:
-    """The built-in roles and the named agents. Raises `ConfigError` if a prompt cannot be read.
+    """The agents that the model can delegate to. Raise `ConfigError` if a prompt cannot be read.
 
-    `plugin_folders`: folders of plugins with agents.
+    `plugin_folders`: folders of plugins that contain agent files.
     """
 
     def __init__(self, config: Config, plugin_folders: Sequence[Path] = ()) -> None:
@@ -49,8 +49,7 @@ class Subagents:
         )
 
     def check_roles(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
-        """Return the faults of agents that have a valid file, but name a tool that is not in `tools`, or a model that
-        cannot be used."""
+        """Return the faults of agents whose file is valid but names an unavailable tool or model."""
         faults: list[AgentFault] = []
         for role in self.roles:
             # A bundled agent simply goes without tools that are not loaded.

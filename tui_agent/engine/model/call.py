@@ -93,7 +93,7 @@ class ModelCall:
     ) -> None:
         """Record that the request failed or was stopped.
 
-        `in_flight`: True if the request was stopped between sending and the end of its answer.
+        `in_flight`: True if the request was stopped before its answer was complete.
         """
         # Providers charge for an answer that was stopped or cut off, but usually do not report its tokens.
         usage = self._usage if in_flight or self._assembler.size else Usage()
@@ -123,9 +123,10 @@ class ModelCall:
         return Usage(input_tokens=self._estimated_input, output_tokens=output, estimated=True)
 
     def reply(self, first_part: int, used: Collection[str]) -> ModelReply:
-        """Return the complete answer. `first_part`: number that the first part of the answer gets.
+        """Return the complete answer.
 
-        `used`: call ids that are already taken; a call with one of them gets a new id.
+        - `first_part`: number of the answer's first part.
+        - `used`: call ids that are already taken. The answer's calls get other ids.
         """
         ended_at = self._parts.clock.monotonic()
         assembler = self._assembler

@@ -43,18 +43,17 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 DEFAULT_MAX_OUTPUT = 8192
 """Maximum tokens of an answer if neither the model's limit nor its window is known."""
 ANSWER_SHARE = 4
-"""If a model's own limit is unknown, the maximum tokens of an answer are the window divided by this number."""
+"""Divisor of the window that gives the maximum tokens of an answer, if the model's own limit is unknown."""
 MAX_REFUSALS = 5
 """Maximum number of attempts to shorten a request after the provider refused it as too long."""
 UNSENT = RequestId("")
 """Id of a request that is only measured and not sent."""
 MAX_COUNTED_INLINE = 20
-"""If a request has at least this many new messages, their tokens are counted in a thread and not on the event loop."""
+"""Minimum number of new messages for which tokens are counted in a thread."""
 EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
-"""Limits for counting a request with a tokenizer.
+"""Size from which a request's tokens are counted exactly: in tokens, and as a divisor of the window.
 
-A request is counted if it has at least `EXACT_COUNT_TOKENS` tokens or fills 1/`EXACT_COUNT_SHARE` of the window.
-Otherwise its tokens are estimated, because loading the tokenizer takes as long as twenty tool calls.
+The tokens of smaller requests are estimated, because loading the tokenizer is slow.
 """
 
 
@@ -73,8 +72,7 @@ class ModelCaller:
         """Create a caller for the agent `agent`.
 
         - `used`: all call ids of the session so far, shared by all callers.
-        - `summarised_agent`: agent whose history the caller summarises. If it is None, the caller sends the requests of
-          `agent`.
+        - `summarised_agent`: agent whose history the caller summarises (None: the caller sends requests of `agent`).
         """
         self._parts = parts
         self._ticker = ticker
@@ -103,10 +101,9 @@ class ModelCaller:
         self._used_call_ids |= {call.call_id for answer in answers for call in tool_calls(answer.parts)}
 
     async def ask(self, query: ModelQuery) -> ModelReply:
-        """Call the model through the middlewares. Raises `ModelError` if all tries fail.
+        """Call the model through the middlewares. Raise `ModelError` if all tries fail.
 
-        If the history is close to the window's limit, or the provider refuses the request as too long, the history is
-        compacted.
+        A history that is too long for the model's window is compacted.
         """
         compactor = self.compactor if query.messages is None else None
         compacted = False

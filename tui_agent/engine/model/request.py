@@ -1,7 +1,6 @@
 """Preparation of a history for sending: loads long texts and images, and puts results in the order of their calls.
 
-Invariant: each message is loaded once, so the cost depends on the number of new messages. A message without blobs stays
-the same object, so that it is in memory only once.
+Invariant: each message is loaded only once.
 """
 
 from collections.abc import Sequence
@@ -102,7 +101,7 @@ def _replace_text(part: F, name: str, old: LongText, new: str) -> F:
 
 
 def _shorten(part: ModelPart) -> ModelPart:
-    """Return the part, with a huge text shortened to its start and end, because it would be in all later requests."""
+    """Shorten a huge text in a message part to its start and end."""
     if not isinstance(part, TextPart | ReasoningPart) or not isinstance(part.text, str):
         return part
     # A signed part must be sent unchanged, or the provider refuses it.

@@ -48,10 +48,10 @@ MAX_PLUGIN_EVENT = 64 * 1024
 MAX_EVENTS = 100
 """Maximum number of events that one call of a plugin's code can record."""
 MAX_EVENTS_SIZE = 1_000_000
-"""Maximum size of all events together that one call of a plugin's code can record, in bytes of their data."""
+"""Maximum size of the events that one call of a plugin's code can record, in bytes."""
 _FILE = "Store the data in a file, and its path in the event."
 _guarded_tasks: set[asyncio.Task[object] | None] = set()
-"""The tasks that are inside a plugin guard; None for a function that the event loop calls without a task."""
+"""The tasks that are inside a plugin guard (None: a function that runs without a task)."""
 _EFFECTS = (ReadEffect, WriteEffect, NetworkEffect, RunEffect, InternalEffect, McpCallEffect)
 
 
@@ -66,8 +66,8 @@ class EventLoopBlocked(BaseException):
 def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
     """Turn any error in the `with` block into `error_type`, with a message that begins with `label`.
 
-    Cancellations by the engine and errors of tui-agent other than `PluginError` are not changed. Code in the block that
-    blocks the event loop is interrupted.
+    Cancellations by the engine and tui-agent's own errors are not changed. Code that blocks the event loop is
+    interrupted.
     """
     try:
         with guard_task():
@@ -112,7 +112,7 @@ def _current_task() -> asyncio.Task[object] | None:
 
 
 class EventCheck:
-    """Checks the events that the plugin `owner` records in one call of its code, and limits their number and size."""
+    """Checks the events that a plugin records in one call of its code, and limits their number and size."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner

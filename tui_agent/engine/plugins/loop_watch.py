@@ -1,8 +1,5 @@
 """Interruption of a plugin's code that blocks the event loop: a loop without `await`, or a call that only sleeps.
 
-The code is interrupted after `BLOCK_LIMIT_S`, or at once if the user stops the turn (`STOP_SIGNAL`). If the code still
-blocks, the process can be ended.
-
 Invariant: only code inside a plugin guard is interrupted, and the guard's error names the plugin.
 """
 
@@ -28,22 +25,15 @@ CHECKS = 10
 STOP_GRACE_S = 0.2
 """Maximum time until the event loop answers after the user stopped the turn, in seconds."""
 STOP_CHECKS = 10
-"""Number of checks of the event loop after the stop signal.
-
-The signal arrives before the user's command to stop the turn, and a plugin's code can begin to block in between.
-"""
+"""Number of checks of the event loop after the stop signal."""
 CHECKS_AFTER_COMMAND = 3
-"""Number of checks after the event loop received the user's command to stop the turn.
-
-A call that was about to run in the same round of the event loop still begins, because its task cannot be cancelled
-before it waits.
-"""
+"""Number of checks after the event loop received the user's command to stop the turn."""
 INTERRUPT_PAUSE_S = 0.5
 """Time that the code has to end after an interruption, in seconds."""
 MAX_INTERRUPTS = 3
 """Number of interruptions that the code can catch before it counts as impossible to stop."""
 MAX_SIGNALS = 10
-"""Code that no interruption reaches, such as C code, counts as impossible to stop after this many signals."""
+"""Number of signals without effect after which a plugin's code counts as impossible to stop."""
 _CALLERS = frozenset(
     {
         "tui_agent.engine.input.slash_commands",
@@ -66,10 +56,9 @@ def watch_event_loop(
 ) -> Iterator[Callable[[], None]]:
     """In the `with` block, interrupt a plugin's code that blocks the running event loop for `limit_s` seconds.
 
-    If the code cannot be interrupted, `give_up` is called once, in another thread and with an error that names the
-    code. `give_up` can end the process or report the error. If it returns, SIGINT ends the process as long as the event
-    loop does not answer, unless the program has set its own handler for SIGINT. Call the yielded function when the
-    user's command to stop the turn arrives.
+    Call the yielded function when the user's command to stop the turn arrives.
+
+    `give_up`: function that is called once, in another thread, with an error if the code cannot be interrupted.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
@@ -113,7 +102,7 @@ class _LoopWatch:
         self.stop_received = threading.Event()
         """Set once the event loop has received the user's command to stop the turn."""
         self.requests: SimpleQueue[str] = SimpleQueue()  # its `put` is safe in a signal handler
-        """Requests to the watching thread: `stop` after the user stopped the turn, `end` at the end of the watch."""
+        """Requests to the watching thread: `stop` (the user stopped the turn) or `end` (end the watch)."""
 
     def run(self) -> None:
         """Interrupt the main thread if the loop answers none of `CHECKS` checks."""
@@ -145,7 +134,7 @@ class _LoopWatch:
             self._answered.set()
 
     def _blocks_stop(self) -> bool:
-        """Return True if the event loop stops answering before the user's command to stop the turn has its effect."""
+        """Return True if the event loop blocks before the user's command to stop the turn takes effect."""
         self.stop_received.clear()
         checks_left = STOP_CHECKS
         while checks_left and not self._is_ended:
@@ -158,8 +147,7 @@ class _LoopWatch:
         return False
 
     def _interrupt(self, reason: str) -> None:
-        """Raise an error with the text `reason` in the plugin's code, repeatedly until the event loop answers. If the
-        code cannot be stopped this way, call `give_up`."""
+        """Raise an error in the plugin's code until the event loop answers, or call `give_up`."""
         self._interrupts = 0
         for _ in range(MAX_SIGNALS):
             self._reason = EventLoopBlocked(reason)
@@ -191,8 +179,7 @@ class _LoopWatch:
             raise reason
 
     def _replace_sigint(self) -> None:
-        """Replace the SIGINT handler of Python or asyncio, because it raises an exception that a plugin's code could
-        catch."""
+        """Replace the usual SIGINT handler, because a plugin's code could catch the handler's exception."""
         handler = signal.getsignal(signal.SIGINT)
         module = getattr(getattr(handler, "func", handler), "__module__", "")
         if callable(handler) and module.partition(".")[0] in ("_signal", "asyncio"):
@@ -212,8 +199,7 @@ class _LoopWatch:
             signal.signal(signal.SIGINT, self._usual_sigint)
 
     def _runs_plugin(self, frame: FrameType | None) -> bool:
-        """Return True if `frame` is in a plugin's code that can be interrupted, because it was called inside a plugin
-        guard by one of `_CALLERS`."""
+        """Return True if `frame` is in a plugin's code that can be interrupted."""
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
             if module.startswith("tui_agent."):
@@ -227,8 +213,7 @@ def _main_frame() -> FrameType | None:
 
 
 def _describe_code(frame: FrameType | None) -> PluginError:
-    """Return an error that says where the plugin's code is: the function that the engine called, and the line that runs
-    in this function."""
+    """Return an error that names the plugin's blocking function and the line that it runs."""
     called = frame
     while frame is not None and not frame.f_globals.get("__name__", "").startswith("tui_agent."):
         called, frame = frame, frame.f_back

@@ -1,7 +1,6 @@
 """Stopping of plugin code that ignores cancellations.
 
-Invariant: after a cancellation, code that catches cancellations ends within about `STOP_GRACE_S`. Code that waits in a
-shielded scope or for a thread ends within about `SHIELD_GRACE_S`. The thread itself goes on until its function returns.
+Invariant: plugin code ends within about `SHIELD_GRACE_S` after a cancellation.
 """
 
 import asyncio
@@ -20,10 +19,7 @@ STOP_GRACE_S = 1.0
 SHIELD_GRACE_S = 1.5
 """Time that a plugin's code has to end if no cancellation reaches it, in seconds."""
 MIN_STOPS = 10
-"""Minimum number of cancellations that code must catch before it counts as ignoring them.
-
-Code that only cleans up in a shielded scope before it ends catches fewer.
-"""
+"""Minimum number of cancellations that code must catch before it counts as ignoring them."""
 MIN_BUSY_STOPS = 2
 """Like `MIN_STOPS`, but for code that blocks the event loop for `STOP_GRACE_S` between the cancellations."""
 _CAUGHT = "do not catch `CancelledError`"
@@ -44,8 +40,7 @@ async def stop_in_time(awaitable: Awaitable[AnswerT]) -> AnswerT:
 
 
 async def stop_though_shielded(awaitable: Awaitable[AnswerT]) -> AnswerT:
-    """Await a plugin's code that can take long, and stop it as `stop_in_time` does. Code that no cancellation reaches
-    is stopped too."""
+    """Await a plugin's long-running code. Raise `StopIgnored` if the code does not end after a cancellation."""
     code, error = _StoppableCode(awaitable), None
     try:
         async with anyio.create_task_group() as group:
@@ -83,7 +78,7 @@ class _StoppableCode(Generator[Any, Any, AnswerT]):
         self._is_last_stop = False
 
     async def watch(self) -> None:
-        """Wait until the scope of the code is cancelled, then force the code to stop if it does not end in time."""
+        """Wait until the code is cancelled, then force the code to stop if it does not end in time."""
         try:
             await anyio.sleep_forever()
         finally:
@@ -141,10 +136,7 @@ class _StoppableCode(Generator[Any, Any, AnswerT]):
 
 
 def _keep_suspended(code: object) -> None:
-    """Prevent Python from ever closing the coroutine `code`, because closing would run its code again.
-
-    Outside the event loop, the code could then loop without end.
-    """
+    """Prevent Python from ever closing the coroutine `code`, because closing would run its code again."""
     import_module("ctypes").pythonapi.Py_IncRef(import_module("ctypes").py_object(code))
 
 

@@ -1,7 +1,6 @@
 """Protection of the event loop from tasks that plugins start themselves.
 
-Invariant: a plugin's task can neither end nor block the event loop, nor outlive the session. If a task attempts this,
-it is reported with the plugin's name, and the session continues.
+Invariant: a plugin's task can neither end nor block the event loop, nor outlive the session.
 """
 
 import asyncio
@@ -22,10 +21,9 @@ from tui_agent.protocol.events.plugin import PluginFailed
 
 @contextmanager
 def guard_plugin_tasks(report: Callable[[PluginFailed], object]) -> Iterator[None]:
-    """In the `with` block, guard each task of the running event loop that a plugin started, or that runs a plugin's
-    coroutine.
+    """In the `with` block, guard each task that a plugin started or that runs a plugin's coroutine.
 
-    At the end, the remaining tasks of plugins are cancelled, repeatedly if necessary, until they have ended.
+    At the end, the remaining tasks of plugins are cancelled until they have ended.
     """
     guarded: WeakSet[asyncio.Task[Any]] = WeakSet()
 
@@ -52,7 +50,7 @@ def guard_plugin_tasks(report: Callable[[PluginFailed], object]) -> Iterator[Non
 
 
 def _calling_plugin() -> str:
-    """Return the name of the plugin that starts a task, possibly through a library; empty for tui-agent's own tasks."""
+    """Return the name of the plugin that starts a task; empty for tui-agent's own tasks."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and not (module := frame.f_globals.get("__name__", "")).startswith("tui_agent."):
         if plugin := plugin_of(module):

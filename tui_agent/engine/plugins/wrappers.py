@@ -1,7 +1,6 @@
 """Wrappers for the middlewares and agents of plugins.
 
-Invariant: after its first error, a middleware is not used again in the session. The request or call that it wrapped
-still gets its answer. An error of an agent ends the turn, not the session.
+Invariant: after its first error, a plugin's middleware is not called again in the session.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,8 +28,7 @@ class _MiddlewareFault(PluginError):
 
 
 class GuardedMiddleware:
-    """A plugin's middleware. Its first error is passed to `report`; after that, the plugin's code is not called any
-    more."""
+    """A plugin's middleware that is not called again after its first error, which is passed to `report`."""
 
     def __init__(self, owner: str, middleware: Middleware, report: Callable[[PluginFailed], object]) -> None:
         self.name = middleware.name
@@ -127,7 +125,7 @@ def _expect(value: object, expected: type | tuple[type, ...], name: str) -> None
 
 
 class GuardedAgent:
-    """The agent of a plugin. Its errors are raised as `PluginError`, which ends the turn."""
+    """The agent of a plugin, whose errors end the turn as `PluginError`."""
 
     def __init__(self, owner: str, name: str, make: Callable[[], Agent]) -> None:
         self.name = name

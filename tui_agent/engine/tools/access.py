@@ -23,20 +23,16 @@ def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
 
 
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
-    """Return True if the policy does not deny reading `path`. `path` has its links resolved.
-
-    If the policy would ask, the result is True, because the user has already allowed the whole search.
-    """
+    """Return True if the policy does not deny reading `path`, whose links are already resolved."""
+    # A file that the policy would ask about may be read: the user has already allowed the whole search.
     real = path if path.startswith("/") else f"{parts.env.root.rstrip('/')}/{path}"
     state, allowed = parts.recorder.state_of(agent), allowed_tools(parts, agent)
     return _decide_read(parts.policy, state, parts.env.root, path, real, allowed, tool).verdict != "deny"
 
 
 def may_connect(parts: EngineParts, agent: AgentId, tool: str, host: str) -> bool:
-    """Return True if the policy does not deny connecting to `host`.
-
-    If the policy would ask, the result is True, because the user has allowed the host that redirects to this one.
-    """
+    """Return True if the policy does not deny connecting to `host`."""
+    # A host that the policy would ask about is allowed: the user has allowed the host that redirects to it.
     state = parts.recorder.state_of(agent)
     facts = PolicyFacts(
         workspace=parts.env.root,
@@ -54,11 +50,9 @@ def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str,
 
 
 def resource_denial_reason(policy: Policy, state: SessionStateView, root: str, server: str, tool: str) -> str:
-    """Return the reason why reading a server's resource is denied (empty: allowed).
-
-    `tool`: name of the resource in rules. If the policy would ask, reading is allowed, because the user named the
-    resource.
-    """
+    """Return the reason why reading a server's resource is denied (empty: allowed). `tool`: name of the resource in
+    rules."""
+    # If the policy would ask, reading is allowed, because the user named the resource.
     effect = McpCallEffect(server=server, tool=tool, digest="", read_only=True)
     facts = PolicyFacts(
         workspace=root,

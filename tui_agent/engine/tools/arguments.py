@@ -1,8 +1,6 @@
 """Validation of a call's arguments with the tool's pydantic model or, for MCP servers, its JSON schema.
 
-Invariant: a value is converted only if its meaning is clear: JSON text to an object or list, other text to a number or
-boolean. Text fields are never changed. Names of arguments from other programs are first replaced by the tool's own
-names. A call with two different values for one argument is rejected.
+Invariant: a value is converted only if its meaning is clear, and text fields are never changed.
 """
 
 import json
@@ -75,7 +73,7 @@ def _types(schema: JsonValue) -> frozenset[str]:
 
 
 def coerce_value(value: JsonValue, schema: JsonValue) -> JsonValue:
-    """Convert a text to the type in its schema if its meaning is clear, or return the value unchanged."""
+    """Return a text as the type in its schema if its meaning is clear, and any other value unchanged."""
     types = _types(schema)
     if not isinstance(value, str) or "string" in types or not types:
         return value
@@ -170,8 +168,7 @@ ALIASES: dict[str, str] = {
 }
 """Maps the name of an argument in our tools to the names that tools of other programs use for it.
 
-A name that is listed for several arguments means the first of them that the tool has. An argument has the same unit and
-meaning under all its names.
+A name that is listed for several arguments means the first of them that the tool has.
 """
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
 """Names of arguments that only explain a call in other programs' tools, so they are dropped."""

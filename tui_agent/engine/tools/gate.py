@@ -1,7 +1,6 @@
 """The gate in front of every tool call: applies the policy, and asks the user if necessary.
 
-Invariant: before a call starts, the log has a `permission.decided` for exactly its effects and content. If the effects
-change while the user decides, or the answer's rule is invalid, the user is asked again.
+Invariant: before a call starts, the log has a `permission.decided` for exactly its effects and content.
 """
 
 import json
@@ -87,7 +86,7 @@ class Gate:
     ) -> Verdict:
         """Decide about a call, if necessary by asking the user, and record the decision.
 
-        `tried`: result of a trial in the sandbox. Raises `ToolError` if the call would fail even with permission.
+        `tried`: result of a trial in the sandbox. Raise `ToolError` if the call would fail even with permission.
         """
         scan, restorable = await self._scan_workspace(checked), await self._restorable.find(checked)
         case = JudgedCall.from_checked(checked, hook_verdict, scan, restorable, tried)
@@ -137,15 +136,14 @@ class Gate:
             preview, rejected = present, {}  # the call would no longer do what the user saw, so ask again
 
     async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> SandboxGrant | str:
-        """Decide about a call that failed when it was tried in the sandbox. Return the call's permissions, or the
-        reason for a denial."""
+        """Return the permissions for a call that failed in a sandbox trial, or the reason for a denial."""
         verdict = await self.decide(checked, tried=tried)
         return verdict.sandbox_grant if verdict.allowed else verdict.for_model
 
     def _start_trial(
         self, case: JudgedCall, decision: Decision, judged: dict[str, str], content: str
     ) -> Verdict:
-        """Record that the call runs as a trial in the sandbox, because the policy cannot analyse its command."""
+        """Record that a command which the policy cannot analyse is tried in the sandbox first."""
         trial = replace(decision, verdict="allow", rule_id=TRY_IN_SANDBOX_RULE, nobody_to_ask=False)
         self._record(
             case, trial, True, f"{decision.reason}; the command is tried read-only in the sandbox", content
@@ -160,10 +158,7 @@ class Gate:
         return Verdict(True, sandbox_grant=granted)
 
     async def decide_rerun(self, checked: CheckedCall, refused: ExecResult) -> Rerun:
-        """Decide if a call that the sandbox blocked can run again, and record the decision.
-
-        Only the user can allow this.
-        """
+        """Decide if a call that the sandbox blocked can run again, and record the decision."""
         case = JudgedCall.from_checked(checked)
         if refused.needed_secrets:
             return await self._decide_with_files(case, refused)
@@ -290,11 +285,8 @@ class Gate:
         )
 
     async def _preview(self, case: JudgedCall, judged: dict[str, str]) -> Preview:
-        """Return a preview of what the call would do.
-
-        Raises `ToolError` if a call inside the workspace would fail, so that the user is not asked about it. Outside
-        the workspace, the error could reveal files that the model must not read yet, so nothing is raised.
-        """
+        """Return a preview of what the call would do. Raise `ToolError` if the call would fail."""
+        # Outside the workspace, nothing is raised: the error could reveal files that the model must not read yet.
         env = grant_paths(self._parts.env, case.effects, judged)
         outside = isinstance(env, GrantedEnvironment) and env.outside
         try:
@@ -328,8 +320,7 @@ class Gate:
         preview: Preview,
         changes: dict[str, str],
     ) -> tuple[PermissionRequested, DecidePermission]:
-        """Record a permission request and wait for the user's answer. `changes`: values that replace fields of the
-        request."""
+        """Record a permission request and wait for the user's answer. `changes`: replaced fields of the request."""
         time_limit, env = preview.time_limit_s or case.tool.spec.timeout, self._parts.env
         request = PermissionRequested(
             request_id=self._parts.ids.request(),
@@ -412,11 +403,7 @@ class Gate:
         return Verdict(False, f"{trial}The user did not allow this call.{message}", "denied by you")
 
     def _remember_rule(self, rule: str, workspace: str) -> bool:
-        """Store the rule of an "always" answer. Return False, and report the reason, if this fails.
-
-        A rule that lets commands read files is stored in config.toml. Any other rule is stored as a policy rule for
-        `workspace` (empty: all workspaces).
-        """
+        """Store the rule of an "always" answer. Return False, and report the reason, if this fails."""
         paths = files_opened_by([rule])
         try:
             if paths and self._parts.remember_readable is not None:
@@ -448,11 +435,9 @@ class Gate:
         self._parts.recorder.append(decided, agent=case.agent)
 
     def _allow(self, case: JudgedCall, decision: Decision, judged: dict[str, str]) -> Verdict:
-        """Return the verdict that allows a call, with the permissions of its commands.
-
-        Network access is allowed under `bypass`, or if the decision includes the network. Under `plan`, and for
-        commands that only read, the workspace is read-only, in case the policy misjudged a command.
-        """
+        """Return the verdict that allows a call, with the permissions of its commands."""
+        # Under `plan`, and for commands that only read, the workspace is read-only in case the policy misjudged a
+        # command.
         policy = self._policy_name(case.agent)
         network = NETWORK in decision.classes or policy == "bypass"
         root = self._parts.env.root.rstrip("/") + "/"
@@ -487,8 +472,7 @@ class Gate:
 
 
 def _with_arguments(case: JudgedCall, preview: Preview) -> Preview:
-    """Return `preview`. If it is empty, and the user cannot see the call's arguments elsewhere, return a preview of the
-    arguments instead."""
+    """Return `preview`, or a preview of the call's arguments if the user would not see them otherwise."""
     reads_or_runs = case.effects and all(
         isinstance(effect, ReadEffect | RunEffect) for effect in case.effects
     )

@@ -1,7 +1,6 @@
 """Background jobs: commands that continue to run after the call that started them.
 
-Invariant: `job.started` is stored before the command starts, and `job.finished` always follows. No job outlives the
-session. The buffered and the recorded output of a job are limited.
+Invariant: `job.started` is stored before the command starts, and `job.finished` always follows.
 """
 
 from collections.abc import Callable, Iterable
@@ -37,9 +36,9 @@ MAX_ENDED_JOBS = 24
 MAX_KEPT_BYTES = 1_000_000
 """Maximum size of a job's newest output in memory and in `job.finished`, in bytes."""
 FIRST_OUTPUT_WAIT_S = 1.0
-"""Maximum time that `start` waits for the first output of a new job or for its end, in seconds."""
+"""Maximum time that `start` waits for a new job to print something or to end, in seconds."""
 TAIL_BYTES = 24_000
-"""Size of the last part of an output in which refusals of the sandbox are searched for, in bytes."""
+"""Bytes at the end of an output that are searched for messages of the sandbox."""
 MAX_WAIT_S = 60.0
 """Maximum time that `read` waits for new output, in seconds."""
 STOP_TIMEOUT_S = 6.0
@@ -79,7 +78,7 @@ class _Job:
         self._sampler = OutputSampler(now)
 
     def add_output(self, data: bytes, now: float) -> str:
-        """Add new output to the buffer. Return the output to record now."""
+        """Add new output to the buffer, and return the output to record now."""
         self.size += len(data)
         self._newest += data
         if len(self._newest) > MAX_KEPT_BYTES + MAX_KEPT_BYTES // 4:
@@ -184,11 +183,7 @@ class JobManager:
         await self._cancel_jobs(self._jobs.values(), ended, stopper)
 
     async def follow_branch(self) -> None:
-        """Bring the jobs and the log into agreement after the session moved to another event.
-
-        Jobs that were started after this event are stopped. For jobs that run according to the log but have ended, the
-        end is recorded again.
-        """
+        """Bring the jobs and the log into agreement after the session moved to another event."""
         recorder = self._parts.recorder
         jobs = {(job.job_id, job.call_id): job for job in self._jobs.values()}
         logged = {(start.job_id, start.call_id) for start in recorder.state.jobs}

@@ -1,7 +1,6 @@
 """Large results: the model gets the beginning and the end, and can read the rest from an artifact.
 
-Invariant: no result takes more than a fixed share of the window. A text is redacted before it is cut, so that no part
-of a secret remains.
+Invariant: no result takes more than a fixed share of the model's window.
 """
 
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes
 
 MAX_RESULT_BYTES, MAX_READ_BYTES, MIN_RESULT_BYTES = 24_000, 60_000, 2_000
-"""Maximum size of a result, maximum size of a file that was read, and lower bound for both limits, in bytes."""
+"""Limits in bytes: maximum of a result, maximum of a file that was read, and minimum of both limits."""
 _CHARS_PER_TOKEN = 4
 _PREVIEW_SHARE = 2 / 3
 _MARGIN = 256
@@ -37,7 +36,7 @@ class RecordableResult:
 
     content: tuple[Content, ...]
     summary: str
-    """The tool's summary. If the content was shortened, the summary says how much was left out."""
+    """The tool's summary, with the size of the part that was left out."""
     full_output: LongText | None = None
     artifact: Artifact | None = None
     environment: bool = False
@@ -47,18 +46,15 @@ class RecordableResult:
 def result_limit(window: int, *, seen: bool = False) -> int:
     """Return the maximum bytes of a tool's result.
 
-    The maximum is an eighth of the window, or a quarter if the result is the content of a file (`seen`). `window` is in
-    tokens (0: unknown).
+    - `window`: size of the model's window in tokens (0: unknown).
+    - `seen`: True if the result is the content of a file, which can be longer.
     """
     maximum, share = (MAX_READ_BYTES, 4) if seen else (MAX_RESULT_BYTES, 8)
     return max(MIN_RESULT_BYTES, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
 
 
 async def offload_large_result(result: ToolResult, tool: str, window: int, blobs: Blobs) -> RecordableResult:
-    """If a result is too long, store it as an artifact and shorten it.
-
-    `blobs` must shorten a text that it cannot store, and not raise an error.
-    """
+    """Store a result that is too long as an artifact, and shorten it."""
     limit = result_limit(window, seen=any(isinstance(event, FileRead) for event in result.events))
     size = _content_size(result.content)
     full_output = result.full_output
@@ -120,7 +116,7 @@ def line_count(text: str) -> int:
 
 
 def _add_omission(summary: str, preview: TruncatedText) -> str:
-    """Add to a summary how much of the result is left out, for example `715 lines, 567 left out`."""
+    """Add to a summary how much is left out, for example `715 lines, 567 left out`."""
     if not preview.is_cut:
         return summary
     missing = format_bytes(preview.omitted_bytes)
@@ -140,7 +136,7 @@ def _size(text: LongText) -> int:
 
 
 def cut_record(cut: CutText, blobs: Blobs) -> Truncation:
-    """Store the full text of a shortened text as an artifact. Return the record of the shortening."""
+    """Store the full text of a shortened text as an artifact, and return the record of the shortening."""
     blob = as_blob(cut.whole, blobs)
     artifact = Artifact.from_blob(cut.what, blob, lines=line_count(cut.whole), preview_size=cut.chars)
     return Truncation(label=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)

@@ -1,4 +1,4 @@
-"""The output of running calls. If a call is stopped, its output so far becomes part of its result.
+"""The output of running calls, which becomes the result of a call that is stopped.
 
 Invariant: only the beginning and the newest part of each call's output are in memory.
 """
@@ -17,7 +17,7 @@ TAIL_CHARS = 10_000
 """Maximum length of an output's end in memory, in characters."""
 
 MAX_UNSAMPLED_CHARS = 64_000
-"""Length of live output that is recorded completely, in characters. Later output is sampled."""
+"""Length of live output that is recorded completely, before only samples are recorded, in characters."""
 MAX_RECORDED_CHARS = 2_000_000
 """Maximum length of a call's live output in the log, in characters."""
 NOT_RECORDED = "\n[… The call printed more than 2 MB; the rest of its live output is not recorded …]\n"
@@ -34,7 +34,7 @@ class Output:
     omitted_chars: int = 0
 
     def add(self, text: str) -> None:
-        """Add new output. If the whole output is long, its middle is dropped."""
+        """Add new output, and drop the middle of a long output."""
         room = max(0, HEAD_CHARS - len(self.head))
         self.head += text[:room]
         self.tail += text[room:]
@@ -56,7 +56,7 @@ class Output:
 
 
 class OutputSampler:
-    """Decodes a running command's output and selects the text to record: at first all output, later only samples."""
+    """Decodes a running command's output and selects the text to record."""
 
     def __init__(self, now: float) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
@@ -87,9 +87,9 @@ class LiveOutputs:
         self._recorded: dict[CallId, int] = {}
 
     def text_to_record(self, call_id: CallId, text: str) -> str:
-        """Return the text to record when a call has printed `text`: normally the text itself.
+        """Return the text to record when a call has printed `text`.
 
-        When the call's output exceeds `MAX_RECORDED_CHARS`, return a note instead, and after that an empty string.
+        When the output exceeds `MAX_RECORDED_CHARS`, return a note once, and then empty strings.
         """
         before = self._recorded.get(call_id, 0)
         self._recorded[call_id] = before + len(text)

@@ -1,8 +1,8 @@
 """The tool phase: passes the calls of one answer through hooks, gate and runner.
 
-Invariant: calls keep their order. Consecutive parallel-safe calls run at the same time; any other call runs alone.
-After an edit that failed, no command of the answer runs. Every `tool.called` gets a `tool.finished`, at the latest when
-the turn ends.
+Parallel-safe calls that follow each other run at the same time. After a failed edit, no command of the answer runs.
+
+Invariant: every `tool.called` gets a `tool.finished`, at the latest when the turn ends.
 """
 
 import json
@@ -36,7 +36,7 @@ from tui_agent.protocol.settings import AgentState
 from tui_agent.workspace.local.granted_paths import grant_paths
 
 _EDIT_VERBS = frozenset({"edit", "write"})
-"""Verbs of the tools that change a file. A call's verb is known even if its arguments are invalid."""
+"""Verbs of the tools that change a file."""
 _MAX_NAME_CHARS = 60
 """Maximum length of an unknown tool's name on the screen, in characters."""
 _AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer was not made."
@@ -144,7 +144,7 @@ class ToolPhase:
     async def _authorize(
         self, plan: _PlannedCall, agent: AgentId, *, edit_failed: bool
     ) -> _AllowedCall | None:
-        """Pass a call through hooks and gate. If the call must not run, record a result and return None."""
+        """Pass a call through hooks and gate. Record a result and return None if the call must not run."""
         hook_verdict = NO_VERDICT
         if plan.args is not None and self._hooks.has_hooks("before_tool", plan.call.name):
             self._states.set(AgentState.RUNNING, HOOKS_REASON, agent=agent)

@@ -1,7 +1,6 @@
 """Programs that tools keep running between their calls, such as language servers.
 
-Invariant: a program has the permissions of the call that uses it, and ends with the session at the latest. An error of
-the plugin that uses the program is reported, and ends only the program.
+Invariant: a program has the permissions of the call that uses it, and ends with the session at the latest.
 """
 
 from collections.abc import Callable, Collection

@@ -1,7 +1,6 @@
 """The registry of a session's tools by name, each with the plugin that registered it.
 
-Invariant: names are unique. `names` and `schemas` keep the order of registration: requests then begin alike, and the
-provider's cache is used.
+Invariant: names are unique, and `names` and `schemas` keep the order of registration.
 """
 
 import re
@@ -103,9 +102,11 @@ class ToolRegistry:
         policy: PolicyName | None = None,
         missing: Collection[Service] = (),
     ) -> tuple[ToolSchema, ...]:
-        """Return the schemas of the usable tools (only those in `names`, if given) in the order of registration.
+        """Return the schemas of the usable tools in the order of registration.
 
-        A tool is not usable if it needs a service in `missing`, or if it is only for another policy.
+        - `names`: names of the tools to include (None: all).
+        - `policy`: the current policy. Tools for another policy are left out.
+        - `missing`: services that are not available. Tools that need them are left out.
         """
         chosen = None if names is None else frozenset(names)
         return tuple(
@@ -120,10 +121,9 @@ class ToolRegistry:
     def parse(
         self, name: str, arguments: JsonMap, missing: Collection[Service] = ()
     ) -> BaseModel | InvalidArguments:
-        """Return a call's arguments as an instance of the tool's model, or a message for the model about invalid
-        arguments.
+        """Return a call's arguments as an instance of the tool's model, or a message about invalid arguments.
 
-        Raises `ToolCrash` if the tool's own check of its arguments fails.
+        Raise `ToolCrash` if the tool's own check of its arguments fails.
         """
         tool = self._tools.get(name)
         if tool is None:
@@ -135,8 +135,7 @@ class ToolRegistry:
             return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
     def unknown_tool_message(self, name: str, missing: Collection[Service] = ()) -> InvalidArguments:
-        """Return a message that the tool `name` does not exist. It names similar tools or, if there are none, all
-        tools."""
+        """Return a message that the tool `name` does not exist, with the names of similar tools or of all tools."""
         usable = {key: tool for key, tool in self._tools.items() if tool.spec.needs.isdisjoint(missing)}
         similar = similar_names(name, usable)
         if similar:

@@ -1,7 +1,6 @@
 """Finds the files that a command deletes by name and that /undo can restore.
 
-Invariant: the path of each of these files has no symbolic link, and the newest checkpoint has the file's current
-content.
+Invariant: the newest checkpoint has the current content of each of these files.
 """
 
 import posixpath

@@ -1,7 +1,6 @@
 """Execution of calls that passed the gate: records start and end, limits the time, merges output.
 
-Invariant: `tool.started` is stored before the tool runs; if the call can change something, the event is then on disk.
-An exception in the tool becomes the call's result, and the turn continues.
+Invariant: `tool.started` is stored before the tool runs. An exception in the tool becomes the call's result.
 """
 
 import contextlib
@@ -90,10 +89,7 @@ class CallRunner:
         return True
 
     async def run(self, checked: CheckedCall, verdict: Verdict) -> ToolFinished:
-        """Run a call and record its result, and a checkpoint if the call changed files.
-
-        The call opens exactly the files that `verdict` approved, even if links have changed since then.
-        """
+        """Run a call and record its result, and a checkpoint if the call changed files."""
         writes = any(
             isinstance(effect, WriteEffect | RunEffect | NetworkEffect | McpCallEffect)
             for effect in checked.effects
@@ -222,7 +218,7 @@ class CallRunner:
         checked: CheckedCall,
         result: ExecResult,
     ) -> _DecisionT:
-        """Call `decide` about running the call's command again, and count the time that passes as waiting for the user."""
+        """Call `decide`, and count the time until its answer as waiting for the user."""
         clock, call_id = self._parts.clock, checked.call.call_id
         asked_at = clock.monotonic()
         try:
@@ -317,7 +313,7 @@ async def _call_middleware(middleware: Middleware, call_next: ToolNext, call: To
 def paths_in_workspace(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
     """Return the paths that are in the workspace, relative to it, with links resolved.
 
-    `judged`: targets of paths at the time of the decision; the tool opens these targets.
+    `judged`: the resolved paths at the time of the decision.
     """
     top = os.path.realpath(root)
     relative = []

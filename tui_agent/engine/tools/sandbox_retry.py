@@ -1,8 +1,5 @@
 """Execution of a call's commands in the sandbox, and again with more permissions if the user allows this.
 
-If the sandbox blocked a command, the command can run again outside the sandbox. If a command needs hidden files with
-secrets, it can run again with these files visible.
-
 Invariant: a command runs again only after a recorded decision about exactly this call.
 """
 
@@ -47,9 +44,7 @@ class SandboxGrant:
     read_only: bool = False
     """True if the workspace is mounted read-only (see `ExecSpec`)."""
     trial: bool = False
-    """True if the commands run as a trial: for a short time, read-only, and without the network or the user's own
-    files.
-    """
+    """True if the commands run as a trial: briefly, read-only, and without the network or the user's own files."""
 
     def apply_to(self, spec: ExecSpec) -> ExecSpec:
         """Return `spec` with these permissions."""
@@ -97,8 +92,7 @@ class Rerun:
     """The decision about running a command again after the sandbox blocked the command.
 
     - `denial_reason`: set if the command does not run again.
-    - `opened_files`: files that are visible when the command runs again in the sandbox. If empty, the command runs
-      outside the sandbox.
+    - `opened_files`: secret files that the sandbox shows to the command. If empty, the command runs outside.
     """
 
     denial_reason: str = ""
@@ -106,12 +100,9 @@ class Rerun:
 
 
 DecideRerun = Callable[[ExecResult], Awaitable[Rerun]]
-"""Function that decides about a rerun. Its argument is the result of the command that the sandbox blocked."""
+"""Function that decides, from the result, if a command that the sandbox blocked runs again."""
 DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
-"""Function that decides about a command after a failed trial. Its argument is the result of the trial.
-
-It returns the permissions for another run, or the reason for a denial.
-"""
+"""Function that returns the permissions for another run after a failed trial, or the reason for a denial."""
 _AnswerT = TypeVar("_AnswerT")
 TRIAL_TIMEOUT_S = 20.0
 """Time limit in seconds for a trial of a command in the sandbox."""
@@ -136,7 +127,7 @@ def opening_rule(paths: Sequence[str]) -> str:
 def describe_access(files: Sequence[SecretFile], together: str = "") -> str:
     """Return a phrase about the secret files that a sandboxed command can use: "read and change own.key".
 
-    `together`: phrase that replaces the names of all files, such as "the files".
+    `together`: phrase instead of the files' names, such as "the files".
     """
     names = together or join_names(files)
     writable = [file for file in files if file.is_writable]
@@ -194,8 +185,7 @@ class CommandRunner:
         self._limit = limit
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command. If the sandbox blocked it, or a trial of it failed, run it again with more permissions, but
-        only if this is allowed."""
+        """Run a command. If the sandbox blocked it, run it again with more permissions if this is allowed."""
         if self._granted.trial:
             result = await self._env.exec(_trial_spec(self._granted.apply_to(spec)), on_output)
             if result.outcome == "exited" and result.exit_code == 0 and not result.blocked:

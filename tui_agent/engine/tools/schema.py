@@ -1,7 +1,6 @@
 """Conversion of a tool's arguments (pydantic) to a JSON schema for validation, and a shorter one for the model.
 
-Invariant: schemas have no `$ref` and no titles, and objects with named fields allow no other fields. The schema for the
-model has no keys in `_NOT_SENT`, and no arguments that are marked as `unsent`.
+Invariant: schemas have no `$ref` and no titles, and objects with named fields allow no other fields.
 """
 
 from collections.abc import Mapping
@@ -16,18 +15,12 @@ _NOT_SENT = frozenset(
     """additionalProperties default examples minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength
     maxLength minItems maxItems uniqueItems""".split()  # noqa: SIM905 - read as prose
 )
-"""Keys of a tool's schema that are not sent to the model, to keep each request short.
-
-If a call violates one of these limits, the model gets a message with the limit.
-"""
+"""Keys of a tool's schema that are not sent to the model, to keep each request short."""
 
 
 @lru_cache(maxsize=256)
 def json_schema(args: type[BaseModel]) -> JsonMap:
-    """Return the schema of an arguments model. The type is always "object".
-
-    The result is cached, so do not change it.
-    """
+    """Return the schema of an arguments model. Do not change the result, because it is cached."""
     raw = args.model_json_schema()
     defs = raw.get("$defs")
     definitions: Mapping[str, JsonValue] = defs if isinstance(defs, dict) else {}

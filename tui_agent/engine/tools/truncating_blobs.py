@@ -1,7 +1,6 @@
 """A blob store for tools that truncates text when the disk is full, so that the call continues.
 
-Invariant: `put_text` does not raise `StoreFull`. A truncated text says so in its last line, and `faults` has the
-reason. No event is recorded here, because the store is used in threads.
+Invariant: `put_text` does not raise `StoreFull`; `faults` has the reason for a truncated text.
 """
 
 from tui_agent.errors import EnvironmentFault, StoreFull
@@ -23,7 +22,7 @@ class TruncatingBlobs:
         self.faults: list[StoreFull] = []
 
     def put_bytes(self, data: bytes) -> str:
-        """Store bytes. Raises `EnvironmentFault` if the disk is full: the call fails, but the turn continues."""
+        """Store bytes. Raise `EnvironmentFault` if the disk is full."""
         try:
             return self._inner.put_bytes(data)
         except StoreFull as fault:

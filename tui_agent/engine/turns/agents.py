@@ -1,6 +1,6 @@
 """The engine's own agents: the default agent, which asks the model, and agents that do not ask the model.
 
-Invariant: an agent only returns actions. Its own calls are judged exactly as a model's calls.
+Invariant: an agent only returns actions, and its calls are judged exactly as a model's calls.
 """
 
 from collections.abc import Callable
@@ -45,10 +45,9 @@ class ModelAgent:
 
 
 class InitAgent:
-    """The agent that writes a first AGENTS.md for the command `/init`.
+    """The agent that writes a first AGENTS.md for the command `/init`."""
 
-    The ordinary tools are used, so that the approval shows the diff and /undo restores the file.
-    """
+    # The ordinary tools are used, so that the approval shows the diff and /undo restores the file.
 
     name = "init"
 
@@ -93,10 +92,7 @@ class InitAgent:
 
 
 class HandoffAgent:
-    """The agent of a turn that the user delegated to a named agent.
-
-    It calls `spawn_subtask` once. The delegate's report is the turn's answer.
-    """
+    """The agent of a turn that the user delegated to a named agent."""
 
     name = "hands-over"
 
@@ -107,7 +103,7 @@ class HandoffAgent:
         self._is_handed_over = False
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """In the first iteration, return the call of `spawn_subtask`. In the second, return the end of the turn."""
+        """Return the call of `spawn_subtask` first, and then the end of the turn."""
         if self._is_handed_over:
             return Finish()
         self._is_handed_over = True
@@ -115,8 +111,7 @@ class HandoffAgent:
 
 
 class ShellFirstAgent:
-    """The agent of a message that contains shell commands: it runs the commands first, and then acts like the agent
-    that `make_agent` creates."""
+    """An agent that runs the shell commands in a message first, and then acts like the agent from `make_agent`."""
 
     name = "shell-first"
 
@@ -125,8 +120,7 @@ class ShellFirstAgent:
         self._agent = make_agent()
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """In the first iteration, return calls that run the commands. Later, return the actions of the agent that
-        `make_agent` created."""
+        """Return calls that run the commands first, and then the actions of the agent from `make_agent`."""
         commands, self._commands = self._commands, ()
         if not commands:
             return await self._agent.step(state, ask)

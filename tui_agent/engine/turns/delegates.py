@@ -1,9 +1,6 @@
-"""Execution of delegates: agents that another agent starts.
+"""Execution of delegates: agents that another agent starts, with their own context and budget.
 
-A delegate works in the same log, with its own context and budget.
-
-Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and the calling agent gets a report. A delegate
-can use only the tools listed in `agent.spawned`. It cannot ask the user or end the turn.
+Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and the calling agent gets a report.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,9 +39,7 @@ FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", 
 CHARS_PER_TOKEN = 4
 MAX_REPORT_LINES = 400
 MAX_NAMED_CALLS, MAX_ARGUMENT_CHARS = 5, 60
-"""Limits for the report of a delegate that wrote no text: the number of calls, and the length of a call's argument in
-characters.
-"""
+"""Limits for the report of a delegate that wrote no text: number of calls, and characters of an argument."""
 NOT_RUN = "the subtask ended first"
 
 MakeCaller = Callable[[EngineParts, AgentId], ModelCaller]
@@ -92,9 +87,9 @@ class DelegateRunner:
         return any(self.stop(agent) for agent in agents)
 
     async def run(self, task: DelegateTask, *, call_id: CallId, parent: AgentId) -> DelegateReport:
-        """Run a delegate for the agent `parent`, after waiting if too many are running.
+        """Run a delegate for the agent `parent`, if necessary after waiting for other delegates.
 
-        Raises `ToolError` if the delegate cannot start.
+        Raise `ToolError` if the delegate cannot start.
         """
         plan = self._plan(task, parent)
         slots = self._slots.setdefault(parent, anyio.Semaphore(max(1, self._parts.delegation.max_parallel)))
@@ -309,8 +304,7 @@ LAST_ANSWER_NOTE = (
 
 
 class Brief(BaseMiddleware):
-    """Middleware of a delegate: adds the role's prompt, limits the length of each answer, and tells the model when only
-    one answer is left."""
+    """Middleware of a delegate that adds the role's prompt and limits the length of each answer."""
 
     name = "delegate"
 
@@ -342,7 +336,7 @@ class Brief(BaseMiddleware):
 
 
 class InstructionsOnly(BaseMiddleware):
-    """Wraps a middleware of the session, so that a delegate gets no text of the middleware except instructions."""
+    """Wraps a middleware of the session for a delegate, which gets only the middleware's instructions."""
 
     def __init__(self, inner: Middleware, *, instructions: bool) -> None:
         self.name = inner.name

@@ -73,7 +73,7 @@ class TurnLoop:
     async def run(self, first: Agent | None = None) -> Outcome:
         """Run iterations until the turn ends.
 
-        `first`: agent that begins the turn. Later messages are answered by the session's agent.
+        `first`: agent that begins the turn (None: the session's agent).
         """
         recorder = self._parts.recorder
         try:
@@ -193,10 +193,7 @@ class TurnLoop:
             await self._phase.run(from_agent, self._agent)
 
     async def _may_continue(self) -> bool:
-        """Return False if the agent must stop because it repeats the same call with the same result.
-
-        Ask the user once for each repeated call. A delegate stops without a question.
-        """
+        """Return False if the agent must stop because it repeats the same call with the same result."""
         state = self._parts.recorder.state_of(self._agent)
         if state.repeat_count < MAX_REPEATS or self._asked_about == state.repeated_call:
             return True

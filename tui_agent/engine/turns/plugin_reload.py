@@ -34,10 +34,8 @@ class PluginReload:
         self._lock = anyio.Lock()
 
     async def run(self, command: ReloadPlugins) -> None:
-        """Load changed plugins. They replace the old ones after the running iteration, or at once if no turn runs.
-
-        If the user asked for this, plugins that failed earlier are tried again, and the result is recorded.
-        """
+        """Load changed plugins, which a running turn uses from its next iteration on."""
+        # An automatic reload does not retry failed plugins, and its result is not recorded.
         events = await self.load_for_later(try_left_out=not command.automatic)
         is_used_later = self._is_turn_running()
         self._take_over_between_turns()
@@ -53,7 +51,7 @@ class PluginReload:
             self._parts.extensions.take_over(self._parts.recorder)
 
     async def load_for_later(self, *, try_left_out: bool = False) -> Sequence[Payload]:
-        """Load changed plugins for the next iteration. Return the events that will report the changes."""
+        """Load changed plugins for the next iteration, and return the events that will report the changes."""
         load = self._parts.load_changed
         async with self._lock:
             changed = None if load is None else await to_thread.run_sync(load, try_left_out)

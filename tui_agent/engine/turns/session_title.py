@@ -1,8 +1,6 @@
-"""The automatic title of a session: the first sentence or line of the user's first message that is long enough for a
-title.
+"""The automatic title of a session, from the first sentence that is long enough.
 
-If the first message says too little (`fix it`, only a mention, only a paste), the first sentence of the first answer is
-the title. If that is not suitable, a later message gives the title.
+The sentence comes from the user's first message, the first answer, or a later message.
 
 Invariant: a title that the user gave is never replaced.
 """
@@ -23,14 +21,11 @@ MAX_TITLE_CHARS: Final = 60
 MAX_SEARCHED_CHARS: Final = 2_000
 MIN_WORDS: Final = 3
 MIN_TWO_WORDS_CHARS: Final = 12
-"""Minimum length of two words that are a title: `run mypy` is not a title, but `update dependencies` is."""
+"""Minimum length of two words that are a title: `run mypy` is too short."""
 MAX_GREETING_WORDS: Final = 3
 MAX_TYPED_CHARS: Final = 2_048
 MAX_TYPED_LINES: Final = 20
-"""Maximum number of lines in a message that the user can have typed.
-
-A longer message counts as pasted text, if it comes from the app's prompt and the user's own words in it are not known.
-"""
+"""Maximum number of lines in a message that counts as typed and not as pasted."""
 _GREETING = re.compile(
     r"(?:hi|hello|hey|hallo|good (?:morning|day|afternoon|evening)|thanks|test)\b", re.IGNORECASE
 )
@@ -49,10 +44,7 @@ _NOT_A_TITLE = re.compile(
 
 
 def title_from_message(recorder: Recorder, message: UserMessageReceived) -> None:
-    """Use a message for the session's title.
-
-    An existing title is replaced only if it says nothing or comes from an undone message.
-    """
+    """Use a message for the session's title, if the session has no good title yet."""
     state = recorder.state
     is_undone = state.titled_by in ("auto", "answer") and not state.root_task
     is_weak = not is_undone and state.titled_by == "auto" and not informative_sentence(state.title)
@@ -67,7 +59,7 @@ def title_from_message(recorder: Recorder, message: UserMessageReceived) -> None
 
 
 def title_from_answer(recorder: Recorder, message: UserMessageReceived | None) -> None:
-    """Use the first sentence of the first turn's answer as the title, if the turn's message says too little."""
+    """Use the first answer's first sentence as the title, if the user's message says too little."""
     state = recorder.state
     if state.turn != 1 or state.titled_by != "auto" or message is None:
         return
@@ -82,11 +74,7 @@ def title_from_answer(recorder: Recorder, message: UserMessageReceived | None) -
 
 
 def informative_sentence(text: str) -> str:
-    """Return the first sentence or line of a user's text that is long enough for a title, or an empty string.
-
-    Labels of pictures and pastes, and a slash command at the beginning, are removed. A mention becomes the name of its
-    file, and does not count as a word.
-    """
+    """Return the first sentence or line of a user's text that is long enough for a title, or an empty string."""
     for sentence in _SENTENCE_BORDER.split(_LABEL_OR_COMMAND.sub(" ", text[:MAX_SEARCHED_CHARS])):
         own = " ".join(_MENTION.sub("", sentence).split())
         words = own.count(" ") + 1
@@ -117,7 +105,7 @@ def _own_words(message: UserMessageReceived) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of an answer without its full stop, or an empty string if it is no suitable title."""
+    """Return the first sentence of an answer without its full stop, or an empty string for a poor title."""
     text = text.strip()[: 2 * MAX_TITLE_CHARS].lstrip("#-*> ")
     end = _SENTENCE_END.search(text)
     sentence = text[: end.start()] if end is not None else text

@@ -122,7 +122,7 @@ class Turns:
     def interrupt(self, *, client_is_gone: bool = False) -> None:
         """Stop the running turn and slash commands. The turn still records its end.
 
-        `client_is_gone`: True if the client has disconnected; calls that wait for approval then stay open.
+        `client_is_gone`: True to leave calls that wait for approval open.
         """
         self._client_is_gone = client_is_gone
         if self._scope is not None:
@@ -147,8 +147,8 @@ class Turns:
     async def _run_loop(self, addressed: UserMessageReceived | None) -> Outcome:
         """Run the loop of a turn.
 
-        `addressed`: the turn's message, if a special agent begins the turn: the agent of `/init`, the agent that first
-        runs the message's shell commands, or the agent that delegates to a named agent. None for any other turn.
+        `addressed`: the turn's message if a special agent begins the turn, for example the agent of `/init` (else
+        None).
         """
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
@@ -169,9 +169,9 @@ class Turns:
         await self._done.wait()
 
     async def run(self, *, continues: bool = False) -> TurnEnd:
-        """Run the turn that `reserve` reserved, and record its end.
+        """Run the turn that `reserve` reserved, and record its end. Raise `StoreError` if recording fails.
 
-        `continues`: True for a turn without a new message. Raises only `StoreError`, if recording fails.
+        `continues`: True for a turn without a new message.
         """
         recorder, clock, scope = self._parts.recorder, self._parts.clock, self.scope
         turn = recorder.state.turn + 1
@@ -210,13 +210,11 @@ class Turns:
                 self.release()
 
     async def count_history(self) -> None:
-        """Count the tokens of a resumed session's history, so that the first request need not wait for the count."""
+        """Count the tokens of a resumed session's history before the first request needs the count."""
         await self._caller.count_history()
 
     def reserve_for(self, command: Compact | RestoreContext) -> None:
-        """Reserve the next turn (see `reserve`) for a compaction or a restore. Raises `ConfigError` if there is nothing
-        to restore.
-        """
+        """Reserve the next turn for a compaction or a restore. Raise `ConfigError` if there is nothing to restore."""
         if isinstance(command, RestoreContext):
             require_messages(self._parts, command)
             self._states.set(AgentState.RUNNING, RESTORING_REASON)
@@ -276,7 +274,7 @@ class Turns:
     async def _run_supervised(
         self, turn: int, addressed: UserMessageReceived | None, *, continues: bool
     ) -> Outcome:
-        """Run the hooks at the turn's start and the turn's loop. An error is recorded and becomes the outcome."""
+        """Run the start hooks and the loop of a turn, with an error as a possible outcome."""
         try:
             await self._notify_middlewares("start", turn, None)
             if not continues:
@@ -304,7 +302,7 @@ class Turns:
             return Outcome("error", f"The engine failed: {error}")
 
     def _report_store_error(self, error: StoreError) -> Outcome:
-        """Record a store error, and return the end of the turn. If recording fails too, raise the error."""
+        """Record a store error and return the end of the turn, or raise the error if recording fails too."""
         try:
             self._emit(ErrorRaised(where="store", message=error.message, hint=error.hint))
         except StoreError:

@@ -45,15 +45,14 @@ Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99
 
 
 class VerifierSpec(FrozenModel):
-    """A verifier: a shell command, the name of a verifier that a plugin registered, or a file with tests (see
-    `tui_agent.evalenv`).
+    """A verifier: a shell command, a plugin's verifier, or a file with tests (see `tui_agent.evalenv`).
 
-    After the agent has ended, the command runs in a copy of the workspace with these variables:
+    A command runs after the agent has ended, in a copy of the workspace, with these variables:
     - `EVAL_LOG`: the session's events
     - `EVAL_FIXTURE`: the files at the start
     - `EVAL_REWARD`: path of a file to which the command can write the reward
 
-    If the command does not write this file, exit status 0 gives the reward 1, and every other status gives 0.
+    Without a reward file, exit status 0 gives the reward 1, and every other status gives 0.
 
     The path of a file with tests is relative to the case's file. The reward is then the share of the tests that pass.
     """
@@ -73,9 +72,9 @@ class VerifierSpec(FrozenModel):
 class Expectations(FrozenModel):
     """Assertions about the content of files and about succeeded tools, checked after the agent has ended.
 
-    `files`: maps a path in the workspace to the file in the case's folder with the expected content, or to an empty
-    text if the path must not exist.
-    `tools`: tools of which at least one call must have succeeded.
+    - `files`: maps a path in the workspace to the file in the case's folder with the expected content.
+      An empty text means that the path must not exist.
+    - `tools`: tools of which at least one call must have succeeded.
     """
 
     files: dict[RelativePath, str] = Field(default_factory=dict)
@@ -207,10 +206,7 @@ class Suite(FrozenModel):
 
 
 def parse_case(tree: object, path: Path, place: Place = ()) -> Case:
-    """Return the case in `tree`, the plain data of a file.
-
-    Raises `ConfigError` naming the file, the field and the reason.
-    """
+    """Convert the plain data of a file to a case. Raise `ConfigError` if the data is not valid."""
     case = validate(tree, Case, path, FORMAT_HINT, place=place)
     case = case.model_copy(update={"folder": path.parent, "id": case.id or _name_of(path)})
     for field, problem in _missing_files(case):
@@ -220,7 +216,7 @@ def parse_case(tree: object, path: Path, place: Place = ()) -> Case:
 
 
 def _missing_files(case: Case) -> Iterator[tuple[str, str]]:
-    """For each field of the case with the path of a missing file or folder, yield the field's name and the problem."""
+    """Yield the field's name and the problem for each missing file or folder of the case."""
     folders = {"fixture": case.fixture, "recording": case.recording}
     files = {"environment.dockerfile": case.environment.dockerfile if case.environment is not None else ""}
     if case.verifier is not None and not (case.folder / case.verifier.environment).is_dir():
@@ -236,8 +232,7 @@ def _missing_files(case: Case) -> Iterator[tuple[str, str]]:
 
 
 def parse_suite(tree: object, path: Path) -> Suite:
-    """Return the suite in `tree`, the plain data of the file `path` with all cases of the suite. Raises `ConfigError`
-    if the data is not valid."""
+    """Convert the plain data of the file `path` to a suite. Raise `ConfigError` if the data is not valid."""
     tree = {"cases": tree} if isinstance(tree, list) else tree
     if not isinstance(tree, dict):
         raise ConfigError(f"{path} is neither a suite nor a list of cases.", hint=FORMAT_HINT)

@@ -19,7 +19,7 @@ def named_paths(case: Case) -> list[Path]:
 
 
 def case_digest(case: Case) -> str:
-    """Return a digest that changes if the case, or a file that the case names, changes. Raises `OSError`."""
+    """Return a digest of the case and its files. Raise `OSError` if a file cannot be read."""
     home = case.folder.resolve()
     digest = hashlib.sha256(case.model_dump_json().encode())
     for path in sorted({file for named in named_paths(case) for file in _files_below(named)}):

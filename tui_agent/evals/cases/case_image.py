@@ -1,6 +1,6 @@
 """The image of a case, built from its Dockerfile, in which tests run.
 
-Invariant: nothing is built unless commands run in the environment `docker`, `e2b` or `modal`.
+Invariant: images are built only for the environments `docker`, `e2b` and `modal`.
 """
 
 import os
@@ -95,17 +95,17 @@ class ContainerImage:
 CaseImage: TypeAlias = RemoteImage | ContainerImage
 """The image of a case, in which the agent's commands and the tests run.
 
-`image`: name of the image, or path of the Dockerfile if a provider builds the image.
-`work_dir`: path of the workspace in the image; empty if the workspace is mounted only at its own path.
+- `image`: name of the image, or path of the Dockerfile if a provider builds the image.
+- `work_dir`: path of the workspace in the image. If empty, the workspace has the same path as on this machine.
 """
 
 
 async def build_case_image(base: StartupContext, case: Case, workspace: Path) -> CaseImage | None:
-    """Build the case's image and return it.
+    """Build the case's image and return it, or None if the case does not need an image.
 
-    Return None if the case has no Dockerfile, or if commands do not run in images. For a Harbor task, also copy the
-    files in the image's working directory to `workspace`. Raises `EnvironmentFault` if the image cannot be built, and
-    `ConfigError` if the container program was not found.
+    For a Harbor task, the files in the image's working directory are copied to `workspace`.
+
+    Raise `EnvironmentFault` if the image cannot be built, and `ConfigError` if the container program was not found.
     """
     name = base.config.environment
     work_dir = case.harbor.work_dir if case.harbor is not None else ""

@@ -25,8 +25,7 @@ _CASE_KEYS = Case.model_fields.keys() - Suite.model_fields.keys()
 def load_suite(name: str, here: Path) -> Suite:
     """Return the suite at a path relative to `here`, or the bundled suite of this name.
 
-    Raises `ConfigError` if the suite is not found, if a case is broken, if two cases have the same id, or if suites
-    extend each other in a circle.
+    Raise `ConfigError` if the suite is missing or broken, or if it extends itself.
     """
     return _load_suite(name, here, ())
 
@@ -61,7 +60,7 @@ def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
 
 
 def _find_suite(name: str, here: Path) -> Path | None:
-    """Return the path of a suite's file or folder, or of the bundled suite of this name; None if there is none."""
+    """Return the path of a suite's file or folder, or of a bundled suite, or None."""
     bundled = bundled_folder("suites")
     if not (here / name).exists() and bundled is not None and (bundled / name).is_dir():
         return bundled / name

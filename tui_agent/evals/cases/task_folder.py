@@ -30,7 +30,7 @@ PROMPT_FILES = ("prompt.md", "en.md")
 HARBOR_FILES = ("task.toml", "instruction.md")
 TEST_SCRIPT = "test.sh"
 LOCAL_NOTE = "Your workspace is the folder {folder} of this task. Use paths relative to it, not {folder}/…."
-"""Text added to a task's prompt, because an agent that runs on this machine does not see the container's paths."""
+"""Text added to a task's prompt for an agent that does not see the container's paths."""
 _CANARY = re.compile(r"(#|<!--).*canary", re.IGNORECASE)
 _NOT_SUPPORTED = {"steps": "tasks in several parts", "mcp_servers": "tasks with MCP servers"}
 _TABLES = ("agent", "environment", "metadata", "task", "verifier")
@@ -176,14 +176,13 @@ def _seconds(tables: Mapping[str, Mapping[str, Any]], name: str, file: Path) -> 
 
 
 def _image_of(folder: Path) -> dict[str, Any]:
-    """Return the case field that gives the path of the folder's Dockerfile; empty if the folder has no Dockerfile."""
+    """Return the case field with the path of the folder's Dockerfile, or an empty dict without a Dockerfile."""
     dockerfile = Path("environment", "Dockerfile")
     return {"environment": {"dockerfile": str(dockerfile)}} if (folder / dockerfile).is_file() else {}
 
 
 def _read_dockerfile(file: Path) -> HarborTask:
-    """Read the working directory and the copied files from a Dockerfile, and list the lines that have no effect in the
-    local environment. A missing file counts as empty."""
+    """Read the working directory, the copied files and the ignored lines of a Dockerfile, which may be missing."""
     work_dir, copies, skipped = "/app", list[tuple[str, str]](), []
     for instruction, rest in _docker_lines(read_small(file) or ""):
         match instruction:

@@ -40,7 +40,7 @@ class CaseFunctions:
 def load_case_functions(base: StartupContext, case: Case) -> CaseFunctions:
     """Return the functions that the case names.
 
-    Raises `ConfigError` if no plugin has a function that the case names, or if the environment cannot be loaded.
+    Raise `ConfigError` if a plugin's function is missing, or if the environment cannot be loaded.
     """
     verifier = case.verifier.plugin if case.verifier is not None else ""
     file = case.verifier.environment if case.verifier is not None else ""
@@ -64,7 +64,8 @@ def load_case_functions(base: StartupContext, case: Case) -> CaseFunctions:
 async def run_plugin_verifier(
     spec: VerifierSpec, offered: OfferedFactory[Verifier], workspace: Path, session: Path
 ) -> VerifierFinished:
-    """Call a plugin's verifier with a copy of the workspace and the events of the session in the folder `session`."""
+    """Call a plugin's verifier with a copy of the workspace and the events of a session. `session`: the session's
+    folder."""
     answer: object = None
 
     async def verify() -> None:
@@ -96,7 +97,7 @@ async def run_environment_verifier(spec: VerifierSpec, session: EnvironmentSessi
 
 
 async def run_plugin_oracle(case: Case, function: Oracle, workspace: Path) -> str:
-    """Let a plugin's oracle solve the case in the workspace; return what went wrong, or an empty text."""
+    """Let a plugin's oracle solve the case in the workspace. Return an error text, or an empty text."""
     return await call_in_thread(
         f"the oracle {case.oracle_plugin}", partial(function, workspace), case.test_timeout_seconds
     )

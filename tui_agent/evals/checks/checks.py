@@ -29,10 +29,7 @@ HARBOR_COMMAND = "bash /tests/test.sh"
 STOPPED = "was stopped after"
 """Beginning of the error text for a command that reached its time limit."""
 HANG_STATUS = 124
-"""Exit status that is recorded if a test command hangs after the agent's work, but did not hang before.
-
-The program `timeout` uses the same number.
-"""
+"""Exit status recorded for a test command that hangs only after the agent's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +66,7 @@ _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
 async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
     """Run the case's test command in the environment's folder, once for each test path of the case.
 
-    `ended`: test commands that ended by themselves before the agent acted. If one of them reaches its time limit now,
-    the tests have failed. If a command that is not in `ended` reaches its time limit, there is no result.
+    `ended`: test commands that ended by themselves before the agent acted. A hang of one of them counts as a failure.
     """
     return tuple([await _run_test(command, case, env, ended) for command in case.test_commands])
 
@@ -99,8 +95,7 @@ def _hangs_now(result: ExecResult, command: str, ended: Collection[str]) -> bool
 
 
 def describe_hang(test: TestFinished) -> str:
-    """If the test command reached its time limit, return a sentence that says so, without a full stop. Otherwise return
-    an empty text."""
+    """Return a sentence without a full stop if the test command reached its time limit, otherwise an empty text."""
     fault = test.failures[0].partition("\n")[0] if test.failures else ""
     return f"the test command {fault}" if test.exit_code == HANG_STATUS and fault.startswith(STOPPED) else ""
 
@@ -110,8 +105,8 @@ async def run_harbor_tests(
 ) -> tuple[TestFinished, VerifierFinished]:
     """Run `bash /tests/test.sh` of a task folder in the task's working directory, and read the reward file in `logs`.
 
-    `tests`: a copy of the task's tests, which the script can change.
-    `ended`: see `run_tests`.
+    - `tests`: a copy of the task's tests, which the script can change.
+    - `ended`: see `run_tests`.
     """
     assert case.harbor is not None
     rewards = logs / "verifier"
@@ -164,10 +159,9 @@ async def run_verifier(case: Case, checked: CheckInput, env: Environment) -> Ver
 
 
 def read_reward(folder: Path) -> tuple[float, str]:
-    """Return the reward and an empty text; if the reward cannot be used, return 0 and the reason.
+    """Return the reward and an empty text, or 0 and the reason why the reward cannot be used.
 
-    The reward is the number `reward` in `reward.json`, or else the lowest number in that file. If there is no
-    `reward.json`, the reward is the number in `reward.txt`.
+    The reward is in `reward.json` (the number `reward`, or the lowest number) or in `reward.txt`.
     """
     text, fault = _read_reward_file(folder / "reward.json")
     if text is None:
@@ -247,12 +241,9 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
 
 
 def _describe_lost_verdict(result: ExecResult, workspace: Path, case: Case, *, of_verifier: bool) -> str:
-    """Return the reason why the command's exit status tells nothing about the workspace; empty if the status can be
-    used.
-
-    For example, a program of the image cannot be started. If a program in the workspace cannot be started, the status
-    usually counts, because writing the program can be the agent's task.
-    """
+    """Return the reason why a command's exit status says nothing about the workspace (empty: it can be used)."""
+    # If a program in the workspace cannot be started, the status usually counts: writing the program can be the agent's
+    # task.
     code = result.exit_code or 0
     if code - 128 in _OUTSIDE_SIGNALS:
         return f"was ended by {signal.Signals(code - 128).name}"

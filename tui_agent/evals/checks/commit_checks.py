@@ -23,10 +23,7 @@ MAX_SIDE_BY_SIDE = 2
 
 @dataclass(slots=True)
 class CheckedCommit:
-    """A checkpoint that was taken after the message part number `part` (a text, a tool call, a result, …).
-
-    `results` is None until the checkpoint is checked.
-    """
+    """A checkpoint that was taken after the message part number `part` (`results` is None before the check)."""
 
     commit: str
     part: int
@@ -34,16 +31,16 @@ class CheckedCommit:
 
 
 Check = Callable[[Path, str], Awaitable[CheckResults]]
-"""Function that checks a workspace. Its arguments are the workspace's path, and a name for the folder in which copies
-are made."""
+"""Function that checks a workspace. Its arguments are the workspace's path and a name for the folder of copies."""
 Report = Callable[[CheckedCommit], None]
 
 
 class CommitChecks:
-    """Checks each checkpoint of a session in a background task of `group`; `session` is the session's folder.
+    """Checks each checkpoint of a session in the background.
 
-    `report`: called with each checked checkpoint.
-    `on_winner`: called once, with the first checkpoint that passed its checks.
+    - `session`: the session's folder.
+    - `report`: called with each checked checkpoint.
+    - `on_winner`: called once, with the first checkpoint that passed its checks.
     """
 
     def __init__(
@@ -62,10 +59,7 @@ class CommitChecks:
 
     @property
     def winner(self) -> CheckedCommit | None:
-        """The earliest checkpoint that passed all checks.
-
-        None if no checkpoint passed, or while an earlier checkpoint is still checked.
-        """
+        """The earliest checkpoint that passed all checks (None: none passed, or not known yet)."""
         for commit in self._commits:
             if commit.results is None:
                 return None
@@ -81,8 +75,7 @@ class CommitChecks:
                     self.add(commit, part)
 
     def add(self, commit: str, part: int) -> None:
-        """Queue the check of a checkpoint, unless it was queued before. The checkpoint was taken after the message part
-        number `part`."""
+        """Queue the check of a checkpoint once. `part`: number of the message part before the checkpoint."""
         if any(known.commit == commit for known in self._commits):
             return
         self._commits.append(CheckedCommit(commit, part))

@@ -16,8 +16,7 @@ NOT_COPIED = ("Dockerfile", "docker-compose.yaml", ".dockerignore")
 FIXTURE_AGE_S = 60
 """Seconds by which the modification times of the files in `Case.files` are set back.
 
-Python detects a changed file by its size and the second of its last change. Without this, an edit right after the start
-might not be noticed, and the tests would run the old code.
+Otherwise Python could overlook an edit of a file right after the start.
 """
 
 
@@ -43,9 +42,9 @@ def create_workspace(case: Case, target: Path) -> None:
 
 
 def create_check_copy(case: Case, workspace: Path, target: Path) -> None:
-    """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError` if that fails.
+    """Copy the workspace to `target` and add the case's hidden tests. Raise `OSError` if that fails.
 
-    Pipes, sockets and devices are not copied. A hidden test replaces whatever the agent made at its path.
+    A hidden test replaces whatever the agent made at its path. Pipes, sockets and devices are not copied.
     """
     shutil.rmtree(target, ignore_errors=True)
     try:
@@ -109,9 +108,7 @@ def _ignore_build_files(folder: str, names: list[str]) -> list[str]:
 
 
 def _place_in_workspace(place: str, work_dir: str) -> str | None:
-    """Convert a path in the container to a path relative to the workspace; return None if it is outside the
-    workspace.
-    """
+    """Convert a path in the container to a path relative to the workspace, or None if the path is outside."""
     path = Path(place)
     return (
         str(path.relative_to(work_dir)) if path.is_relative_to(work_dir) and ".." not in path.parts else None

@@ -1,7 +1,6 @@
 """Checks of a workspace after the agent's work: tests, verifier and expectations, on copies with the hidden tests.
 
-Invariant: the checked folder is never changed. A check without a result is recorded as a fault with category and
-reason.
+Invariant: the checked folder is never changed.
 """
 
 import shutil
@@ -39,7 +38,7 @@ EXPECTED = "expected"
 class CheckResults:
     """The results of the checks.
 
-    `category`, `fault`: why a check gave no result; otherwise empty.
+    `category`, `fault`: kind and reason if a check gave no result, otherwise empty.
     """
 
     tests: tuple[TestFinished, ...] = ()
@@ -94,7 +93,7 @@ class CheckResults:
 
 
 class Checker:
-    """Checks the workspaces of one case. Copies are made in `folder`, which belongs to one run of the case."""
+    """Checks the workspaces of one case, on copies in `folder`."""
 
     def __init__(self, base: StartupContext, case: Case, folder: Path, functions: CaseFunctions) -> None:
         self._base, self._case, self._folder = base, case, folder
@@ -109,9 +108,8 @@ class Checker:
     ) -> CheckResults:
         """Check a workspace after the agent's work.
 
-        `session`: folder of the agent's session.
-
-        `name`: folder for the copies; checks that run at the same time need different names.
+        - `session`: folder of the agent's session.
+        - `name`: folder for the copies. Checks that run at the same time need different names.
         """
         case = self._case
         tests: tuple[TestFinished, ...] = ()
@@ -129,9 +127,9 @@ class Checker:
         return _with_fault(CheckResults(tests, verifier, decides_by_reward=case.harbor is not None))
 
     async def check_fixture(self, workspace: Path) -> CheckResults:
-        """Check the workspace before the agent acts, and store in `ended` which test commands ended by themselves.
+        """Check the workspace before the agent acts, and store in `ended` the test commands that ended by themselves.
 
-        The verifier runs only if there are no tests. Raises `OSError` if the workspace cannot be copied.
+        The verifier runs only if there are no tests. Raise `OSError` if the workspace cannot be copied.
         """
         try:
             tests, verifier = await self._run_tests(workspace, FIXTURE_CHECK)
@@ -143,7 +141,7 @@ class Checker:
         return CheckResults(tests, verifier, decides_by_reward=self._case.harbor is not None)
 
     async def _verify_fixture(self, workspace: Path) -> VerifierFinished | None:
-        """Run the verifier with an empty log. Return None for a plugin's verifier: it needs an agent's session."""
+        """Run the verifier with an empty log, or return None for a plugin's verifier."""
         case, session = self._case, self._folder / FIXTURE_CHECK / "session"
         if case.verifier is None or case.verifier.plugin:
             return None
@@ -178,7 +176,7 @@ class Checker:
     async def copy(
         self, workspace: Path, name: str, mounts: Mapping[Path, str] = MappingProxyType({})
     ) -> AsyncIterator[Environment]:
-        """Copy a folder, add the hidden tests, and yield an environment for the copy. See `CaseImage` for `mounts`."""
+        """Copy a folder, add the hidden tests, and yield an environment for the copy."""
         copy = self._folder / name / "repo"
         copy.parent.mkdir(parents=True, exist_ok=True)
         create_check_copy(self._case, workspace, copy)
@@ -210,8 +208,7 @@ class Checker:
 
 
 def _with_fault(results: CheckResults) -> CheckResults:
-    """If a check gave no result, return the results with the category and the reason of the first such check. Otherwise
-    return `results` unchanged."""
+    """Return the results, with the category and reason of the first check that gave no result."""
     stopped = next((test for test in results.tests if test.exit_code is None), None)
     if stopped is not None and not results.decides_by_reward:
         fault = f"the test command {stopped.failures[0]}"
@@ -226,7 +223,7 @@ def _with_fault(results: CheckResults) -> CheckResults:
 def check_expected(case: Case, workspace: Path, used_tools: Mapping[str, int]) -> VerifierFinished:
     """Compare the workspace and the tools in `used_tools` with the case's `expected`.
 
-    Raises `ConfigError` if a file of the case cannot be read. `eval freeze` proposes the content of `expected`.
+    Raise `ConfigError` if a file of the case cannot be read.
     """
     assert case.expected is not None
     missed = [f"no call of {tool} succeeded" for tool in case.expected.tools if not used_tools.get(tool)]

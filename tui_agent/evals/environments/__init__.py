@@ -1,2 +1,1 @@
-"""Evaluation environments (Python files with tests of a workspace, which cases can name), and calls of their functions
-with a time limit."""
+"""Evaluation environments: Python files with tests of a workspace, and timed calls of their functions."""

@@ -13,8 +13,9 @@ OWN_PLACES = ("/dev", "/proc", "/tmp", "/tests", "/logs")
 def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -> str:
     """Return the shell command that runs `bash /tests/test.sh` in `work_dir`.
 
-    The command sees `workspace`, `tests` and `logs` as `work_dir`, `/tests` and `/logs`; all other files are read-only.
-    Raises `ConfigError` if bubblewrap is not installed.
+    The command sees `workspace`, `tests` and `logs` as `work_dir`, `/tests` and `/logs`. All other files are read-only.
+
+    Raise `ConfigError` if bubblewrap is not installed.
     """
     require_own_folder(work_dir)
     if shutil.which("bwrap") is None:
@@ -40,7 +41,7 @@ def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -
 
 
 def require_own_folder(work_dir: str) -> None:
-    """Raise `ConfigError` if the working directory is a folder of the system, because a workspace cannot replace it."""
+    """Raise `ConfigError` if the working directory of a task is a folder of the system."""
     if work_dir == "/" or any(Path(work_dir).is_relative_to(place) for place in OWN_PLACES):
         raise ConfigError(
             f"The sandbox cannot use {work_dir} as the working directory of a task.",

@@ -28,7 +28,7 @@ _COLLECTED = "__tui_agent_collected__"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
 
 EnvFunction: TypeAlias = Callable[[Workspace], Awaitable[object]]
-"""Function that an author decorates as a test or setup. The test has failed if the function raises an exception."""
+"""Function that an author decorates as a test or setup. It fails by raising an exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +136,14 @@ def load_environment(path: Path) -> EvalEnvironment:
 def run_python_file(path: Path, timeout_s: float = LOAD_TIMEOUT_S) -> Mapping[str, Any]:
     """Run a user's Python file, and return its global variables.
 
-    Raises `ConfigError` if the file fails, calls `os._exit` or reaches the time limit. `os._exit` in the file never
-    ends this process.
+    Raise `ConfigError` if the file fails, calls `os._exit` or reaches the time limit.
     """
     guard_code(path)
     return call_with_limit(str(path), partial(runpy.run_path, str(path)), timeout_s)
 
 
 def _collect(function: EnvFunction, item: _Item) -> _Item:
-    """Add a test or setup to the list in the file of `function`, and return it. Functions of the same name are all
-    kept."""
+    """Add `item` to the list of tests in the file of `function`, and return `item`."""
     function.__globals__.setdefault(_COLLECTED, []).append(item)
     return item
 

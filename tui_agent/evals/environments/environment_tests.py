@@ -1,6 +1,6 @@
 """Running the tests of an environment on a copy of a workspace.
 
-Invariant: the workspace itself is never changed. If a test hangs or fails, the other tests still run.
+Invariant: the workspace itself is never changed.
 """
 
 import shutil
@@ -81,7 +81,7 @@ class EnvironmentReport:
 
 
 class EnvironmentSession:
-    """A folder, and the evaluation environment with the folder's tests. Setup and tests can change the folder."""
+    """A folder and the environment whose tests run in the folder and can change it."""
 
     def __init__(self, environment: EvalEnvironment, folder: Path, open_env: OpenEnvironment) -> None:
         self._environment = environment
@@ -91,9 +91,9 @@ class EnvironmentSession:
         self._setup_fault: str | None = None
 
     async def test(self, path: str = "") -> EnvironmentReport:
-        """Run the test or the suite at `path`, or all tests if `path` is empty.
+        """Run the test or the suite at `path`, or all tests if `path` is empty. Every test fails if the setup failed.
 
-        If the setup failed, every test fails. Raises `ConfigError` if there is no test at `path`.
+        Raise `ConfigError` if there is no test at `path`.
         """
         chosen = self._environment.select(path)
         async with self._lock:  # tests share the folder
@@ -128,7 +128,7 @@ class EnvironmentSession:
 
 
 def _with_source_line(error: AssertionError) -> AssertionError:
-    """Return the error; if it has no text, return an error with the assertion's source line as its text."""
+    """Return the error, or a new one with the assertion's source line if the error has no text."""
     lines = traceback.extract_tb(error.__traceback__)
     return error if str(error) or not lines else AssertionError(lines[-1].line or "")
 

@@ -26,10 +26,9 @@ _Result = TypeVar("_Result")
 
 
 async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], timeout_s: float) -> str:
-    """Call `function` in a thread; return an error text, or an empty text if the call succeeded.
+    """Call `function` in a thread. Return an error text, or an empty text if the call succeeded.
 
-    `name`: the function's name in the error text.
-    If this task is cancelled, the call is cancelled too.
+    `name`: the function's name in the error text. If this task is cancelled, the call is cancelled too.
     """
     fault = f"{name} was stopped after {format_time_limit(timeout_s)}"
     cancel_call: Callable[[], object] | None = None
@@ -65,9 +64,9 @@ async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], t
 
 
 def call_with_limit(name: str, function: Callable[[], _Result], timeout_s: float) -> _Result:
-    """Call `function` in a thread and return its result; a call that takes too long is abandoned.
+    """Call `function` in a thread and return its result. Raise `ConfigError` if the call fails or takes too long.
 
-    Raises `ConfigError`, with `name` as the function's name, if the function fails or reaches the time limit.
+    `name`: the function's name in the error.
     """
     future: Future[_Result] = Future()
 

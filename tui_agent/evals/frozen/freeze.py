@@ -1,6 +1,6 @@
 """Conversion of a session to a case: its files at the start, its messages, its answers, and proposed assertions.
 
-Invariant: the session is only read. The case ends before the first turn that cannot be replayed.
+Invariant: the session is only read.
 """
 
 from collections.abc import Sequence
@@ -63,9 +63,9 @@ class FrozenCase:
 
 
 async def freeze_session(session: Path, dest: Path) -> FrozenCase:
-    """Write a case made from the session in the folder `session` to `dest`, a new or empty folder.
+    """Write a case to the new or empty folder `dest`. The case is made from the session in the folder `session`.
 
-    Raises `UsageError` if nothing can be replayed, and `CheckpointError` if there are no checkpoints.
+    Raise `UsageError` if nothing can be replayed, and `CheckpointError` if there are no checkpoints.
     """
     freezer = _Freezer(session, dest)
     freezer.collect()
@@ -95,12 +95,10 @@ class _Freezer:
         self._answers: list[ModelResponded] = []
         self._events: list[Envelope] = []
         self._edits: dict[int, dict[str, str]] = {}
-        """Maps a turn to the files that the user changed before the turn, as a `dict` of path → commit of a checkpoint
-        with the changed file."""
+        """Maps a turn to the files that the user changed before the turn: path → commit with the changed file."""
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
-        """For each path that a tool call changed: path → name of the file, in the case's folder, with the final
-        content; "" if the path was deleted."""
+        """Maps each path that a tool call changed to the case's file with the final content ("": deleted)."""
 
     @property
     def _payloads(self) -> list[Payload]:
@@ -278,7 +276,7 @@ class _Freezer:
 
 
 def _count_parts(payload: Payload) -> int:
-    """Return the number of message parts that an event adds to the session, for the main agent or a subtask."""
+    """Return the number of message parts that an event adds to the session."""
     match payload:
         case ModelResponded(parts=parts):
             return len(parts)

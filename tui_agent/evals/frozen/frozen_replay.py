@@ -1,6 +1,6 @@
 """Replay of a frozen session: repeats the user's actions, and compares the replayed calls with the recorded calls.
 
-Invariant: the first call that ends differently is reported with its event, and the replay continues.
+Invariant: the replay continues after a call that ends differently.
 """
 
 import shutil
@@ -72,7 +72,7 @@ class FrozenReplay:
         self._ends = CallEnds(str(workspace))
 
     def apply(self, event: Envelope, session: Session) -> None:
-        """Record an event. If the event asks the user something, answer as the user of the frozen session did."""
+        """Record an event, and answer its question to the user as in the frozen session."""
         self._ends.apply(event)
         match event.payload:
             case PermissionRequested(request_id=request_id, call_id=call_id):
@@ -112,7 +112,7 @@ class FrozenReplay:
 
 
 def describe_difference(recorded: RecordedCall, replayed: RecordedCall | None) -> str:
-    """Return the difference between a recorded and a replayed call; empty if both ended the same.
+    """Return the difference between a recorded and a replayed call (empty: they ended the same).
 
     `replayed`: None if the call was not made in the replay.
     """
@@ -150,8 +150,7 @@ def _first_line(text: str) -> str:
 
 
 def _first_different_lines(old: str, new: str) -> tuple[str, str]:
-    """Return the first line of `old` and the first line of `new` that differ, each cut to `MAX_VALUE_CHARS` characters
-    around the difference."""
+    """Return the first lines of `old` and `new` that differ, each cut to the text around the difference."""
     keep_ends = old.splitlines() == new.splitlines()
     old_lines, new_lines = old.splitlines(keep_ends), new.splitlines(keep_ends)
     count = max(len(old_lines), len(new_lines))

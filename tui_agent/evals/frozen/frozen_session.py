@@ -40,9 +40,9 @@ class RecordedReply(FrozenModel):
 class RecordedCall(FrozenModel):
     """The result of a call.
 
-    `seq`: number of the call's last event in the session.
-    `files`: maps each changed file to its SHA-256, or to None if the file was deleted.
-    `content`: the result for the model, or None if it can differ each time.
+    - `seq`: number of the call's last event in the session.
+    - `files`: maps each changed file to its SHA-256, or to None if the file was deleted.
+    - `content`: the result for the model, or None if it can differ each time.
     """
 
     seq: int
@@ -59,8 +59,8 @@ class RecordedCall(FrozenModel):
 class RecordedEvents(FrozenModel):
     """The user's actions in a session, and the results of its calls.
 
-    `removed`: maps a turn to the files that the user deleted before it.
-    The recording's folder `edits/N` has the files that the user changed before turn N (counted from 1).
+    `removed`: maps a turn to the files that the user deleted before the turn. The recording's folder `edits/N` has the
+    files that the user changed before turn N (counted from 1).
     """
 
     session: str

@@ -1,7 +1,8 @@
-"""Comparisons of arms (the configurations under which a run executes its cases), of runs, and of a run with a stored
-baseline. Results are paired by case and repetition.
+"""Comparisons of arms (the configurations of a run), of runs, and of a run with a stored baseline.
 
-Invariant: a comparison that is not significant never claims that there is no difference.
+Results are paired by case and repetition.
+
+Invariant: a comparison without a significant result is never reported as equality.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,13 +27,10 @@ Verdicts: TypeAlias = Mapping[tuple[str, int], bool]
 
 
 class Comparison(FrozenModel):
-    """The paired comparison of two arms. A pair is the two runs of one case with the same repetition, one under each
-    arm.
+    """The paired comparison of two arms. A pair is the same case and repetition under both arms.
 
-    A pair is discordant if only one of the two runs passed.
-
-    `p_adjusted`: p-value after adjustment for several comparisons.
-    `adjusted_for`: number of comparisons with enough discordant pairs.
+    - `p_adjusted`: p-value after adjustment for several comparisons.
+    - `adjusted_for`: number of comparisons with enough pairs in which only one of the two runs passed.
     """
 
     first: str
@@ -97,9 +95,9 @@ class ChangedCase(FrozenModel):
 class BaselineResult(FrozenModel):
     """The result of comparing a run with a baseline. A case passes if all its repetitions passed.
 
-    `regressions`: cases that passed only in the baseline.
-    `fixed`: cases that passed only in the run.
-    `not_compared`: cases of the baseline for which the run has no result that can be compared.
+    - `regressions`: cases that passed only in the baseline.
+    - `fixed`: cases that passed only in the run.
+    - `not_compared`: cases of the baseline without a comparable result in the run.
     """
 
     regressions: tuple[ChangedCase, ...]
@@ -109,10 +107,9 @@ class BaselineResult(FrozenModel):
 
 
 def compare_arms(runs: Sequence[RunResults]) -> tuple[Comparison, ...]:
-    """Compare the arms of one or more runs.
+    """Compare the first arm of each run with the run's other arms, and arms of the same name between runs.
 
-    Within a run, the first arm is compared with each other arm. Between two runs, arms of the same name are compared.
-    If each of the two runs has only one arm, those arms are compared even if their names differ.
+    If two runs have only one arm each, these arms are compared in any case.
     """
     pairs = [(run.arms[0], arm) for run in runs for arm in run.arms[1:]]
     for first, second in combinations(runs, 2):
@@ -175,10 +172,9 @@ def make_baseline(run: RunResults) -> Baseline:
 
 
 def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult:
-    """Compare each arm of a run with the baseline's arm of the same name.
+    """Compare each arm of a run with the baseline's arm of the same name. Single arms are compared in any case.
 
-    If run and baseline have one arm each, these are compared even if their names differ. Raises `ConfigError` if the
-    run and the baseline have no case in common.
+    Raise `ConfigError` if the run and the baseline have no case in common.
     """
     before: dict[str, dict[tuple[str, int], bool]] = {}
     for cell in baseline.cells:

@@ -2,8 +2,7 @@
 
 The JSON output has the fields of `Report`.
 
-Invariant: measured values of sessions come from the metrics fold, as stored in `result.json`. A case whose model
-provider failed is counted, but not included in any rate, value or comparison.
+Invariant: no rate, value or comparison includes a case whose model provider failed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,8 +51,7 @@ _WITHOUT_SUM: Final = ("context_peak_tokens", "compression_ratio", "first_target
 
 
 class Rate(FrozenModel):
-    """A share of cells (runs of a case), with its 95 % confidence interval; `low` and `high` are None if no cell was
-    counted."""
+    """A share of cells (runs of a case), with its 95 % confidence interval (None: no cell was counted)."""
 
     successes: int
     total: int
@@ -64,9 +62,9 @@ class Rate(FrozenModel):
 class Group(FrozenModel):
     """The pass rates of one arm in one category, or in all categories if `category` is empty.
 
-    `provider_failures`: failures because of the provider; no rate includes them.
-    `missing`: cases without a result.
-    `tests`, `verifier`: rates at which the tests and the verifier passed, among the cases that ran them.
+    - `provider_failures`: failures because of the model's provider. No rate includes them.
+    - `missing`: cases without a result.
+    - `tests`, `verifier`: rates at which the tests and the verifier passed, among the cases that ran them.
     """
 
     arm: str
@@ -83,9 +81,8 @@ class Group(FrozenModel):
 class FigureValue(FrozenModel):
     """A measured value of one arm.
 
-    `cells`: number of results that have this value.
-
-    `total`: None if a sum has no meaning.
+    - `cells`: number of results that have this value.
+    - `total`: None if a sum has no meaning.
     """
 
     cells: int
@@ -102,9 +99,9 @@ class Figure(FrozenModel):
 
 
 class StaticCheck(FrozenModel):
-    """The number of problems that a checker such as `ruff` found, summed over all results of one arm of the experiment.
+    """The number of problems that a checker such as `ruff` found, summed over all results of one arm.
 
-    A result counts only if the program ran both before and after the agent's work.
+    A result counts only if the checker ran before and after the agent's work.
     """
 
     program: str
@@ -115,8 +112,10 @@ class StaticCheck(FrozenModel):
 
 
 class CellSummary(FrozenModel):
-    """The verdict of a cell (one run of a case), and the cell's session. `cause` is empty if the cell passed, and
-    `provider` if the model's provider failed."""
+    """The verdict of a cell (one run of a case), and the cell's session.
+
+    `cause`: kind of failure, such as `provider` for the model's provider (empty: the cell passed).
+    """
 
     case: str
     arm: str

@@ -1,6 +1,6 @@
 """Statistics of pass rates: confidence intervals and the paired comparison of two arms.
 
-Invariant: the p-values of the paired test are exact; only the interval of a rate uses a normal approximation.
+Invariant: the p-values of the paired test are exact.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from statistics import NormalDist
 SIGNIFICANCE_LEVEL = 0.05
 CONFIDENCE_Z = NormalDist().inv_cdf(1 - SIGNIFICANCE_LEVEL / 2)
 MIN_DISCORDANT_PAIRS = 6
-"""Minimum number of discordant pairs for a significant result; with 5 pairs, the p-value is at least 0.0625."""
+"""Minimum number of pairs with different results for a significant difference. With 5, p is at least 0.0625."""
 
 
 def wilson_interval(successes: int, total: int) -> tuple[float, float]:
-    """Return the 95 % confidence interval of a rate by Wilson's score method; `total` must not be 0.
+    """Return the 95 % confidence interval of a rate by Wilson's score method. `total` must not be 0.
 
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22, 1927.
     """
@@ -29,9 +29,9 @@ def wilson_interval(successes: int, total: int) -> tuple[float, float]:
 
 
 def mcnemar_p_value(only_first: int, only_second: int) -> float:
-    """Return the two-sided p-value of McNemar's exact test: a binomial test of the discordant pairs.
+    """Return the two-sided p-value of McNemar's exact test.
 
-    `only_first`: number of pairs in which only the first run succeeded. `only_second`: the same for the second run.
+    `only_first`, `only_second`: numbers of pairs in which only the first or only the second run succeeded.
     """
     pairs = only_first + only_second
     tail = sum(comb(pairs, count) for count in range(min(only_first, only_second) + 1))

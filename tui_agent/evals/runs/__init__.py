@@ -1,1 +1,1 @@
-"""Runs of suites: the plan of a run, its cells (each is one run of a case under one configuration), and their results."""
+"""Runs of suites: plans, cells (each is one run of a case under one configuration), and results."""

@@ -1,5 +1,4 @@
-"""The arms of a run, which are the configurations that it compares: model profiles (`eval matrix`) or disabled features
-(`eval ablate`)."""
+"""The configurations (arms) that a run compares: model profiles (`eval matrix`) or ablations (`eval ablate`)."""
 
 import re
 from collections.abc import Sequence
@@ -15,10 +14,7 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "no_context_compaction": ("context:compaction",),
     "no_policy_retry": ("policy:retry",),
 }
-"""Maps an arm of `eval ablate` to the features that the arm turns off.
-
-All arms run in the context mode `memory`.
-"""
+"""Maps an arm of `eval ablate` to the features that the arm turns off."""
 
 
 def single_arm(model: str, effort: Effort | None, agent: str = "") -> Arm:
@@ -46,7 +42,7 @@ def matrix_arms(
 
 
 def ablation_arms(model: str, effort: Effort | None, without: Sequence[str]) -> tuple[Arm, ...]:
-    """Return the arms of an ablation: the default arms, or `full` and one arm for each name in `without`."""
+    """Return the arms of an ablation: `full` and one arm for each name in `without` (empty: the default arms)."""
     chosen = {"full": (), **{f"no_{name}": (name,) for name in without}} if without else ABLATIONS
     return _require_unique(
         [

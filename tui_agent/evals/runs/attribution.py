@@ -23,8 +23,7 @@ _AGENT_FAULTS = frozenset(("model_error", "error", "stuck", "rejected"))
 
 @dataclass(slots=True)
 class Conduct:
-    """Collects facts from a session's events, such as how the main agent's calls ended, and why the agent's last model
-    request failed."""
+    """Collects facts from a session's events, such as how the main agent's calls ended."""
 
     model_fault: str = ""
     statuses: dict[CallId, str] = field(default_factory=dict)
@@ -32,7 +31,7 @@ class Conduct:
     environment: set[CallId] = field(default_factory=set)
     """The calls that failed because of files or processes."""
     exited: set[CallId] = field(default_factory=set)
-    """The calls whose program exited with an error. The model saw the program's output."""
+    """The calls whose program exited with an error."""
     is_machine_lost: bool = False
     """True if a call failed after the machine that runs the commands was lost."""
     answers: list[list[CallId]] = field(default_factory=list)
@@ -66,10 +65,7 @@ class Conduct:
         return {call: self.statuses.get(call, "") for call in calls}
 
     def broken_oracle_action(self, case: Case) -> str:
-        """Describe the first oracle action that did not end as its script expects, or return an empty text.
-
-        A call must succeed, unless the script's next answer expects a result with `ok: false`.
-        """
+        """Describe the first oracle action that did not end as its script expects, or return an empty text."""
         for index, answer in enumerate(case.oracle):
             after = case.oracle[index + 1] if index + 1 < len(case.oracle) else None
             expected = after.expect.tool_result if after is not None and after.expect is not None else None
@@ -93,7 +89,7 @@ class Verdict:
     detail: str = ""
     instability: bool = False
     interrupted: bool = False
-    """True if the machine was lost or a provider failed temporarily. Another attempt can succeed."""
+    """True if the machine was lost or a provider failed temporarily, so that another attempt can succeed."""
     end: TrajectoryEnd = "solved"
 
 
@@ -110,10 +106,10 @@ def judge(
 ) -> Verdict:
     """Return the verdict on a case that has ended.
 
-    `tests`, `verifier`: True if passed, None if the case has none.
-    `check_fault`: category and reason if a check gave no result.
-    `oracle_fault`: what the oracle did wrong; None if a model acted.
-    `tests_result`, `verifier_result`: descriptions of failed tests and of a reward that is too low.
+    - `tests`, `verifier`: True if passed, None if the case has none.
+    - `check_fault`: category and reason if a check gave no result.
+    - `oracle_fault`: description of the oracle's mistake (None: a model acted).
+    - `tests_result`, `verifier_result`: descriptions of failed tests and of a reward that is too low.
     """
     is_transient = conduct.model_fault in TRANSIENT
     if outcome.reason == "model_error" and (is_transient or conduct.model_fault == "auth"):
@@ -154,10 +150,7 @@ def judge(
 
 
 def _find_cause(conduct: Conduct) -> tuple[str, str]:
-    """Return the category of a failure and an explanation, judging by the agent's last calls.
-
-    The explanation continues a sentence, such as `; the last calls were invalid`, and can be empty.
-    """
+    """Return the category of a failure, and a phrase that explains it (can be empty)."""
     statuses = conduct.last_statuses
     ends = set(statuses.values())
     if ends == {"denied"}:

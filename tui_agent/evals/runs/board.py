@@ -1,6 +1,6 @@
 """The progress of evaluation runs, read from their folders: the runs of a workspace, and the state of each cell.
 
-Invariant: reading writes nothing and takes no lock, so the progress can be read during a run.
+Invariant: reading writes nothing and takes no lock.
 """
 
 from pathlib import Path
@@ -71,7 +71,7 @@ def is_running(run: RunFolder) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BoardCell:
-    """A cell (one run of a case) as the board shows it; `session` is empty before the cell has started."""
+    """A cell (one run of a case) as the board shows it (`session` is empty before the start)."""
 
     cell: Cell
     state: CellState
@@ -88,7 +88,7 @@ class Board:
         self._finished: dict[str, BoardCell] = {}
 
     def read(self) -> tuple[BoardCell, ...]:
-        """Read the current state of all cells, in the plan's order. Blocking."""
+        """Read the current state of all cells, in the plan's order."""
         running = is_running(self.run)
         return tuple(
             self._finished.get(cell.name) or self._read_cell(cell, running=running)

@@ -60,8 +60,7 @@ NOT_IN_RESULT = ("kinds", "events", "final_answer")
 async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellResult:
     """Run a case once, and return its result without storing it.
 
-    Raises `ConfigError` if the case cannot run, such as because its tests pass before the agent acts. Raises
-    `StoreError` if the session cannot be stored, such as because the disk is full.
+    Raise `ConfigError` if the case cannot run, and `StoreError` if the session cannot be stored.
     """
     started = time.monotonic()
     arm = next(arm for arm in plan.arms if arm.name == cell.arm)
@@ -163,10 +162,7 @@ class _Trial:
         return self._result()
 
     async def _require_failing_checks(self) -> None:
-        """Raise `CaseRefused` if the tests, or else the verifier, pass in the unchanged fixture.
-
-        Tests of a frozen session are allowed to pass.
-        """
+        """Raise `CaseRefused` if the tests, or else the verifier, pass in the unchanged fixture."""
         if self._case.recording:
             return
         results = await self.checker.check_fixture(self._workspace)
@@ -258,10 +254,7 @@ class _Trial:
                 self._commits.apply(record)
 
     async def _end_turn(self, session: Session, outcome: Outcome) -> TurnStart | None:
-        """Return the message that starts the next turn; if no turn follows, judge the case and return None.
-
-        The message is the case's next follow-up. If there is none, the results of the checks can be the message.
-        """
+        """Return the message that starts the next turn, or judge the case and return None."""
         self._outcome, self._is_working = outcome, False
         more = self._next_follow_up(outcome) if self._winner is None else None
         if more is None:
@@ -282,8 +275,7 @@ class _Trial:
         return rest[0] or ContinueTurn()
 
     async def _check(self, session: Session) -> CheckResults:
-        """Return the check results of the earliest checkpoint that passed all checks. If there is none, check the
-        workspace."""
+        """Return the check results of the earliest checkpoint that passed, or of the workspace if none passed."""
         if self._commits is not None:
             self._winner = await self._commits.wait()
         if self._winner is not None and self._winner.results is not None:
@@ -292,7 +284,7 @@ class _Trial:
         return await self.checker.check(self._workspace, session_folder, self._conduct.used_tools)
 
     def _feedback(self, session: Session, outcome: Outcome, results: CheckResults) -> str | None:
-        """Return the results as a message to the agent, and record them; None if the agent should not continue."""
+        """Return the check results as a message to the agent, or None if the agent should not continue."""
         commits, limit = self._commits, self._limits.get("max_turns")
         if commits is None or results.passed or results.fault or outcome.reason not in ("finished", "denied"):
             return None

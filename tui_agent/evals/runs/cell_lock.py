@@ -1,4 +1,4 @@
-"""The lock that the cell processes of a run share, and on which a resumed run waits.
+"""The lock that a run's cell processes share, and for which a resumed run waits.
 
 Invariant: the lock is a `flock`, which the kernel releases even if a process is killed.
 """
@@ -13,10 +13,7 @@ _FILE = "cells.lock"
 
 
 def share_cell_lock(run: RunFolder) -> int:
-    """Acquire the lock that the run's cells share.
-
-    The lock is held until the returned descriptor is closed or this process ends.
-    """
+    """Acquire the lock that the run's cells share. Closing the returned descriptor releases the lock."""
     descriptor = _open(run)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     return descriptor

@@ -1,7 +1,6 @@
 """The oracle of a case: known-good answers of a script or a frozen session, or a plugin's function.
 
-Invariant: an oracle's answers go through the real tools and the real policy. A call that ends differently than expected
-is a fault.
+Invariant: an oracle's answers go through the real tools and the real policy.
 """
 
 import json
@@ -20,9 +19,9 @@ from tui_agent.protocol.envelope import Envelope
 
 
 class CaseOracle:
-    """The oracle of a case, for one run of the case with the folder `folder`.
+    """The oracle of a case, for one run of the case in the folder `folder`.
 
-    Raises `ConfigError` if the case has no oracle, or if the oracle cannot be read.
+    Raise `ConfigError` if the case has no oracle, or if the oracle cannot be read.
     """
 
     def __init__(self, case: Case, folder: Path) -> None:
@@ -39,8 +38,7 @@ class CaseOracle:
         return self._replay is not None and self._replay.events.attended
 
     def write_model(self) -> str:
-        """Write the oracle's answers to a file in the cell's folder; return the name of a scripted or replaying model
-        that gives these answers."""
+        """Write the oracle's answers to a file, and return the name of a model that gives these answers."""
         case = self._case
         if self._replay is not None:
             path = self._folder / ANSWERS_FILE
@@ -59,12 +57,12 @@ class CaseOracle:
             self._fault = await run_plugin_oracle(self._case, function, self._workspace)
 
     def apply(self, event: Envelope, session: Session) -> None:
-        """Record an event of a replayed session. If the event asks the user something, answer it."""
+        """Record an event of a replayed session, and answer its question to the user."""
         if self._replay is not None:
             self._replay.apply(event, session)
 
     def begin_turn(self, turn: int) -> None:
-        """Change the workspace as the user of a frozen session did before this turn. Raises `OSError` if that fails."""
+        """Change the workspace as the user of a frozen session did before this turn. Raise `OSError` if that fails."""
         if self._replay is not None:
             self._replay.begin_turn(turn)
 

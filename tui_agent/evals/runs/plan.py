@@ -22,7 +22,7 @@ SESSION_FILE = "session.txt"
 """File in a cell's folder with the id of the cell's session, written when the session starts."""
 LOCK_FILE = "lock"
 START_LOCK_FILE = "start-lock"
-"""Name of the file that a detached run's process locks from its start on, before it locks `LOCK_FILE`."""
+"""Name of the lock file that a detached run's process locks first, before `LOCK_FILE`."""
 RUNS_FOLDER = Path("eval-runs")
 """The default folder of runs, relative to the current folder."""
 ORACLE = "oracle"
@@ -58,7 +58,7 @@ class Cell(FrozenModel):
 
 
 class Plan(FrozenModel):
-    """All settings of a run. A run needs only these settings and the suite's files. Paths are absolute."""
+    """All settings of a run, with absolute paths."""
 
     suite: str
     suite_name: str
@@ -76,21 +76,18 @@ class Plan(FrozenModel):
     """Name of the environment for the agent's commands; None for the configured environment."""
     plugin_dirs: tuple[Path, ...] = ()
     evaluate: Literal["end", "commits"] = "end"
-    """When a cell's checks run.
+    """Time at which a cell's checks run.
 
-    `end`: only after the agent has ended.
-    `commits`: also on each checkpoint and after each turn.
+    - `end`: only after the agent has ended.
+    - `commits`: also on each checkpoint and after each turn.
     """
     static_checks: tuple[CheckProgram, ...] = ()
     preemptible: bool = False
-    """True if machines can be taken away at any time. A cell whose machine was lost is then tried again."""
+    """True if machines can be taken away at any time, so that lost cells are tried again."""
 
     @property
     def max_attempts(self) -> int:
-        """Maximum attempts for a cell.
-
-        A cell is tried again if the provider fails temporarily, or if the cell's process or machine is lost.
-        """
+        """Maximum attempts for a cell after temporary failures."""
         return 10 if self.preemptible else 3
 
     def cells(self) -> Iterator[Cell]:
@@ -104,7 +101,7 @@ class Plan(FrozenModel):
 class Findings(FrozenModel):
     """Numbers of problems that a static checker found in the files that the agent changed.
 
-    `before`: number before the agent's work; None if the checker failed on these files.
+    `before`: number before the agent's work (None: the checker failed).
     """
 
     before: int | None = None
@@ -114,9 +111,9 @@ class Findings(FrozenModel):
 class CellResult(FrozenModel):
     """The result of one cell (one run of a case).
 
-    `success`, `test_output`, `returncode`, `verify`: same meaning as in Harbor's tools.
-    `open_with`: commands that open the session.
-    `metrics`: fields of `folds.trace.metrics.MetricsView`.
+    - `success`, `test_output`, `returncode`, `verify`: same meaning as in Harbor's tools.
+    - `open_with`: commands that open the session.
+    - `metrics`: fields of `folds.trace.metrics.MetricsView`.
     """
 
     case: str
@@ -160,8 +157,8 @@ class CellResult(FrozenModel):
 def open_commands(session: str, data_folder: Path | None, workspace: Path | None = None) -> tuple[str, str]:
     """Return two shell commands: one resumes a session, the other replays it.
 
-    `data_folder`: folder of the session store (None: the user's own).
-    `workspace`: new path of a workspace that was moved after the agent's work.
+    - `data_folder`: folder of the session store (None: the user's own).
+    - `workspace`: new path of a workspace that was moved after the agent's work.
     """
     data = f" --data-dir {shlex.quote(str(data_folder))}" if data_folder is not None else ""
     folder = f" -C {shlex.quote(str(workspace))}" if workspace is not None else ""
@@ -219,7 +216,7 @@ class RunFolder:
         write_file(self.cell_folder(cell) / SESSION_FILE, session)
 
     def load_session(self, cell: Cell) -> str:
-        """Return the id of the session in which a cell was last run; empty if no session has begun."""
+        """Return the id of the session in which a cell was last run, or an empty string."""
         try:
             return (self.cell_folder(cell) / SESSION_FILE).read_text(encoding="utf-8").strip()
         except OSError:

@@ -22,15 +22,14 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.local.subprocesses import describe_end
 
 FIRST_PAUSE_S = 2.0
-"""Seconds before a second attempt after a failure of the provider. Each further wait is twice as long."""
+"""Seconds before a second attempt after a failure of the provider. The pause then doubles each time."""
 MAX_PAUSE_S = 30.0
 GRACE_PERIOD_S = 10.0
 """Seconds that a child has to close its session when the run is stopped."""
 FAULT_STATUS = 2
-"""Exit status of a child whose case cannot run at all; the last line of its messages gives the reason."""
+"""Exit status of a child whose case cannot run at all."""
 REFUSED_STATUS = 3
-"""Exit status of a child whose case would be refused in every configuration. The remaining runs of this case are then
-not started."""
+"""Exit status of a child whose case is refused in every configuration."""
 INTERRUPTED_STATUS = 130
 """Exit status of a child that got SIGINT."""
 MAX_ATTEMPT_CHARS = 500
@@ -40,8 +39,10 @@ MIN_FREE_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class CellFault:
-    """A cell (one run of a case) without a result, and the reason. `is_of_case` is True if no run of this case can have
-    a result."""
+    """A cell (one run of a case) without a result, and the reason.
+
+    `is_of_case`: True if no run of this case can have a result.
+    """
 
     cell: Cell
     reason: str
@@ -72,9 +73,9 @@ async def run_pool(
     run_attempt: RunAttempt,
     first_pause_s: float = FIRST_PAUSE_S,
 ) -> None:
-    """Run the cells, at most `jobs` at a time; if this task is cancelled, stop all children.
+    """Run the cells, at most `jobs` at a time. A cancellation stops all child processes.
 
-    Raises `StoreUnusable` if a result cannot be stored.
+    Raise `StoreUnusable` if a result cannot be stored.
     """
     limiter = anyio.CapacityLimiter(jobs)
     refused: dict[str, CellFault] = {}
@@ -129,12 +130,12 @@ def _needs_retry(plan: Plan, result: CellResult) -> bool:
 
 
 def _is_interruption(status: int) -> bool:
-    """Return True if a signal ended the child or its worker was lost, so that a retry can succeed."""
+    """Return True if a signal ended the child or its worker was lost."""
     return status < 0 or status == INTERRUPTED_STATUS
 
 
 async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
-    """Try once to run a cell in a child process; return the process's exit status and the last line of its messages."""
+    """Try once to run a cell in a child process, and return the exit status and the child's last message."""
     log = run.path / "logs" / f"{cell.case}-{cell.arm}-{cell.repetition}.txt"
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments = (str(run.path), cell.model_dump_json(), str(os.getpid()))
@@ -153,7 +154,7 @@ async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
 
 
 def end_with_fault(error: TuiAgentError) -> NoReturn:
-    """End this process at once. It is a child that runs a cell, and `error` is the reason why the cell has no result."""
+    """End this child process at once. `error`: the reason why the cell has no result."""
     sys.stderr.write(f"{error}\n")
     sys.stderr.flush()
     os._exit(FAULT_STATUS)

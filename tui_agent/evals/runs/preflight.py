@@ -1,5 +1,4 @@
-"""Checks before the first cell of a run: every arm has a usable model, and every case has an oracle if the oracles act
-instead of a model.
+"""Checks before the first cell of a run: every arm has a usable model, and every case has a needed oracle.
 
 Invariant: nothing is written outside of a temporary folder, and nothing is sent to a model.
 """
@@ -37,11 +36,9 @@ MAX_NAMED_CASES = 5
 def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[SessionSettings]:
     """Raise `ConfigError` if an unfinished cell has no usable model, has no oracle, or turns off an unknown feature.
 
-    If the cells run on other machines, models and features are not checked, because these machines have their own
-    configuration.
+    Return the session settings of each arm whose model was checked, with the run's cost limit.
 
-    Return the session settings of each arm whose model was checked. The cost limit in these settings is the run's
-    limit, or else the lowest limit of the cases.
+    `is_local`: False to check only the oracles, because the cells run on other machines.
     """
     cells = run.unfinished_cells(plan)
     wanted = {cell.arm for cell in cells}
@@ -107,7 +104,7 @@ def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> SessionSettin
 
 
 def _lowest_cost_limit(plan: Plan) -> float | None:
-    """Return the run's cost limit in USD, or else the lowest limit of the run's cases, or None."""
+    """Return the cost limit of the run, or else the lowest limit of its cases, in USD (None: no limit)."""
     if plan.budgets.max_cost_usd is not None:
         return plan.budgets.max_cost_usd
     cases = load_suite(plan.suite, plan.here).cases

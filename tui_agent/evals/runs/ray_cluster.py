@@ -1,4 +1,4 @@
-"""The runner of a plan's cells on a Ray cluster. The workers of the cluster send the files back.
+"""The runner of a plan's cells on a Ray cluster.
 
 Invariant: a cell's folder appears in the run only after the cell is complete.
 """
@@ -34,16 +34,16 @@ MAX_PORT = 65_535
 LOST_STATUS = -1
 """Exit status of an attempt whose worker was lost, so that the cell is tried again."""
 MOVED_FOLDERS = ("logs", "data/trajectories", "data/sessions")
-"""Folders of a worker whose entries are moved into the folders of the same names in the run."""
+"""Folders whose entries are moved from a worker into the run."""
 
 
 @contextmanager
 def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
     """Connect to a Ray cluster, and yield a function that tries once to run a cell there.
 
-    `address`: HOST:PORT of the cluster. If `address` is None, the cluster in RAY_ADDRESS or on this machine is used. If
-    there is no cluster, one is started on this machine.
-    Raises `UsageError` if Ray is not installed, `ConfigError` if the cluster cannot be reached.
+    `address`: HOST:PORT of the cluster (None: the cluster in RAY_ADDRESS or on this machine, or a new local cluster).
+
+    Raise `UsageError` if Ray is not installed, and `ConfigError` if the cluster cannot be reached.
     """
     # Without this setting, Ray prints the log of a lost machine to standard output.
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
@@ -88,8 +88,7 @@ class _Cluster:
         self._packed: dict[str, tuple[str, Any]] = {}
 
     async def run_attempt(self, run: RunFolder, cell: Cell) -> tuple[int, str]:
-        """Try once to run a cell on a worker of the cluster; return the exit status, and the reason if there is no
-        result."""
+        """Try once to run a cell on a worker. Return the exit status and the reason for a missing result."""
         case_file, files = self._pack(cell.case)
         task = self._run_cell.remote(self._plan.model_dump_json(), cell.model_dump_json(), case_file, files)
         try:
@@ -119,8 +118,7 @@ class _Cluster:
 
 
 def _run_on_worker(plan_json: str, cell_json: str, case_file: str, files: bytes) -> tuple[int, str, bytes]:
-    """Try once to run a cell in a temporary folder of a worker; return the exit status, the reason of a failure, and
-    the packed files."""
+    """Try once to run a cell in a temporary folder, and return (exit status, reason of a failure, packed files)."""
     cell = Cell.model_validate_json(cell_json)
     with TemporaryDirectory(prefix="tui-agent-cell-", ignore_cleanup_errors=True) as folder:
         suite, run = Path(folder, "suite"), RunFolder(Path(folder, "run"))
@@ -133,10 +131,7 @@ def _run_on_worker(plan_json: str, cell_json: str, case_file: str, files: bytes)
 
 
 def _store(run: RunFolder, cell: Cell, files: bytes) -> None:
-    """Unpack a worker's files into the run, the cell's folder last.
-
-    Raises `OSError` or `TarError` if that fails.
-    """
+    """Unpack a worker's files into the run, the cell's folder last. Raise `OSError` or `TarError` if that fails."""
     with TemporaryDirectory(prefix=".incoming-", dir=run.path) as folder:
         incoming = RunFolder(Path(folder))
         _unpack(files, incoming.path)
@@ -160,7 +155,7 @@ def _moved_entries(run: Path) -> Iterator[Path]:
 
 
 def _pack_case(case: Case) -> tuple[str, bytes]:
-    """Pack a case and the files that it names. Return the path of the case's file in the archive, and the archive."""
+    """Pack a case and its files, and return the path of the case's file in the archive, and the archive."""
     home, paths = case.folder.resolve(), named_paths(case)
     if case.verifier is not None and "EVAL_CASE" in case.verifier.command:
         paths.append(home)

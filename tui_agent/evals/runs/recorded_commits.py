@@ -1,4 +1,4 @@
-"""Checks of each checkpoint of a recorded session. The results show the change that solved a test.
+"""Checks of each checkpoint of a recorded session, to find the change that solved a test.
 
 Invariant: the session is only read.
 """
@@ -25,14 +25,12 @@ from tui_agent.wiring.startup_context import StartupContext
 async def check_recorded_commits(
     base: StartupContext, session: Path, case: Case, report: Report
 ) -> list[CheckedCommit]:
-    """Check the workspace's files after each message part that changed files; return the results in the order of the
-    parts.
+    """Check each checkpoint of a session's current branch. Return the results in the order of the checkpoints.
 
-    Only parts on the current branch are checked.
+    - `session`: the session's folder.
+    - `report`: called with each checkpoint as soon as it is checked.
 
-    `session`: the session's folder.
-    `report`: called with each checkpoint as soon as it is checked.
-    Raises `UsageError` if the session has no checkpoints.
+    Raise `UsageError` if the session has no checkpoints.
     """
     trace = read_session_trace(session, base.redactor)
     commits = {
@@ -66,8 +64,9 @@ async def check_recorded_commits(
 def find_evaluated_case(session: Path, suite: str, here: Path) -> Case:
     """Return the case that a session of an evaluation run was about.
 
-    `suite`: a suite's name or file, relative to `here`; if empty, the suite named in the session.
-    Raises `UsageError` if the session is not from an evaluation, or if the suite has no such case.
+    `suite`: a suite's name or file, relative to `here` (empty: the suite named in the session).
+
+    Raise `UsageError` if the session is not from an evaluation, or if the suite has no such case.
     """
     started = find_payload(read_records(session), EvalCaseStarted)
     if started is None:

@@ -41,10 +41,7 @@ class ArmResults:
     """Number of the arm's cells that have no result."""
 
     def verdicts(self) -> dict[tuple[str, int], bool]:
-        """Return a `dict` that maps (case, repetition) to True if this run of the case passed.
-
-        Runs in which the model's provider failed are left out.
-        """
+        """Map (case, repetition) to True if this run of the case passed. Failures of the provider are left out."""
         return {
             (result.case, result.repetition): result.passed
             for result in self.results
@@ -70,7 +67,7 @@ def read_metrics(result: CellResult) -> MetricsView:
 
 
 def load_run(run: RunFolder) -> RunResults:
-    """Return all results of a run. Raises `ConfigError` if the folder has no plan, or no result that can be read."""
+    """Return all results of a run. Raise `ConfigError` if the folder has no plan or no readable result."""
     plan = run.load_plan()
     results: dict[str, list[CellResult]] = {arm.name: [] for arm in plan.arms}
     missing: dict[str, list[str]] = {arm.name: [] for arm in plan.arms}
@@ -110,9 +107,9 @@ def load_run(run: RunFolder) -> RunResults:
 
 
 def load_runs(folders: Iterable[Path]) -> tuple[RunResults, ...]:
-    """Return the results of several runs; arms of the same name get the run's name as a prefix.
+    """Return the results of several runs. Arms of the same name get the run's name as a prefix.
 
-    Raises `ConfigError` if a run has no readable result, or is given twice.
+    Raise `ConfigError` if a run has no readable result, or is given twice.
     """
     runs = [load_run(RunFolder(folder)) for folder in folders]
     paths = [run.path for run in runs]

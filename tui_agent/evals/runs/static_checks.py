@@ -1,6 +1,6 @@
 """Static checks of a cell: the number of findings of each linter and of pytest, before and after the agent's work.
 
-Invariant: programs run on copies with the hidden tests. A program that is not installed or fails is left out.
+Invariant: programs run on copies with the hidden tests.
 """
 
 import os
@@ -34,10 +34,7 @@ COMMANDS: Final[dict[CheckProgram, tuple[tuple[str, ...], re.Pattern[str]]]] = {
 }
 """Maps a program to its command and a pattern that matches each finding in the output once."""
 EXPECTED_CODES: Final = {"pytest": (0, 1, 2, 5)}
-"""Maps a program to the exit codes of a complete run.
-
-All other programs have (0, 1). pytest ends with 5 if it finds no tests.
-"""
+"""Maps a program to the exit codes of a complete run (all other programs: 0 and 1)."""
 
 
 async def run_static_checks(
@@ -45,8 +42,7 @@ async def run_static_checks(
 ) -> tuple[dict[str, Findings], tuple[str, ...]]:
     """Return the number of findings of each program in the changed Python files, and notes about programs that failed.
 
-    `folder`: the cell's folder. pytest runs all tests, even if their files did not change.
-    Raises `ConfigError` if the fixture cannot be copied.
+    `folder`: the cell's folder. Raise `ConfigError` if the fixture cannot be copied.
     """
     fixture, workspace = folder / "fixture", folder / "repo"
     create_workspace(case, fixture)

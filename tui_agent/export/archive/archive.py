@@ -52,9 +52,10 @@ class Manifest(FrozenModel):
 async def export_archive(
     folder: Path, redactor: Redactor, dest: Path, *, files: bool = True, redact_files: bool = False
 ) -> Manifest:
-    """Write a session's log, blobs and (with `files`) checkpoints to a `.tar.gz`; return the archive's manifest.
+    """Write a session's log, blobs and checkpoints to a `.tar.gz`. Return the archive's manifest.
 
-    With `redact_files`, the checkpoints are redacted too, which changes their commit ids.
+    - `files`: False to leave out the checkpoints.
+    - `redact_files`: True to redact the checkpoints too, which changes their commit ids.
     """
     with TemporaryDirectory(prefix="tui-agent-export-") as temporary_folder, create_file(dest) as draft:
         staged = Path(temporary_folder)

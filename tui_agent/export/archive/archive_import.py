@@ -1,7 +1,6 @@
 """Import of a session from an archive.
 
-Invariant: the folder becomes a session only after everything in the untrusted archive was checked. Only members with
-known names are written, and none larger than the manifest says.
+Invariant: the folder becomes a session only after everything in the untrusted archive was checked.
 """
 
 import gzip
@@ -46,10 +45,9 @@ class ImportResult(NamedTuple):
 
 
 async def import_archive(archive: Path, root: Path, new_id: str) -> ImportResult:
-    """Import an archive as a session below `root`.
+    """Import an archive as a session below `root`. The session gets the id `new_id` if its own id is taken.
 
-    The session keeps its id or, if that id is taken, gets `new_id`. Raises `UsageError` if the file is not a complete
-    session archive, and `StoreFull` if the disk has no space.
+    Raise `UsageError` if the file is not a complete session archive, and `StoreFull` if the disk has no space.
     """
     folder = _make_folder(root)
     try:
@@ -167,7 +165,7 @@ def _check_log(log: Path, archive: Path) -> None:
 
 
 async def _import_checkpoints(folder: Path) -> str:
-    """Create the checkpoint store of an imported session; return an empty string, or the reason why that failed."""
+    """Create the checkpoint store of an imported session, and return the reason for a failure or an empty string."""
     bundle = folder / BUNDLE
     if not bundle.exists():
         return ""

@@ -1,7 +1,6 @@
-"""Export of a session's checkpoints: a file for `git clone`, or the workspace after a given message part of the
-session.
+"""Export of a session's checkpoints: a file for `git clone`, or the workspace after a given message part.
 
-Invariant: the session and its workspace are only read. Without a redactor, files are exported unchanged.
+Invariant: the session and its workspace are only read.
 """
 
 from pathlib import Path
@@ -33,9 +32,7 @@ def open_store(store: Path) -> GitCheckpoints:
 
 
 def own_store(folder: Path) -> Path:
-    """Return the store that contains a session's newest checkpoints. Raises `CheckpointError` if there are no
-    checkpoints.
-    """
+    """Return the store with a session's newest checkpoints. Raise `CheckpointError` if there are no checkpoints."""
     session_stores = find_checkpoint_stores(folder)
     if not session_stores:
         raise CheckpointError(
@@ -48,9 +45,9 @@ def own_store(folder: Path) -> Path:
 async def export_bundle(
     folder: Path, dest: Path, redactor: Redactor | None = None, last_commit: str = ""
 ) -> None:
-    """Write all checkpoints of a session to one file for `git clone`: one commit for each part that changed files.
+    """Write the checkpoints of a session to one file for `git clone`.
 
-    Checkpoints after `last_commit` are left out.
+    `last_commit`: newest checkpoint to include (empty: all).
     """
     store = own_store(folder)
     if last_commit:
@@ -68,10 +65,10 @@ async def export_bundle(
 
 
 async def checkout_part(folder: Path, part: int, dest: Path) -> str:
-    """Write the workspace's files after a part of the session into an empty or new folder.
+    """Write the workspace's files after a message part of the session into an empty or new folder.
 
-    Return the checkpoint's commit. Raises `UsageError` if there is no such part, and `CheckpointError` if there is no
-    checkpoint up to this part.
+    Return the checkpoint's commit. Raise `UsageError` if the part does not exist, and `CheckpointError` without a
+    checkpoint.
     """
     commit = commit_after(read_records(folder), part)
     await checkout_commit(folder, commit, dest)
@@ -105,8 +102,10 @@ async def checkout_from_bundle(bundle: Path, commit: str, dest: Path) -> None:
 
 
 def commit_after(records: list[Record], part: int) -> str:
-    """Return the commit with the workspace's files right after the message part number `part`, on the branch that
-    contains this part."""
+    """Return the commit with the workspace's files right after the message part number `part`.
+
+    Raise `UsageError` if there is no such part, and `CheckpointError` if there is no checkpoint.
+    """
     all_rows = fold(Parts(), records)
     row = next((row for row in all_rows if row.part == part), None)
     if row is None and part != -1:

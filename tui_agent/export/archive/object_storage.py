@@ -27,9 +27,9 @@ def parse_address(address: str) -> tuple[str, str]:
 
 
 def upload_files(files: Mapping[str, Path], address: str) -> list[str]:
-    """Upload files below an address, each under its name; return the addresses of the uploaded files.
+    """Upload files below an address, each under its name. Return the addresses of the uploaded files.
 
-    Raises `UsageError` for a wrong address, `StoreError` if the upload fails.
+    Raise `UsageError` for a wrong address, and `StoreError` if the upload fails.
     """
     bucket, folder = parse_address(address)
     uploaded = []

@@ -18,7 +18,7 @@ OUTPUT_ROWS = 8
 DIFF_ROWS = 40
 """Number of lines that are not folded, at the start of a diff."""
 MAX_OUTPUT_CHARS = 400_000
-"""Maximum characters of one output in the page; of a longer one, the beginning and the end are kept."""
+"""Maximum characters of one output in the page, before its middle is left out."""
 PICTURE_BYTES = 4_000_000
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
@@ -88,9 +88,9 @@ def line_counts_html(added: int, removed: int) -> SafeHtml:
 
 
 def diff_html(path: str, text: str, summary: Child = None) -> SafeHtml:
-    """Return the hunks of one file's diff as HTML, with line numbers; lines after the first `DIFF_ROWS` are folded.
+    """Return the hunks of one file's diff as HTML. Lines after the first `DIFF_ROWS` are collapsed.
 
-    The head shows `path` and `summary`; without a `path` there is no head.
+    `path`, `summary`: text of the head. Without `path`, there is no head.
     """
     rows = list(_diff_rows(text))
     head = element("div", element("span", path, class_="path"), summary, class_="dh") if path else None

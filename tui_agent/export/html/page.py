@@ -1,7 +1,4 @@
-"""The HTML page of a session: one file with its own style and script.
-
-A content security policy forbids the page to load anything else.
-"""
+"""The HTML page of a session: one file that loads nothing else."""
 
 import base64
 import hashlib

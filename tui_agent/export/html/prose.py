@@ -1,7 +1,6 @@
 """Conversion of a model's Markdown to HTML.
 
-Invariant: HTML inside the Markdown is shown as text, and no picture is fetched. Links lead only to the web or to a mail
-address.
+Invariant: HTML inside the Markdown is shown as text, and no picture is fetched.
 """
 
 import re

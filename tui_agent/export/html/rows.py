@@ -45,8 +45,8 @@ GOOD_ENDS = frozenset(("finished", "interrupted"))
 class Row(NamedTuple):
     """A row of the HTML page.
 
-    `tags`: filters that show the row.
-    `weight`: length in characters.
+    - `tags`: filters that show the row.
+    - `weight`: length in characters.
     """
 
     kind: str
@@ -59,7 +59,7 @@ class Row(NamedTuple):
 
 
 def build_rows(story: ExportContent) -> Iterator[Row]:
-    """Yield a row of the page for every entry that has content, and for every file change that no tool call made."""
+    """Yield a row of the page for every entry with content, and for every file change outside tool calls."""
     turn = 0
     for item in story.items():
         if isinstance(item, ExportedChange):

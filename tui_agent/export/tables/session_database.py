@@ -1,7 +1,6 @@
 """A database of all sessions for SQL queries, in one DuckDB file beside the sessions.
 
-Invariant: the file is derived from the logs and can be deleted at any time. A query cannot write, read other files or
-load extensions.
+Invariant: the file is derived from the logs and can be deleted at any time.
 """
 
 import re
@@ -53,10 +52,7 @@ class DatabaseBusy(StoreUnusable):
 
 
 class SessionDatabase:
-    """The database of the sessions in `root`.
-
-    The database is open only during a call, so that other programs can use it.
-    """
+    """The database of the sessions in `root`, which is open only during a call."""
 
     def __init__(self, root: Path, *, wait_s: float = WAIT_S) -> None:
         self.path = root / DATABASE
@@ -66,7 +62,7 @@ class SessionDatabase:
     def query(self, sql: str) -> QueryResult:
         """Run one read-only statement.
 
-        Raises `UsageError` if the statement is wrong or not read-only, and `StoreUnusable` if the database cannot be
+        Raise `UsageError` if the statement is wrong or not read-only, and `StoreUnusable` if the database cannot be
         opened.
         """
         self._require_query(sql)
@@ -114,7 +110,8 @@ class SessionDatabase:
         Return an error for each session that another version of tui-agent wrote. These sessions are left out.
 
         `progress`: called with the number of sessions read so far and the number to read.
-        Raises `StoreFull` or `StoreUnusable` if the database cannot be written or opened, `DatabaseBusy` if another
+
+        Raise `StoreFull` or `StoreUnusable` if the database cannot be written or opened, and `DatabaseBusy` if another
         program uses it.
         """
         stale, removed = self._compare(states)
@@ -184,11 +181,7 @@ class SessionDatabase:
 
     @contextmanager
     def _connect(self, *, read_only: bool) -> Iterator[Any]:
-        """Open the database; wait if another program uses it.
-
-        Raises `DatabaseBusy` after `WAIT_S`, `StoreFull` if the disk has no space, and DuckDB's own error for a damaged
-        file.
-        """
+        """Open the database, or raise `DatabaseBusy` if another program uses it for `WAIT_S`."""
         config = _SAFE if read_only else {"autoload_known_extensions": False}
         end = time.monotonic() + self._wait_s
         while True:
@@ -222,10 +215,7 @@ class SessionDatabase:
 
 
 def _write_lines(folder: Path, session: Path, refused: list[SessionVersionError]) -> bool:
-    """Append the rows of a session to the table files in `folder`; return False if the session cannot be read.
-
-    If another version of tui-agent wrote the session, an error is added to `refused`.
-    """
+    """Append the rows of a session to the table files in `folder`. Return False if the session cannot be read."""
     try:
         rows = read_session_rows(session)
     except SessionVersionError as refusal:
@@ -240,11 +230,7 @@ def _write_lines(folder: Path, session: Path, refused: list[SessionVersionError]
 
 
 def _select_lines(columns: Mapping[str, str]) -> str:
-    """Return a SELECT statement that reads a file with one JSON object per line. The statement's parameter is the path
-    of the file.
-
-    Times in the file are seconds in UTC.
-    """
+    """Return a SELECT statement that reads a file with one JSON object per line. Its parameter is the path."""
     is_time = {name for name, type_name in columns.items() if type_name == "TIMESTAMP"}
     types = ", ".join(
         f"{name}: '{'DOUBLE' if name in is_time else 'VARCHAR' if type_name == 'JSON' else type_name}'"

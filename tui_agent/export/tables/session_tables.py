@@ -1,7 +1,6 @@
 """The tables of all sessions that `tui-agent query` offers, and the rows of one session in them.
 
-Invariant: the rows of a fork cover only its own events, so that no cost is counted twice. Texts are redacted, and a
-long text is shortened to its beginning.
+Invariant: the rows of a fork cover only its own events, so that no cost is counted twice.
 """
 
 from collections.abc import Iterator, Mapping
@@ -94,7 +93,7 @@ _SAME_NAMES: Final = (
     "changed_files",
     "call_id",
 )
-"""Columns of the table `parts` that have the name of a `PartRow` field. Each contains the value of this field."""
+"""Columns of the table `parts` with the name and the value of a `PartRow` field."""
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -149,9 +148,9 @@ class _Tables:
 
 
 def read_session_rows(folder: Path) -> Rows:
-    """Return a `dict` that maps a table's name to the rows of one session.
+    """Map the name of each table to the rows of one session.
 
-    Raises `SessionNotFound` or `OSError` if the session's log is missing or unreadable.
+    Raise `SessionNotFound` or `OSError` if the session's log is missing or unreadable.
     """
     tables, last_seq = _Tables(folder.name), -1
     for record in _own_records(folder):

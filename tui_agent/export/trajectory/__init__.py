@@ -1,2 +1,1 @@
-"""Export of a session as a trajectory: one row for each part (a text, a tool call, a result, …), as records and as a
-parquet file."""
+"""Export of a session as a trajectory: one row for each part (a text, a tool call, a result, …)."""

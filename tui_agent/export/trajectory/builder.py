@@ -1,7 +1,6 @@
 """The builder of a trajectory's records from the events of a session, one event at a time.
 
-Invariant: every text is redacted and complete. A finished record changes only if a checkpoint or a test result arrives
-later, or if the record's branch is abandoned.
+Invariant: every text is redacted and complete.
 """
 
 from collections.abc import Callable
@@ -55,7 +54,7 @@ class TraceBuilder:
         self.parts = Parts()
         self._branches = Branches()
         self._records: list[PartRecord | None] = []
-        """One record for each part. None stands for a record that is only in the file."""
+        """One record for each part (None: the record is only in the file)."""
         self.first_changed = 0
         """Position of the first record that has changed since the file was last written."""
         self.is_stale = False
@@ -66,9 +65,9 @@ class TraceBuilder:
         self.models: dict[AgentId, ModelInfo] = {}
         self.verbs: dict[CallId, str] = {}
         self.messages: dict[int, str] = {}
-        """The user messages that belong to the next part: maps the `seq` of a message to its text."""
+        """The user messages that belong to the next part: maps a message's event number to the text."""
         self.waiting_steers: dict[int, str] = {}
-        """Messages that were sent during a turn and that the model has not answered yet, in the form of `messages`."""
+        """Messages that were sent during a turn and not answered yet, in the form of `messages`."""
         self.requests: dict[RequestId, int] = {}
         """Maps the id of a request without an answer to its `seq`."""
         self.turns: list[int] = []
@@ -100,7 +99,7 @@ class TraceBuilder:
         return stretches(self._branches.view().moves, self.last_seq)
 
     def records(self, start: int = 0) -> list[PartRecord]:
-        """Return the records from the position `start` on. All of these records must still be in memory (see `drop`)."""
+        """Return the records from the position `start` on. The records must still be in memory (see `drop`)."""
         branch = self.branch()
         return [
             record.model_copy(
@@ -118,10 +117,7 @@ class TraceBuilder:
             self._records[position] = None
 
     def build_run(self, **given: Any) -> RunRecord:
-        """Return the record of the run.
-
-        `given`: more fields of the record. They take precedence over fields of the same name from the log.
-        """
+        """Return the record of the run. `given`: fields that replace those from the log."""
         metadata = {**self.run["run_metadata"], **given.pop("run_metadata", {})}
         fields = {"trajectory_id": self.session, **self.run, **given, "run_metadata": metadata}
         return RunRecord(**fields, session_end=self.build_end())
@@ -131,7 +127,7 @@ class TraceBuilder:
         return AgentTrace(run=self.build_run(**given), parts=tuple(self.records()))
 
     def build_end(self, last_part: int | None = None) -> SessionEnd | None:
-        """Return the end of the trajectory, counting parts up to `last_part`, or None if the session has not ended."""
+        """Return the end of the trajectory, with parts up to `last_part`, or None if the session has not ended."""
         if self.end_reason is None:
             return None
         branch = self.branch()
@@ -176,20 +172,15 @@ class TraceBuilder:
         self.first_changed = min(self.first_changed, len(self._records) - 1)
 
     def release_steers(self, request_seq: int) -> None:
-        """Move the messages that the request `request_seq` contained from `waiting_steers` to `messages`, so that they
-        belong to the next part."""
+        """Move the messages that were in the request `request_seq` from `waiting_steers` to `messages`."""
         branch = self.branch()
         for seq in list(self.waiting_steers):
             if seq < request_seq and is_on_branch(seq, branch):
                 self.messages[seq] = self.waiting_steers.pop(seq)
 
     def update(self, matches: Callable[[PartRow], bool], **fields: Any) -> PartRecord | None:
-        """Change the given `fields` of the newest record for which `matches` returns True. Return the record as it was
-        before the change.
-
-        `matches` gets the `PartRow` of a record. Return None if there is no such record, or if it is no longer in
-        memory.
-        """
+        """Change the `fields` of the newest record that `matches`. Return the old record, or None without a match in
+        memory."""
         for position in range(len(self._records) - 1, -1, -1):
             if not matches(self.parts.rows[position]):
                 continue
@@ -208,8 +199,7 @@ class TraceBuilder:
         self.is_stale = self.is_stale or (bool(self._records) and self._records[0] is None)
 
     def testing_state(self) -> TestingState:
-        """Return how many test commands ran so far, how many of them passed in their newest run, and the newest test
-        run."""
+        """Return counts of the test commands so far, and the newest test run."""
         *_, latest = self.latest_tests.values()
         result = latest.result
         return TestingState(
@@ -223,8 +213,11 @@ class TraceBuilder:
         )
 
     def add_test(self, call: EnvoiCall, call_id: CallId | None, part: int | None = None) -> None:
-        """Add a test run to the record of a part: the part number `part`, or else the part of the call `call_id`, or
-        else the newest part."""
+        """Add a test run to the record of a part.
+
+        - `part`: number of the part (None: the part of the call `call_id`).
+        - `call_id`: id of a call (None: the newest part).
+        """
         self.latest_tests.pop(call.path, None)
         self.latest_tests[call.path] = call
         state = self.testing_state()

@@ -1,6 +1,6 @@
 """The file `trace.parquet` of a trajectory, written and read with DuckDB.
 
-Invariant: a file is written under another name and then renamed, so that a reader never finds an incomplete file.
+Invariant: a reader never finds an incomplete file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,10 +36,7 @@ class DamagedParquet(UsageError):
 
 
 def write_trace(trace: AgentTrace, dest: Path) -> None:
-    """Write a trajectory to a parquet file, replacing an older one. Raises `StoreFull` if the file cannot be written.
-
-    For programs that create or change trajectories; `TrajectoryFile` writes a session's own file.
-    """
+    """Write a trajectory to a parquet file, replacing an older one. Raise `StoreFull` if the file cannot be written."""
     with temporary_folder(dest.parent) as folder:
         lines = folder / "parts.jsonl"
         with translate_write_errors(dest):
@@ -50,7 +47,7 @@ def write_trace(trace: AgentTrace, dest: Path) -> None:
 def read_trace(path: Path) -> AgentTrace:
     """Read a trajectory from a parquet file of this or another program.
 
-    Raises `UsageError` if the file does not exist, `DamagedParquet` if it cannot be read.
+    Raise `UsageError` if the file does not exist, and `DamagedParquet` if it cannot be read.
     """
     return rows_to_trace(read_rows(path))
 
@@ -58,7 +55,7 @@ def read_trace(path: Path) -> AgentTrace:
 def read_rows(path: Path, limit: int | None = None) -> list[Row]:
     """Return the first rows of a parquet file.
 
-    Raises `UsageError` if the file does not exist, `DamagedParquet` if it cannot be read.
+    Raise `UsageError` if the file does not exist, and `DamagedParquet` if it cannot be read.
     """
     with _connect() as connection, _translate_read_errors(path):
         cursor = connection.execute("SELECT * FROM read_parquet(?) LIMIT ?", [str(path), limit])
@@ -69,7 +66,7 @@ def read_rows(path: Path, limit: int | None = None) -> list[Row]:
 def read_last_seq(path: Path) -> int | None:
     """Return the number of the newest event in a trajectory's file, or None if another program or version wrote it.
 
-    Raises `UsageError` if there is no file, `DamagedParquet` if it cannot be read.
+    Raise `UsageError` if there is no file, and `DamagedParquet` if it cannot be read.
     """
     with _connect() as connection, _translate_read_errors(path):
         cursor = connection.execute("SELECT key, value FROM parquet_kv_metadata(?)", [str(path)])
@@ -91,10 +88,11 @@ def merge_parts(
 ) -> None:
     """Rewrite `dest`: its first `kept` rows, then the rows in the file `lines`. All rows get the fields of `run`.
 
-    `folder`: for temporary files.
-    `branch`: ranges of event numbers on the current branch; None if unchanged.
-    `last_part`: the last part to keep.
-    Raises `StoreFull` if `dest` cannot be written, and `DamagedParquet` if `dest` cannot be read.
+    - `folder`: folder for temporary files.
+    - `branch`: ranges of event numbers on the current branch (None: unchanged).
+    - `last_part`: the last part to keep.
+
+    Raise `StoreFull` if `dest` cannot be written, and `DamagedParquet` if `dest` cannot be read.
     """
     run_lines, draft = folder / "run.jsonl", folder / "trace.parquet"
     abandoned = (
@@ -122,10 +120,7 @@ def merge_parts(
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """Yield a new folder in `parent`, and remove it at the end. Creates `parent` if necessary.
-
-    Raises `StoreFull` if that fails.
-    """
+    """Yield a new folder in `parent`, and remove it at the end. Raise `StoreFull` if the folder cannot be created."""
     with translate_write_errors(parent):
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = Path(mkdtemp(prefix=TEMPORARY_PREFIX, dir=parent))

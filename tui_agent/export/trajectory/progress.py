@@ -27,11 +27,11 @@ circle { fill: var(--line); }
 
 @dataclass(frozen=True, slots=True)
 class ProgressPoint:
-    """Test counts after a part that ran tests. Of each test command, only the newest run so far counts.
+    """Test counts after a part that ran tests. Only the newest run of each test command counts.
 
-    `command`: newest test command.
-    `commands`: number of test commands so far.
-    `solved`: number of test commands that passed in their newest run.
+    - `command`: newest test command.
+    - `commands`: number of test commands so far.
+    - `solved`: number of test commands that passed in their newest run.
     """
 
     part: int
@@ -68,7 +68,7 @@ def find_progress(trace: AgentTrace) -> tuple[ProgressPoint, ...]:
 
 
 def _count_tests(call: EnvoiCall) -> tuple[int, int, bool]:
-    """Return (passed tests, all tests, True if all passed). A run without counts is one test."""
+    """Return (passed tests, all tests, True if all passed), counting a run without counts as one test."""
     is_solved = call.status_code == 0 and call.error is None
     result = call.result
     if result is None or result.total < 0:
@@ -79,7 +79,7 @@ def _count_tests(call: EnvoiCall) -> tuple[int, int, bool]:
 def commit_of_part(trace: AgentTrace, part: int) -> str:
     """Return the commit with the files after a part. Part -1 is the state before the first part.
 
-    Raises `UsageError` if there is no such part, or if there is no checkpoint up to this part.
+    Raise `UsageError` if the part does not exist, or if there is no checkpoint.
     """
     wanted = [record for record in trace.parts if part in (record.part, -1)][:1]
     if not wanted:

@@ -14,7 +14,7 @@ PartType: TypeAlias = Literal["reasoning", "text", "tool_use", "tool_result", "p
 
 
 class TestResult(FrozenModel):
-    """Counts of one test run; -1 for a count that the output does not state. `tests` are the names of failed tests."""
+    """Counts of one test run (-1: not in the output). `tests`: names of failed tests."""
 
     __test__ = False  # the name looks like a test class to pytest
 
@@ -27,8 +27,8 @@ class TestResult(FrozenModel):
 class EnvoiCall(FrozenModel):
     """One run of tests or of a verifier.
 
-    `path`: the command (with its folder), or `verifier:NAME`.
-    `status_code`: exit code, -1 if unknown.
+    - `path`: the command (with its folder), or `verifier:NAME`.
+    - `status_code`: exit code, -1 if unknown.
     """
 
     path: str
@@ -40,10 +40,11 @@ class EnvoiCall(FrozenModel):
 
 
 class TestingState(FrozenModel):
-    """The tests of a session after one of its parts: of `total_paths` different test commands so far, `solved_paths`
-    passed in their newest run.
+    """The results of a session's test commands after one of its parts.
 
-    The fields `latest_…` describe the newest test run.
+    - `total_paths`: number of different test commands so far.
+    - `solved_paths`: number of test commands that passed in their newest run.
+    - `latest_…`: facts about the newest test run.
     """
 
     __test__ = False
@@ -86,17 +87,15 @@ class SessionEnd(FrozenModel):
 class PartRecord(FrozenModel):
     """One part: a text, a reasoning, a tool call (`tool_use`), its result, or a patch of another agent program.
 
-    `session_id`: the session that recorded the part, which for an inherited part is the parent session.
-    `agent_id`: `main` or the id of a delegate.
-    `item_type`: verb of a call (`edit`, `run`), or `message`, `reasoning` or `patch`.
-    `content`: the full text; for the result of a call, the text that the model got.
-    `tool_output`: the tool's own JSON.
-    `tool_error`: text of a failed call.
-
-    `token_usage`, `cost_usd`: only in the first part of an answer.
-    `turn_user_message`: only in the first part of a turn; for messages sent during a turn, in the first part of the answer
-    to them.
-    `abandoned`: True if the part is not on the current branch.
+    - `session_id`: the session that recorded the part. For an inherited part, this is the parent session.
+    - `agent_id`: `main` or the id of a delegate.
+    - `item_type`: verb of a call (`edit`, `run`), or `message`, `reasoning` or `patch`.
+    - `content`: the full text. For the result of a call, the text that the model got.
+    - `tool_output`: the tool's own JSON.
+    - `tool_error`: text of a failed call.
+    - `token_usage`, `cost_usd`: only in the first part of an answer.
+    - `turn_user_message`: only in the first part of a turn, or of the answer to a message sent during the turn.
+    - `abandoned`: True if the part is not on the current branch.
     """
 
     session_id: str
@@ -140,8 +139,8 @@ class PartRecord(FrozenModel):
 class RunRecord(FrozenModel):
     """The fields of a trajectory that every row repeats.
 
-    `agent`: the agent program.
-    `run_metadata`: description of the program's run.
+    - `agent`: the agent program.
+    - `run_metadata`: description of the program's run.
     """
 
     trajectory_id: str

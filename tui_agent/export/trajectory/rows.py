@@ -1,6 +1,8 @@
 """Conversion between the records of a trajectory and the rows of `trace.parquet`.
 
-Invariant: only this module names the columns. Nested values are stored as JSON texts, and empty values as null.
+Nested values are stored as JSON texts, and empty values as null.
+
+Invariant: only this module names the columns.
 """
 
 import json

@@ -1,6 +1,6 @@
 """The folder of a trajectory, with `trace.parquet` and `repo.bundle`.
 
-Invariant: the log is the only source, and a missing, damaged or outdated file is made again.
+Invariant: the log is the only source, so a missing, damaged or outdated file can be made again.
 """
 
 from collections.abc import Iterable
@@ -34,15 +34,14 @@ BUNDLE: Final = "repo.bundle"
 UNSETTLED_PARTS: Final = 256
 """Number of newest parts that stay in memory, because a checkpoint or a test can still change them."""
 LEFT_BEHIND_S: Final = 3600.0
-"""Minimum age in seconds of a temporary folder before it counts as left behind by a killed program."""
+"""Age in seconds from which a temporary folder counts as left behind by a killed program."""
 
 
 class TrajectoryFile:
-    """Builds `trace.parquet` in `dest` from the records of the session in `session`.
+    """Builds `trace.parquet` in `dest` from the records of the session in `session`. All methods block.
 
-    `run_fields`: fields of the run that the log does not have.
-    `last_part`: the last part to write.
-    All methods block.
+    - `run_fields`: fields of the run that the log does not have.
+    - `last_part`: the last part to write.
     """
 
     def __init__(
@@ -85,10 +84,9 @@ class TrajectoryFile:
             self._builder.apply(record)
 
     def write(self, **run_fields: Any) -> None:
-        """Write all parts so far; nothing if there are none.
+        """Write all parts so far, if there are any. Raise `StoreFull` if the file cannot be written.
 
-        `run_fields`: kept for later writes.
-        Raises `StoreFull` if the file cannot be written.
+        `run_fields`: fields for this and all later writes.
         """
         self._run_fields |= run_fields
         if not self.has_parts:
@@ -148,9 +146,10 @@ def update_trajectory(session: Path, dest: Path, redactor: Redactor, **run_field
 
     Return a sentence if the file was damaged, else an empty string.
 
-    `run_fields`: fields of the run that the log does not have. Fields that are not given keep the values that they have
-    in the file.
-    Raises `SessionNotFound`, `UsageError` if there are no parts, and `StoreFull` if the file cannot be written.
+    `run_fields`: fields of the run that the log does not have. Other fields keep their values in the file.
+
+    Raise `SessionNotFound` without a log, `UsageError` if there are no parts, and `StoreFull` if the file cannot be
+    written.
     """
     path, note = dest / TRACE, ""
     remove_left_behind(dest)
@@ -179,12 +178,11 @@ def _read_run_fields(path: Path) -> dict[str, Any]:
 
 
 async def update_bundle(session: Path, dest: Path, last_commit: str = "") -> bool:
-    """Write `repo.bundle` with all checkpoints of a session, replacing an older one; return False if there are no
-    checkpoints.
+    """Write `repo.bundle` with the checkpoints of a session. Return False if there are no checkpoints.
 
-    Checkpoints after `last_commit` are left out. The files are not redacted, so commits have the same ids as in the
-    trajectory. Raises `StoreFull` if the file cannot be written.
+    `last_commit`: newest checkpoint to include (empty: all). Raise `StoreFull` if the file cannot be written.
     """
+    # The files are not redacted, so that commits have the same ids as in the trajectory.
     with temporary_folder(dest) as folder:
         try:
             await export_bundle(session, folder / BUNDLE, last_commit=last_commit)

@@ -28,20 +28,20 @@ from tui_agent.store.redaction.redactor import Redactor
 MIN_PAUSE_S: Final = 0.5
 """Minimum seconds between two writes during a turn."""
 PAUSE_FACTOR: Final = 19
-"""Pause after a write, as a multiple of its processor time: with 19, writing takes at most 5 % of the time."""
+"""Pause after a write, as a multiple of the write's processor time. With 19, writing takes at most 5 % of the time."""
 Report = Callable[[StoreError], None]
 
 
 class TraceWriter:
     """Keeps `trace.parquet` and `repo.bundle` in `dest` up to date while a session runs.
 
-    Start it in a task group around the session, with a follower from the session's first event:
+    Start the writer in a task group around the session, with a follower from the session's first event:
 
         writer = TraceWriter(folder, dest, redactor, report=print)
         async with anyio.create_task_group() as group, open_session(options) as session:
             group.start_soon(writer.follow, session.follow())
 
-    After the session is closed, it writes a last time and ends.
+    The writer ends after a last write when the session is closed.
 
     `run_fields`: fields of `RunRecord` that the log does not have.
     """
@@ -61,14 +61,11 @@ class TraceWriter:
         self._projection: tuple[int, str] | None = None
 
     def project_to(self, part: int, commit: str) -> None:
-        """In the last write, leave out the parts and checkpoints after `part`; `commit` is the checkpoint of `part`."""
+        """Leave the parts and checkpoints after `part` out of the last write. `commit`: the checkpoint of `part`."""
         self._projection = (part, commit)
 
     async def follow(self, follower: Follower) -> None:
-        """Write at the end of each turn, and at intervals during a turn.
-
-        The slower the writing, the longer the intervals.
-        """
+        """Write at the end of each turn, and at intervals during a turn."""
         await run_sync(self._prepare)
         while True:
             wait = max(0.0, self._next_write - anyio.current_time()) if self._is_behind else None

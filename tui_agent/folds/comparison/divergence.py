@@ -1,9 +1,6 @@
 """Comparison of two recordings of the same turns, event by event.
 
-Invariant: all functions are pure. Ids, times, digests and machine-dependent values are ignored, because they differ
-from run to run.
-
-Checkpoints and streamed pieces (deltas, progress) are ignored too.
+Invariant: values that differ from run to run, such as ids and times, are ignored.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +37,7 @@ IGNORED_KINDS: Final = ("checkpoint.", "run.", "env.", "plugin.loaded", "plugin.
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The events of a turn of the agent. `before` are the events between the previous turn and this turn."""
+    """The events of a turn of the agent. `before`: the events since the previous turn."""
 
     before: tuple[Envelope, ...]
     events: tuple[Envelope, ...]
@@ -53,7 +50,7 @@ class Turn:
 
     @property
     def no_replay_reason(self) -> str:
-        """The reason why the turn cannot be replayed from its recording alone. Empty if the turn can be replayed."""
+        """The reason why the turn cannot be replayed from its recording alone (empty: it can be replayed)."""
         payloads = [event.payload for event in self.events]
         end = payloads[-1]
         if not isinstance(end, TurnFinished):
@@ -78,11 +75,11 @@ class Turn:
 class Divergence:
     """The first difference between two recordings.
 
-    `seq`: number of the event in the older recording.
-    `recorded`: kind of the event in the older recording.
-    `replayed`: kind of the event in the newer recording.
-    `field`: path of the first field that differs.
-    `old_value`, `new_value`: values of that field.
+    - `seq`: number of the event in the older recording.
+    - `recorded`: kind of the event in the older recording.
+    - `replayed`: kind of the event in the newer recording.
+    - `field`: path of the first field that differs.
+    - `old_value`, `new_value`: values of that field.
     """
 
     seq: int

@@ -23,9 +23,9 @@ MAX_DIFF_BYTES: Final = 1_000_000
 class NetFileChange:
     """The net change of one file.
 
-    `before`, `after`: SHA-256 of the file's content; None if the file did not exist.
-    `hunks`: unified diff without file header.
-    `note`: reason why `hunks` is empty.
+    - `before`, `after`: SHA-256 of the file's content (None: the file did not exist).
+    - `hunks`: unified diff without file header.
+    - `note`: reason why `hunks` is empty.
     """
 
     path: str
@@ -42,7 +42,7 @@ def net_file_changes(
 ) -> tuple[NetFileChange, ...]:
     """Return the files that differ between the start and the end of these events, in order of their first change.
 
-    `text` returns the stored content with a given SHA-256; None if the content is missing.
+    `text`: function that returns the stored content with a given SHA-256, or None.
     """
     changed = fold(FilesChanged(), events).files
     return tuple(
@@ -53,11 +53,7 @@ def net_file_changes(
 def compare_contents(
     file: ChangedFile, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
 ) -> NetFileChange:
-    """Return the net change of a file.
-
-    If the contents cannot be compared, `added` and `removed` are the sums of the line counts of all changes to the
-    file.
-    """
+    """Return the net change of a file. For contents that are not stored, the line counts of all changes are added."""
     diff, note = diff_contents(file, text, clean)
     counts, hunks = (file, "") if diff is None else (diff, diff.text)
     digests = file.disk_sha256_before, file.disk_sha256_after
@@ -67,8 +63,7 @@ def compare_contents(
 class LineCounter:
     """Counts the lines that a file gained and lost between its first and its newest content.
 
-    If the first or the newest content is not stored, the line counts of all changes to the file are added up. `text`
-    returns the stored content with a given SHA-256.
+    `text`: function that returns the stored content with a given SHA-256, or None.
     """
 
     def __init__(self, text: Callable[[str], bytes | None]) -> None:
@@ -104,10 +99,12 @@ def diff_contents(
     text: Callable[[str], bytes | None],
     clean: Callable[[str], str] = str,
 ) -> tuple[LineDiff | None, str]:
-    """Return (diff, reason) for the contents of a file. `reason` says why the diff has no hunks.
+    """Return the diff of a file's contents, and the reason if the diff has no hunks.
 
-    The diff is None if the contents cannot be compared. `text` returns the stored content with a given SHA-256. `clean`
-    is applied to both contents first.
+    - `text`: function that returns the stored content with a given SHA-256, or None.
+    - `clean`: function that is applied to both contents first.
+
+    The diff is None if the contents cannot be compared.
     """
     before, after = (b"" if digest is None else text(digest) for digest in (file.before, file.after))
     if before is None or after is None:

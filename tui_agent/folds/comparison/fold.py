@@ -1,5 +1,4 @@
-"""Comparison of two branches: their fork point, their measured values since the fork point, and the files that differ
-at the end.
+"""Comparison of two branches: their fork point, their measured values since then, and the files that differ.
 
 Invariant: a branch compared with itself has no differences.
 """
@@ -26,7 +25,7 @@ AFTER_CHARS: Final = 200
 class LastSharedEvent:
     """The last event that both branches share.
 
-    `after`: description, in one line, of the newest message or action at that point.
+    `after`: one line about the newest message or action before the branches differ.
     """
 
     seq: int
@@ -37,8 +36,8 @@ class LastSharedEvent:
 class FileDifference:
     """A file that differs between the ends of two branches.
 
-    `left`, `right`: hunks of each branch since the fork point; empty if the branch did not change the file.
-    `left_note`, `right_note`: reason why a changed file has no hunks.
+    - `left`, `right`: hunks of each branch since the fork point. Empty if the branch did not change the file.
+    - `left_note`, `right_note`: reason why a changed file has no hunks.
     """
 
     path: str
@@ -85,7 +84,7 @@ def compare(left: Branch, right: Branch) -> Comparison:
 
 
 def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
-    """Add a suffix to the names of both sides, so that the names differ, and return the sides."""
+    """Return the sides with different names, by adding a suffix to each name."""
     suffixes = (left.session, right.session)
     if left.session == right.session:
         suffixes = (f"to {left.last_seq}", f"to {right.last_seq}")
@@ -108,8 +107,7 @@ def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
 
 
 def _is_same_record(left: Record, right: Record) -> bool:
-    """Return True if the records are equal. A record that a fork copied from its parent session has the same session,
-    seq and time as the original."""
+    """Return True if the records are equal, even if a fork copied one of them."""
     if isinstance(left, Envelope) and isinstance(right, Envelope):
         same_position = (left.session, left.seq, left.time) == (right.session, right.seq, right.time)
         return same_position and left.payload == right.payload

@@ -1,10 +1,6 @@
-"""One side of a comparison of branches: the measured values of a branch since the fork point, and the branch's
-timeline.
+"""One side of a comparison: the timeline of a branch, and the branch's measured values since the fork point.
 
-Invariant: all values cover only events after the fork point. The last beat (event on the timeline) has the values of
-the whole side.
-
-Times count only the agent's working time.
+Invariant: all values cover only events after the fork point.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -56,10 +52,9 @@ MARKED_KINDS: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """An event on the timeline of a branch.
+    """An event on the timeline of a branch. Counts and costs are totals that include the event.
 
-    `at_ms` is the working time before the event, in milliseconds. All counts and costs are totals up to and including
-    the event.
+    `at_ms`: working time before the event, in milliseconds.
     """
 
     at_ms: float
@@ -81,7 +76,7 @@ class Beat:
 def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -> float:
     """Return the working time of the agent during these events, in milliseconds.
 
-    If the agent was already `running` at time `start`, the time since `start` counts as working time.
+    `running`: True if the agent was already running at time `start`.
     """
     return max((at_ms for _, at_ms in _time_events(events, start, running)), default=0.0)
 
@@ -92,11 +87,7 @@ def list_beats(
     running: bool,
     text: Callable[[str], bytes | None] = lambda _: None,
 ) -> tuple[Beat, ...]:
-    """Return the timeline of a branch: the events that are shown as marks or change one of the numbers in `Beat`.
-    `text` is `Branch.text`.
-
-    If there are more than `MAX_BEATS` events, an evenly spaced selection is returned.
-    """
+    """Return the timeline of a branch, which has at most `MAX_BEATS` events. `text` is `Branch.text`."""
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
     all_beats: list[Beat] = []
     lines, denied_by_user = LineCounter(text), 0
@@ -207,8 +198,8 @@ _ENDS: Final[dict[TurnEnd, OutcomeState]] = {
 class Branch:
     """A branch to compare.
 
-    `text` returns the stored content with a given SHA-256; None if the content is missing.
-    `name`: the branch's name in the tree of branches.
+    - `text`: function that returns the stored content with a given SHA-256, or None.
+    - `name`: the branch's name in the tree of branches.
     """
 
     session: str
@@ -229,16 +220,15 @@ class Outcome:
 class Side:
     """One side of a comparison of branches. All counts cover the events after the fork point.
 
-    `cost_usd`: None if no price is known.
-    `changed`: settings and texts that the fork changed.
-    `change_text`: description of a change that has no field of its own: of the context mode, a tool result or a
-    message.
-    `asked_count`: number of calls and questions that the user was asked about.
-    `denied_count`: number of denied calls.
-    `user_denied_count`: number of calls that the user denied.
-    `added`, `removed`: line counts of `files`.
-    `failures`: tests that fail at the end.
-    `last_seq`: number of the branch's newest event.
+    - `cost_usd`: None if no price is known.
+    - `changed`: settings and texts that the fork changed.
+    - `change_text`: description of a changed context mode, tool result or message.
+    - `asked_count`: number of calls and questions that the user was asked about.
+    - `denied_count`: number of denied calls.
+    - `user_denied_count`: number of calls that the user denied.
+    - `added`, `removed`: line counts of `files`.
+    - `failures`: tests that fail at the end.
+    - `last_seq`: number of the branch's newest event.
     """
 
     session: str
@@ -265,7 +255,7 @@ class Side:
     removed: int = 0
     files: tuple[NetFileChange, ...] = ()
     folders: tuple[FolderFiles, ...] = ()
-    """Generated folders, each with the number of changed files. `files` does not list these files."""
+    """Generated folders, each with the number of changed files, which `files` does not list."""
     tools: dict[str, int] = field(default_factory=dict)
     timeline: tuple[Beat, ...] = ()
     answer: str = ""
@@ -274,8 +264,7 @@ class Side:
 
 
 def build_side(branch: Branch, shared: int) -> Side:
-    """Return the side of a comparison for `branch`. The first `shared` records of the branch are left out of the
-    counts."""
+    """Return the side of a comparison for `branch`. `shared`: number of records before the fork point."""
     before, tail = branch.records[:shared], branch.records[shared:]
     events = list(known_events(tail))
     state, metrics = fold(SessionState(), branch.records), fold(Metrics(), events)
@@ -347,7 +336,7 @@ def _call_label(call_id: CallId | None, records: Sequence[Record]) -> str:
 
 
 def _outcome(metrics: MetricsView, events: Sequence[Envelope]) -> Outcome:
-    """Return the outcome of a branch, e.g. with the label `done, 32 tests pass` or `2 tests fail, turn finished`."""
+    """Return the outcome of a branch, with a label such as `done, 32 tests pass`."""
     reason = next((end for end in TURN_END_LABELS if end == metrics.last_turn_end), None)
     if reason is None or _is_turn_running(events):
         started = metrics.turns or any(_is_iteration(event.payload) for event in events)
@@ -363,8 +352,8 @@ def _outcome(metrics: MetricsView, events: Sequence[Envelope]) -> Outcome:
 
 
 def _is_iteration(payload: Payload) -> TypeGuard[IterationStarted | ModelRequested]:
-    """Return True if the event shows that an iteration runs. A request for an answer counts too, because a fork may
-    begin after the iteration's start."""
+    """Return True if the event shows that an iteration runs."""
+    # A request for an answer counts too, because a fork may begin after the iteration's start.
     if isinstance(payload, ModelRequested):
         return payload.purpose == "answer"
     return isinstance(payload, IterationStarted)

@@ -1,10 +1,8 @@
 """Messages that were removed by compaction and can be restored, and pinned messages.
 
-Only the newest `MAX_FULL_MESSAGES` removed messages are stored in full, so that a session of several weeks stays small.
-Of older messages, only the user's messages, the pinned messages and the newest test run are stored.
+Only the newest `MAX_FULL_MESSAGES` removed messages and the important older messages are stored.
 
-Invariant: `originals` yields the stored messages in order, even after compactions and undos, and after results were
-reduced to one line.
+Invariant: `originals` yields the stored messages in order, even after compactions and undos.
 """
 
 import json
@@ -28,8 +26,7 @@ from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPar
 MAX_FULL_MESSAGES = 400
 """Maximum number of messages that are stored in full after a summary has replaced them."""
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
-"""How many of the user's older messages are stored at most: the earliest, because they contain the task, and the
-newest."""
+"""Maximum numbers of the user's older messages that are stored: of the earliest (with the task) and of the newest."""
 QUOTED_CHARS: Final = 4_000
 """Maximum length of the quoted arguments of a restored call, in characters."""
 FIRST_LINE_CHARS: Final = 120
@@ -48,12 +45,11 @@ RESTORED_PREFIX = "[Restored from before the summary: "
 
 @dataclass(frozen=True, slots=True)
 class UserReply:
-    """Words of the user that reached the model in the result of a call: the reason of a refusal, the answer to a question,
-    or an edited plan.
+    """Words of the user that reached the model in the result of a call, such as the reason of a refusal.
 
-    `seq`: the event with the words.
-    `occasion`: what the user replied to, such as `refusing to run` and the command.
-    `refused_call`: the call that the user refused; empty for other replies.
+    - `seq`: the event with the words.
+    - `occasion`: the action that the user replied to, such as `refusing to run` and the command.
+    - `refused_call`: the call that the user refused (empty for other replies).
     """
 
     seq: int
@@ -64,9 +60,9 @@ class UserReply:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The messages that one compaction, recorded by the event `seq`, removed from the history, in order.
+    """The messages that the compaction in the event `seq` removed from the history, in order.
 
-    If `is_thinned` is True, most of the messages were discarded, and the compaction cannot be undone.
+    `is_thinned`: True if most of the messages were discarded, so that the compaction cannot be undone.
     """
 
     seq: int
@@ -80,13 +76,13 @@ class RemovedMessages:
 
     The methods take the current messages of the history and return its new messages.
 
-    `reduced`: full results of tool calls that were reduced to one line.
-    `pinned`: event numbers of pinned messages.
-    `user_seqs`: event numbers of the user's own messages.
-    `steered_seqs`: event numbers of messages that arrived during a turn.
-    `restored`: for each restored message: the message's event → the event that quotes the message.
-    `replies`: the user's newest `NEWEST_USER_MESSAGES` replies, whether or not their calls have left the history.
-    `plan`: the newest approved plan, as the user edited it.
+    - `reduced`: full results of tool calls that were reduced to one line.
+    - `pinned`: event numbers of pinned messages.
+    - `user_seqs`: event numbers of the user's own messages.
+    - `steered_seqs`: event numbers of messages that arrived during a turn.
+    - `restored`: maps the event of each restored message to the event that quotes the message.
+    - `replies`: the user's newest `NEWEST_USER_MESSAGES` replies.
+    - `plan`: the newest approved plan, as the user edited it.
     """
 
     layers: list[Layer] = field(default_factory=list)
@@ -99,10 +95,8 @@ class RemovedMessages:
     plan: LongText = ""
 
     def compact(self, messages: Sequence[Message], through: int, summary: SummaryMessage) -> list[Message]:
-        """Replace all messages up to the event `through` by `summary`, and return the new history.
-
-        A result is removed together with its call.
-        """
+        """Replace all messages up to the event `through` by `summary`, and return the new history."""
+        # A result is removed together with its call.
         first = len(self.leading_summary(messages))
         newer = [message for message in messages[first:] if message.seq > through]
         asked_ids = call_ids(newer)
@@ -128,8 +122,7 @@ class RemovedMessages:
             self.replies = [*self.replies, reply][-NEWEST_USER_MESSAGES:]
 
     def is_user_text(self, message: Message) -> bool:
-        """Return True if the user wrote the message. Context that the program added, such as mentioned files, is in
-        separate messages."""
+        """Return True if the user wrote the message."""
         return (
             isinstance(message, UserMessage) and message.origin == "prompt" and message.seq in self.user_seqs
         )
@@ -144,12 +137,8 @@ class RemovedMessages:
         return self.layers[-1].seq if self.layers and not self.layers[-1].is_thinned else None
 
     def _thin_oldest(self) -> bool:
-        """Discard most of the messages that an old compaction removed: of the compactions with all messages still
-        stored, the oldest one is used.
-
-        The pinned messages, the user's own messages and the newest test run stay. Return False, and
-        discard nothing, if only the newest compaction still has all its messages.
-        """
+        """Discard most of the messages that the oldest complete compaction removed, or return False if it is the
+        newest."""
         thin_layer = self.layers[0] if self.layers[0].is_thinned else Layer(-1, ())
         layer = self.layers[int(thin_layer.is_thinned)]
         if layer is self.layers[-1]:
@@ -172,7 +161,7 @@ class RemovedMessages:
         return True
 
     def leading_summary(self, history: Sequence[Message]) -> Sequence[Message]:
-        """Return the summary at the start of the history as a sequence of one message, or an empty sequence."""
+        """Return the summary at the start of the history, or an empty sequence."""
         has_summary = bool(self.layers and history) and history[0].seq == self.layers[-1].seq
         return history[:1] if has_summary else ()
 
@@ -194,11 +183,10 @@ class RemovedMessages:
     def restore(
         self, history: Sequence[Message], seqs: Collection[int], seq: int
     ) -> tuple[list[Message], list[UserMessage]]:
-        """Restore the messages of the events `seqs`. `seq` is the event that restores them.
+        """Restore the messages of the events `seqs`. Return the new history, and quotations that the caller must
+        append.
 
-        Returns (new history, quotations). In the new history, results that had been reduced to one line are complete
-        again. Messages that a summary had replaced are returned as quotations, which the caller must append to the
-        history.
+        `seq`: the event that restores the messages.
         """
         present_seqs = {message.seq for message in history}
         unreduced = [self._unreduce(message) if message.seq in seqs else message for message in history]
@@ -223,7 +211,7 @@ class RemovedMessages:
     ) -> list[Message]:
         """Undo the newest compaction, and return the history with all messages that the compaction removed.
 
-        If `compaction` is not the newest compaction, the history is returned unchanged.
+        If `compaction` is an older compaction, return the history unchanged.
         """
         front = self.leading_summary(history)
         if not front or self.newest_compaction != compaction:
@@ -232,7 +220,7 @@ class RemovedMessages:
         return drop_unpaired_calls([*layer.messages, *history[len(front) :]], open_calls)
 
     def originals(self, history: Sequence[Message]) -> Iterator[Message]:
-        """Yield every stored message in its original form, in order. `history` is the current history."""
+        """Yield every stored message in its original form, in order. `history`: the current history."""
         previous_summary: int | None = None
         for layer in self.layers:
             has_summary = layer.messages and layer.messages[0].seq == previous_summary
@@ -241,8 +229,7 @@ class RemovedMessages:
         yield from map(self.original, history[len(self.leading_summary(history)) :])
 
     def original(self, message: Message) -> Message:
-        """If `message` is a tool result that was reduced to one line, return the full result. Return any other message
-        unchanged."""
+        """Return the full form of a tool result that was reduced to one line, and any other message unchanged."""
         return self.reduced.get(message.call_id, message) if isinstance(message, ToolMessage) else message
 
 
@@ -279,7 +266,7 @@ def call_ids(messages: Iterable[Message]) -> set[CallId]:
 
 
 def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
-    """Remove results without a call, and calls without a result; return the remaining messages.
+    """Return the messages without results that lack a call, and without calls that lack a result.
 
     Calls in `open_calls` stay.
     """
@@ -305,7 +292,7 @@ def _without_open_calls(message: Message, results: Collection[CallId]) -> Messag
 
 
 def quote_message(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
-    """Return a user message that quotes `message`. A quoted result includes its call."""
+    """Return a user message that quotes `message`, and with a result also its call."""
     match message:
         case UserMessage(content=content, origin=kind):
             return _quote(_ORIGINS[kind], content, seq)

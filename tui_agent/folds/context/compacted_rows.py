@@ -1,5 +1,4 @@
-"""The rows of the screen that lists the messages of a history. A row shows a message, its turn, and its form in the
-context: unchanged, in one line, quoted, or only in a summary."""
+"""The rows of the screen that lists the messages of a history with their turn and their form in the context."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -43,7 +42,8 @@ _SENDERS: Final[dict[MessageOrigin, str]] = {
 class MessageRow:
     """A row for one message of a history.
 
-    `tokens`: token count when the message was first sent. If it was never sent, an estimate.
+    `tokens`: token count when the message was first sent, or an estimate.
+
     `place`: form of the message in the context:
 
     - `summary`: replaced by a summary.
@@ -66,13 +66,13 @@ class MessageRow:
 class CompactedView:
     """The messages of a history that are missing or changed in the context, in order.
 
-    `compaction` is the event of the newest compaction that can be undone.
+    `compaction`: event of the newest compaction that can be undone.
     """
 
     items: tuple[MessageRow, ...]
     compaction: int | None
     present_items: tuple[MessageRow, ...] = ()
-    """Messages that are in the context in their original form. The user can pin these messages."""
+    """Messages that are in the context in their original form, which the user can pin."""
 
 
 class CountedTokens:
@@ -100,7 +100,7 @@ class CountedTokens:
     def tokens_of(self, seq: int, index: int) -> int | None:
         """Return the number of tokens of a message, or None if the message was not sent.
 
-        `index` is the message's position among the messages of the event `seq`.
+        `index`: the message's position among the messages of the event `seq`.
         """
         counts = self._tokens.get(seq, ())
         return round(counts[index] * self._ratio) if index < len(counts) else None
@@ -119,10 +119,7 @@ class CallNames:
         return True
 
     def name_of(self, call: ToolCallPart) -> str:
-        """Return the name of a call as the transcript shows it.
-
-        If the call was never recorded as accepted (`tool.called`), the name is the tool's name and the first argument.
-        """
+        """Return the name of a call as the transcript shows it."""
         return self._names.get(call.call_id) or f"{call.name} {_first_argument(call)}".strip()
 
 
@@ -224,10 +221,8 @@ def _first_argument(call: ToolCallPart) -> str:
 
 
 def _is_pinnable(message: Message) -> bool:
-    """Return True if the user can pin the message.
-
-    A call is pinned with its result. The program's own messages need no pin: they are added again after a compaction.
-    """
+    """Return True if the user can pin the message."""
+    # A call is pinned with its result. The program's own messages need no pin: they are added again after a compaction.
     match message:
         case UserMessage(origin=kind):
             return kind in ("prompt", "mentions", "hook")

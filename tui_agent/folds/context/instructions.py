@@ -1,7 +1,6 @@
 """The instruction files (AGENTS.md) of an agent, including files that are added during the conversation.
 
-Invariant: a file that is added during the conversation does not change the beginning of the agent's prompt. Its text is
-a message in the agent's history.
+Invariant: a file that is added during the conversation does not change the beginning of the agent's prompt.
 """
 
 from collections.abc import Mapping
@@ -24,9 +23,9 @@ _JOINED = (
 class AgentInstructions:
     """The instructions of one agent.
 
-    `files`: instruction files, the outermost folder first.
-    `joined`: maps the path of each file that was added later to the event of the message with the file's text.
-    `notes`: descriptions of files that were left out.
+    - `files`: instruction files, the outermost folder first.
+    - `joined`: maps the path of each file that was added later to the event with the file's text.
+    - `notes`: descriptions of files that were left out.
     """
 
     files: tuple[InstructionFile, ...] = ()
@@ -52,7 +51,7 @@ class AgentInstructions:
 
 
 def instruction_heading(path: str, scope: InstructionScope) -> str:
-    """Return the heading for the text of an instruction file. The heading says which files the text applies to."""
+    """Return the heading for the text of an instruction file, which says where the instructions apply."""
     if scope == "user":
         return "# Instructions of the user, for every project"
     if scope == "project":

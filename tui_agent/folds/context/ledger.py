@@ -1,8 +1,6 @@
 """The content of the context by message, tool and file, and the requests that sent this content.
 
 Invariant: every message is counted once, when a request first contains it.
-
-The sizes of messages are estimates, corrected by the provider's count for the newest request.
 """
 
 from collections.abc import Iterable, Mapping
@@ -56,9 +54,9 @@ TAKES = (
 class LedgerMessage:
     """A message of the context.
 
-    `seq`: number of the message's event.
-    `sender`: `you`, `answer`, `summary`, … or the name of a tool.
-    `files`: maps each file in the message to its fraction of the message's tokens.
+    - `seq`: number of the message's event.
+    - `sender`: `you`, `answer`, `summary`, … or the name of a tool.
+    - `files`: maps each file in the message to its fraction of the message's tokens.
     """
 
     seq: int
@@ -81,11 +79,10 @@ class LedgerSum:
 class LedgerRequest:
     """A request of the main agent.
 
-    `sections`: maps each section to its tokens.
-    `chars`: maps each section to its characters.
-    `input_tokens`, `cached_tokens`, `cost_usd`: numbers from the provider; None until the provider answers.
-    `cache_miss_reason`: reason why the provider's cache contained only a part of the previous request, or nothing of
-    it; empty if nothing was missing.
+    - `sections`: maps each section to its tokens.
+    - `chars`: maps each section to its characters.
+    - `input_tokens`, `cached_tokens`, `cost_usd`: numbers from the provider (None until the provider answers).
+    - `cache_miss_reason`: reason why the provider's cache lacked a part of the previous request (empty: it did not).
     """
 
     request_id: RequestId
@@ -101,7 +98,7 @@ class LedgerRequest:
 
 @dataclass(frozen=True, slots=True)
 class LedgerView:
-    """The content of the context. Messages and totals are sorted by size, largest first; requests are sorted by time."""
+    """The content of the context, with messages and totals sorted by size, and requests by time."""
 
     messages: tuple[LedgerMessage, ...] = ()
     tools: tuple[LedgerSum, ...] = ()
@@ -109,10 +106,7 @@ class LedgerView:
     requests: tuple[LedgerRequest, ...] = ()
 
     def scale_to(self, total: int) -> "LedgerView":
-        """Scale the sizes of the conversation's messages so that they add up to `total`, and return the new ledger.
-
-        The repository map and instructions are not part of the conversation.
-        """
+        """Return a new ledger in which the sizes of the conversation's messages add up to `total`."""
         conversation = [message for message in self.messages if message.sender not in _OWN_SECTION_SENDERS]
         sizes = scale_to_total([message.tokens for message in conversation], total)
         tokens = {message.seq: size for message, size in zip(conversation, sizes, strict=True)}
@@ -124,7 +118,7 @@ class LedgerView:
     def difference(self, before: int, after: int) -> dict[SectionName, int]:
         """Return the growth in tokens of each section between two requests. Unchanged sections are left out.
 
-        `before` and `after` are indexes of `requests`.
+        `before`, `after`: indexes in `requests`.
         """
         old, new = self.requests[before], self.requests[after]
         changes = {name: _section_change(old, new, name) for name in (*old.sections, *new.sections)}
@@ -147,7 +141,7 @@ _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
 _EXPECTED_CACHE_SHARE = 0.8
 """A cache hit is full if it reads at least this fraction of the unchanged tokens."""
 _CACHE_BLOCK_TOKENS = 1_024
-"""Size of a block of the provider's cache. A cache stores only whole blocks, so a full hit can miss up to one block."""
+"""Size of a block of the provider's cache in tokens. Only whole blocks are stored."""
 
 
 class Ledger:
@@ -322,7 +316,7 @@ def _ledger_view(messages: Iterable[LedgerMessage], requests: tuple[LedgerReques
 
 
 def _tokens_by_event(messages: Iterable[CountedMessage]) -> dict[int, int]:
-    """Return the tokens of each event. An event can add two messages: a prompt and its mentions."""
+    """Return the tokens of each event, which can have two messages: a prompt and its mentions."""
     tokens: dict[int, int] = {}
     for message in messages:
         tokens[message.seq] = tokens.get(message.seq, 0) + message.tokens
@@ -330,8 +324,7 @@ def _tokens_by_event(messages: Iterable[CountedMessage]) -> dict[int, int]:
 
 
 def _mentioned_files(message: UserMessageReceived | UserSteered) -> dict[str, float]:
-    """Return the files attached to a user's message. The result is a dict of path → estimated fraction of the message's
-    tokens."""
+    """Map each file attached to a user's message to its estimated fraction of the message's tokens."""
     sizes = [IMAGE_CHARS] * len(message.attachments)
     chars: dict[str, int] = {}
     for mention in message.mentions:

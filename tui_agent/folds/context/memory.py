@@ -1,6 +1,6 @@
-"""The working memory of a task: applies updates to its blocks, and formats them as text for the user and the model.
+"""The working memory of a task: applies updates to its blocks, and formats them for the user and the model.
 
-Invariant: the size is limited. If a file changes, facts about the file are marked as outdated.
+Invariant: the size of the memory is limited.
 """
 
 import re
@@ -23,7 +23,7 @@ TITLES: Final = {
 """Titles of the blocks of the memory, in order."""
 
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
-"""Maps the name of a block to its maximum number of items. The oldest items are dropped."""
+"""Maps the name of a block to its maximum number of items, of which the newest are kept."""
 MAX_CHANGED_FILES: Final = 200
 DIGEST_CHARS: Final = 12
 """Number of characters of a SHA-256 that are stored for a file's original content."""
@@ -43,7 +43,7 @@ def fact_with_places(fact: str, places: Sequence[str]) -> str:
 
 
 def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
-    """Return the memory after an update: blocks are replaced first, then items are removed, then items are appended."""
+    """Return the memory after an update, which replaces blocks, removes items, and appends items, in this order."""
     updated: JsonMap = {**memory, **update.blocks}
     for block in {**update.removed, **update.appended}:
         replaced = {*update.removed.get(block, ()), *update.appended.get(block, ())}
@@ -59,11 +59,7 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 
 
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
-    """Return the memory after a file changed: its list of changed files is updated, and facts about the file become
-    outdated.
-
-    A file that has its original content again is removed from the changed files.
-    """
+    """Return the memory after a file changed, with facts about the file marked as outdated."""
     updated: JsonMap = {**memory}
     path, summary = change.path, memory.get("patch_summary")
     changes = dict(summary) if isinstance(summary, dict) else {}
@@ -119,7 +115,7 @@ def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
 
 
 def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """Return the newest `most` items. Facts that are marked as outdated are dropped first."""
+    """Return the newest `most` items, after dropping outdated facts first."""
     if most is None or len(items) <= most:
         return items
     outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]

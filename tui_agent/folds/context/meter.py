@@ -42,9 +42,9 @@ ASSUMED_WINDOW = 128_000
 class MeterSection:
     """A section of the context.
 
-    `name`: name on the screen, e.g. system, tools, repo map.
-    `budget`: the section's maximum in tokens if not everything fits; None means unlimited.
-    `rule`: reason why the section is incomplete.
+    - `name`: name on the screen, e.g. system, tools, repo map.
+    - `budget`: the section's maximum in tokens if not everything fits (None: unlimited).
+    - `rule`: reason why the section is incomplete.
     """
 
     name: str
@@ -64,13 +64,13 @@ class MeterSection:
 class ContextMeterView:
     """The fill level of the context: `used` tokens of `window` tokens.
 
-    `used`, `sections`: sizes that include the newest answer.
-    `window`: 0 before there is a model.
-    `assumed`: True if the model's own window is unknown.
-    `estimated`: True until the provider's own count arrives.
-    `next_cost_usd`: expected cost of the next turn's first request.
-    `cache_breaks`: number of requests with a changed beginning. The provider's cache was useless for these requests.
-    `cache_break`: names of the sections that changed in the newest of these requests.
+    - `used`, `sections`: sizes that include the newest answer.
+    - `window`: 0 before there is a model.
+    - `assumed`: True if the model's own window is unknown.
+    - `estimated`: True until the provider's own count arrives.
+    - `next_cost_usd`: expected cost of the next turn's first request.
+    - `cache_breaks`: number of requests with a changed beginning, which the provider's cache did not help.
+    - `cache_break`: names of the sections that changed in the newest of these requests.
     """
 
     used: int = 0
@@ -133,17 +133,13 @@ _SECTIONS_WITHOUT_MESSAGES = STABLE_SECTIONS | {SECTION_LABELS["working_memory"]
 def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTION) -> float:
     """Return the number of tokens at which old turns are summarised.
 
-    This is `share` of the window, or less if an answer of `answer` tokens would not fit. At most half of the window is
-    reserved for the answer.
+    The number is `share` of the window, or less to leave room for an answer of `answer` tokens.
     """
     return min(share * window, max(window - answer, window / 2))
 
 
 def estimate_partial_answer(failure: ModelFailed) -> int:
-    """Return the tokens of an answer that the user stopped, estimated at four characters per token.
-
-    Returns 0 for any other failure.
-    """
+    """Return the estimated tokens of an answer that the user stopped, or 0 for any other failure."""
     return text_size(failure.partial) // 4 if failure.fault == "cancelled" else 0
 
 
@@ -165,9 +161,9 @@ TAKES = (
 class MeterState:
     """The complete state of a meter, for a snapshot.
 
-    `is_named`: True if a model was chosen.
-    `max_answer`: maximum tokens of the model's answer.
-    `previous_tokens`: size of the request before the newest one, as counted by the provider.
+    - `is_named`: True if a model was chosen.
+    - `max_answer`: maximum tokens of the model's answer.
+    - `previous_tokens`: size of the request before the newest one, as counted by the provider.
     """
 
     window: int = 0
@@ -187,13 +183,11 @@ class MeterState:
     previous_tokens: int = 0
     window_inferred: bool = False
     stable: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Maps the name of each stable section to its (characters, tokens), as counted for the first request with the
-    section's current text."""
+    """Maps the name of each stable section to its (characters, tokens) for the current text."""
 
 
 class ContextMeter:
-    """Computes the fill level of the context from the main agent's `context.packed` events and the provider's token
-    counts."""
+    """Computes the fill level of the context from `context.packed` events and the provider's token counts."""
 
     def __init__(self, state: MeterState | None = None) -> None:
         self._state = state or MeterState()
@@ -204,7 +198,7 @@ class ContextMeter:
         self._view: ContextMeterView | None = None
 
     def dump_state(self) -> MeterState:
-        """Return the state for a snapshot. The state is not a copy: later events change it."""
+        """Return the state for a snapshot. Later events change the returned object."""
         self._compute_sections()
         return self._state
 
@@ -374,11 +368,7 @@ class ContextMeter:
         return min(1.0, usage.cached_tokens / common) if common else 0.0
 
     def _forecast(self, new: int) -> float | None:
-        """Return the expected cost in USD of the next turn's first request.
-
-        Assumptions: the cache serves the same share as for the newest request. The newest answer (`new` tokens) is not
-        in the cache. The next answer is as long as the newest one.
-        """
+        """Return the expected cost in USD of the next turn's first request. `new`: tokens of the newest answer."""
         model = self._state.model
         if model is None or model.input_price is None:
             return None
@@ -425,10 +415,8 @@ def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[Met
 
 
 def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
-    """Return the level for a fraction of the window.
-
-    The level returns to `below` only under `WARN_OFF_FRACTION`, so that the level does not flicker.
-    """
+    """Return the level for a fraction of the window."""
+    # The level returns to `below` only under `WARN_OFF_FRACTION`, so that the level does not flicker.
     if fraction >= CRITICAL_FRACTION:
         return "compaction"
     if fraction >= SOFT_FRACTION:
@@ -441,10 +429,7 @@ def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
 def _fit_sections(
     sections: Sequence[MeterSection], total: int, stable: Mapping[str, tuple[int, int]]
 ) -> tuple[MeterSection, ...]:
-    """Scale the sections so that they add up to `total`.
-
-    If there is room, sections in `stable` keep their stored tokens.
-    """
+    """Scale the sections to add up to `total`, without changing sections in `stable` if possible."""
     kept = {
         item.name: stable[item.name][1]
         for item in sections

@@ -1,7 +1,6 @@
 """The history of one agent, as sent to the agent's model.
 
-Invariant: while no call waits for its result, each call of an answer is followed by exactly one result. Messages that
-were sent while calls ran come after the results.
+Invariant: when no call waits for its result, each call of an answer is followed by exactly one result.
 """
 
 import json
@@ -87,12 +86,12 @@ MAP_BEGINS, MAP_ENDS = "<repo_map>", "</repo_map>"
 class History:
     """The complete state of a history of messages.
 
-    `late`: messages that wait for the next request.
-    `task`: index of the message with a delegate's task, until the delegate's turn starts; otherwise None.
-    `answers`: number of all answers, including summarised ones.
-    `opening`: first text of the conversation: the user's message or a delegate's task.
-    `removed`: messages that can be restored.
-    `permissions`, `plans`: permission requests and plans that wait for the user.
+    - `late`: messages that wait for the next request.
+    - `task`: index of the message with a delegate's task, or None after the delegate's turn has started.
+    - `answers`: number of all answers, including summarised ones.
+    - `opening`: first text of the conversation: the user's message or a delegate's task.
+    - `removed`: messages that can be restored.
+    - `permissions`, `plans`: permission requests and plans that wait for the user.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -108,22 +107,18 @@ class History:
     was_interrupted: bool = False
     """True if an earlier run ended in the middle of the running turn."""
     is_fork_start: bool = False
-    """True from the start of a fork until the fork's first turn starts. If a turn ends in this state, the fork has cut
-    off a turn of the parent session."""
+    """True from the start of a fork until the fork's first turn starts."""
 
     def add(self, message: Message) -> None:
-        """Append a user message. While calls have no result yet, the message waits and is added after the results."""
+        """Append a user message, if necessary after the results of open calls."""
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Append a note to the history, before the messages that wait for the next request.
-
-        While calls have no result yet, the note itself waits for the next request, after those messages.
-        """
+        """Append a note to the history, or let it wait for the next request while calls are open."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
     def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
-        """Add the model's answer and open its calls. Return False if the answer is empty."""
+        """Add the model's answer and open its calls, or return False if the answer is empty."""
         profile = self.profiles.pop(request_id, "")
         if not parts:
             return False
@@ -135,7 +130,7 @@ class History:
     def note_continuation(self) -> bool:
         """Replace the note about an interrupted turn by a note that the agent continues.
 
-        Returns False if the newest message is not a note about an interruption.
+        Return False if the newest message is not a note about an interruption.
         """
         messages = self.late if self.open_calls else self.messages
         index = next(
@@ -159,11 +154,9 @@ class History:
 
 
 class ModelMessages:
-    """Builds the history of one agent from the agent's events.
+    """Builds the history of one agent from the agent's events."""
 
-    Messages that arrive while calls run (`user.steered`, a shell command) stay at the end of the view until the next
-    `model.requested` event.
-    """
+    # Messages that arrive while calls run stay at the end of the view until the next `model.requested` event.
 
     def __init__(self, agent: AgentId = MAIN_AGENT, history: History | None = None) -> None:
         self.agent = agent
@@ -460,7 +453,7 @@ def _on_question_answered(history: History, ev: Envelope, payload: QuestionAnswe
 
 
 def _add_answer_to_question(history: History, ev: Envelope, payload: ToolFinished) -> None:
-    """Add the result of `ask_user` to the user's replies. Questions of other tools are not answered to the model."""
+    """Add the result of `ask_user` to the user's replies."""
     question = calls_by_id(history.messages)[payload.call_id].arguments.get("question")
     words = next((part.text for part in payload.content if isinstance(part, TextContent)), "")
     occasion = f'answering "{clip_line(str(question).strip(), MAX_OCCASION_CHARS)}"'

@@ -1,4 +1,4 @@
-"""Estimate of the first request of the next turn: the newest request, and what will be added to it."""
+"""Estimate of the first request of the next turn: the newest request, and the text that will be added."""
 
 from typing import Final
 
@@ -11,10 +11,9 @@ CHARS_PER_TOKEN: Final = 4
 def estimate_next_turn(
     meter: ContextMeterView, state: SessionStateView, draft_chars: int
 ) -> tuple[int, float | None]:
-    """Return the estimated tokens of the next turn's first request, and its cost in USD (None: price unknown).
+    """Return the estimated tokens and cost in USD (None: price unknown) of the next turn's first request.
 
-    The request contains what the newest request had, the output of the user's commands since then, and a message of
-    `draft_chars` characters.
+    `draft_chars`: length of the user's next message in characters.
     """
     added = (state.unsent_shell_chars + draft_chars) // CHARS_PER_TOKEN
     price = state.settings.model.input_price if state.settings is not None else None

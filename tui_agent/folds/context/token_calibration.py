@@ -20,18 +20,17 @@ _MIN_TOKENS: Final = 100
 class Calibration:
     """Compares the token counts of providers with our own counts, for the requests of all agents.
 
-    The main agent and the subtasks have separate ratios, because some servers do not count tool definitions. Requests
-    of subtasks consist mostly of tool definitions. Until the main agent has its own ratio, it uses the ratio of the
-    subtasks.
-
     A ratio is an exponential moving average of the provider's count divided by our own count. It stays between 0.4 and
     2.5. Without counts, it is 1.
     """
 
+    # The main agent and the subtasks have separate ratios, because some servers do not count tool definitions. Requests
+    # of subtasks consist mostly of tool definitions.
+
     def __init__(self, ratios: Mapping[str, float] | None = None) -> None:
         self.ratios: dict[str, float] = dict(ratios or {})
         self._counted: dict[RequestId, tuple[str, int]] = {}
-        """For each request that has no answer yet: its id → (name of the tokenizer, token count by this tokenizer)."""
+        """Maps each request without an answer to (name of the tokenizer, token count by this tokenizer)."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

@@ -1,6 +1,6 @@
-"""Summaries of a session's turns, and a short text with all summaries. A new session can start with this text.
+"""Summaries of a session's turns, and a short text with all summaries, with which a new session can start.
 
-Invariant: the summaries are built from recorded text, without a model. The text has at most `MAX_CHARS` characters.
+Invariant: the summaries are built from recorded text, without a model.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_CHARS: Final = 6_000
 MAX_BYTES: Final = 7_600
-"""Maximum size of the text with all summaries, in bytes of UTF-8. A longer text would be stored in a blob."""
+"""Maximum size of the text with all summaries, in bytes of UTF-8, to store the text without a blob."""
 MAX_CARRIED_CHARS: Final = 900
 """Maximum length of the summary of an earlier session, in characters."""
 _MAX_TEXT_CHARS = 1_200
@@ -52,9 +52,9 @@ _HEAD_CHARS = 200
 class TurnSummary:
     """The summary of one turn.
 
-    `prompt`: the user's message; empty if the turn continued without a new message.
-    `files`: paths of changed files.
-    `tests`, `errors`: sentences, newest last.
+    - `prompt`: the user's message. Empty if the turn continued without a new message.
+    - `files`: paths of changed files.
+    - `tests`, `errors`: sentences, newest last.
     """
 
     turn: int
@@ -69,8 +69,8 @@ class TurnSummary:
 class TurnSummariesView:
     """The summaries of a session's turns, in order.
 
-    `open_tasks`: unfinished todo items.
-    `earlier_summary`: summary of the earlier session that this session continues.
+    - `open_tasks`: unfinished todo items.
+    - `earlier_summary`: summary of the earlier session that this session continues.
     """
 
     turns: tuple[TurnSummary, ...] = ()
@@ -89,7 +89,7 @@ class _Turn:
     errors: list[str] = field(default_factory=list)
 
     def add(self, payload: Payload, *, is_main: bool) -> bool:
-        """Add an event of the turn to the summary. Return False if the event does not change the summary."""
+        """Add an event of the turn to the summary, or return False if the event changes nothing."""
         match payload:
             case UserSteered(text=text):
                 self.asked.append(_clip_text(text))
@@ -148,7 +148,7 @@ class TurnSummaries:
         return True
 
     def view(self) -> TurnSummariesView:
-        """Return the summaries of all turns so far. A message that was never answered has a summary too."""
+        """Return the summaries of all turns so far, and of a message that was never answered."""
         turns = [turn.summary() for turn in self._turns]
         if self._waiting:
             number = turns[-1].turn + 1 if turns else 1
@@ -175,11 +175,7 @@ def _describe_test(test: TestFinished) -> str:
 
 
 def summary_text(view: TurnSummariesView, session: str) -> str:
-    """Return the summary of a session for a new session, in Markdown.
-
-    The newest turn is described in detail, the `RECENT_TURNS` turns before it briefly, and each older turn in one line.
-    If the text is too long, the oldest turns are left out.
-    """
+    """Return the summary of a session for a new session, in Markdown, with less detail for older turns."""
     if not view.turns and not view.earlier_summary:
         return ""
     tail = [_format_tasks(view.open_tasks)] if view.open_tasks else []
@@ -195,8 +191,7 @@ def summary_text(view: TurnSummariesView, session: str) -> str:
 
 
 def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
-    """Return the summary of a turn, in as much detail as the turn's age and the remaining space allow. Return None if
-    not even the shortest summary fits."""
+    """Return the summary of a turn in as much detail as possible, or None if there is no space."""
     details = (NEWEST_DETAIL, RECENT_DETAIL, OLD_DETAIL)[0 if age == 0 else 1 if age <= RECENT_TURNS else 2 :]
     used = "\n\n".join(others)
     room = MAX_CHARS - _HEAD_CHARS - len(used)
@@ -241,7 +236,7 @@ def _format_line(name: str, items: Sequence[str], most: int) -> str:
 
 
 def _join_items(items: Sequence[str], most: int, separator: str) -> str:
-    """Join as many items as fit in `most` characters, and add how many items are left out, e.g. ` and 3 more`."""
+    """Join as many items as fit in `most` characters, and add the number of further items, e.g. ` and 3 more`."""
     shown = [clip_line(items[0], most)]
     for item in items[1:]:
         if sum(len(text) + len(separator) for text in shown) + len(item) > most:

@@ -1,6 +1,6 @@
 """Tool results that models still get in full, and the main agent's summaries that replaced other results.
 
-Invariant: only the log's current branch counts. If a summary is undone, the results that it replaced are visible again.
+Invariant: only the log's current branch counts.
 """
 
 from collections.abc import Iterable
@@ -26,21 +26,17 @@ TAKES: tuple[type[Payload], ...] = (
 
 
 _ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
-"""The (seq, agent, payload) of an event that can change which results are visible.
-
-If the event is a result, the payload is None, because results can be large.
-"""
+"""The (seq, agent, payload) of an event that can change which results are visible (payload of a result: None)."""
 
 
 @dataclass(slots=True)
 class _VisibleResults:
-    """The tool results that models get, as of one event.
+    """The tool results that models get, as of one event. Results are named by their event numbers.
 
-    `hot`: results that models get in full. Maps the event number of the result to the agent that got the result.
-    `cold`: results that were replaced. Maps the event number of the result to (event that replaced the result, is_line,
-    agent that got the result). `is_line` is True if the result was reduced to one line, and False if a summary replaced
-    it.
-    `summaries`: (event number, length) of each valid summary of the main agent.
+    - `hot`: results that models get in full. Maps a result to the agent that got it.
+    - `cold`: results that were replaced. Maps a result to (event that replaced the result, True if the result was
+      reduced to one line, agent that got the result).
+    - `summaries`: (event number, length) of each valid summary of the main agent.
     """
 
     hot: dict[int, AgentId] = field(default_factory=dict)
@@ -69,11 +65,7 @@ class _VisibleResults:
                 self.cold[result] = seq, by_line, agent
 
     def _restore(self, results: frozenset[int], compaction: int | None) -> None:
-        """Make results visible again: those that the event `compaction` removed, and those in `results` that were
-        reduced to one line.
-
-        If a summary replaced a result in `results`, only a quotation is restored, so the result stays hidden.
-        """
+        """Make the results visible that `compaction` removed, and those in `results` that were reduced to one line."""
         for result, (replaced_by, by_line, agent) in list(self.cold.items()):
             if replaced_by == compaction or (by_line and result in results):
                 del self.cold[result]

@@ -1,7 +1,6 @@
 """Context windows of models, inferred from the requests that providers refused and accepted.
 
-Invariant: the windows are inferred from the log alone, for all agents. A request size that the provider has accepted
-stays allowed, even if a later request is refused.
+Invariant: the windows are inferred from the log alone, for all agents.
 """
 
 from collections.abc import Mapping
@@ -29,9 +28,9 @@ _ANNOUNCED_CHANGE: Final = 0.15
 class InferredWindow:
     """The known limits of one model's window, in tokens. 0 means unknown.
 
-    `accepted`: size of the largest accepted request.
-    `refused`: size of the smallest refused request.
-    `stated`: window that the provider stated, including the answer.
+    - `accepted`: size of the largest accepted request.
+    - `refused`: size of the smallest refused request.
+    - `stated`: window that the provider stated, including the answer.
     """
 
     accepted: int = 0
@@ -40,9 +39,7 @@ class InferredWindow:
 
     @property
     def window(self) -> int:
-        """The window that the provider stated. 0 if no window was stated, or if a request that fits in the stated
-        window was refused.
-        """
+        """The window that the provider stated, or 0 if there is none or if a refused request disproves the number."""
         return self.stated if 0 < self.stated < self.refused else 0
 
     @property
@@ -65,14 +62,13 @@ class InferredWindow:
         return self.refused, self.stated
 
     def stated_window(self, window: int) -> int:
-        """Return the smaller of two windows: the one that the provider stated, and `window`, which the model's profile
-        in the settings states. 0 means not stated."""
+        """Return the smaller of the provider's window and the settings' `window` (0: not stated)."""
         return min((size for size in (window, self.window) if size), default=0)
 
     def effective_window(self, window: int) -> int:
-        """Return the number of tokens to use as the window: the smallest known limit. 0 means unknown.
+        """Return the number of tokens to use as the window: the smallest known limit (0: unknown).
 
-        `window` is the window that the model's profile in the settings states, or 0.
+        `window`: the window in the model's profile, or 0.
         """
         return min((size for size in (self.stated_window(window), self.tokens) if size), default=0)
 
@@ -86,7 +82,7 @@ class InferredWindow:
     def with_refused(self, tokens: int, stated: int) -> "InferredWindow":
         """Return the limits after a request of `tokens` tokens was refused.
 
-        `stated` is the window that the refusal states, or 0.
+        `stated`: the window that the refusal states, or 0.
         """
         accepted = min(self.accepted, round(tokens * _COUNT_TOLERANCE))
         return InferredWindow(accepted, min(self.refused or tokens, tokens), stated or self.stated)

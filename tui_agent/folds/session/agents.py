@@ -16,7 +16,7 @@ from tui_agent.protocol.settings import AgentState
 
 @dataclass(frozen=True, slots=True)
 class AgentNode:
-    """An agent in the tree of agents. Its numbers and cost do not include those of its delegates."""
+    """An agent in the tree of agents, with numbers and cost that do not include its delegates."""
 
     id: AgentId
     name: str
@@ -32,7 +32,7 @@ class AgentNode:
 
 @dataclass(frozen=True, slots=True)
 class AgentsTreeView:
-    """All agents of a session. The main agent is the first."""
+    """All agents of a session, beginning with the main agent."""
 
     agents: tuple[AgentNode, ...] = ()
 
@@ -52,7 +52,7 @@ TAKES = (
 
 
 class AgentsTree:
-    """Builds the tree of agents with their states, calls and costs. Agents are in the order of their start."""
+    """Builds the tree of agents with their states, calls and costs, in the order of their start."""
 
     def __init__(self) -> None:
         self._agents: dict[AgentId, AgentNode] = {}

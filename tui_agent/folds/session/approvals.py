@@ -10,7 +10,7 @@ from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, Turn
 
 @dataclass(frozen=True, slots=True)
 class ApprovalsView:
-    """The permission requests and questions that wait for the user, until they are answered or their turn ends."""
+    """The permission requests and questions that still wait for the user."""
 
     permissions: tuple[PermissionRequested, ...] = ()
     questions: tuple[QuestionAsked, ...] = ()
@@ -21,10 +21,7 @@ TAKES = (PermissionRequested, PermissionDecided, ToolFinished, QuestionAsked, Qu
 
 
 class Approvals:
-    """Tracks the permission requests and questions that wait for an answer.
-
-    A second request for a call replaces the first.
-    """
+    """Tracks the permission requests and questions that wait for an answer."""
 
     def __init__(self) -> None:
         self._permissions: dict[CallId, PermissionRequested] = {}

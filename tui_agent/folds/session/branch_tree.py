@@ -1,11 +1,8 @@
 """The branches of a log as a tree: the start, the messages and the outcome of each branch.
 
-An undo or another move of the log's head starts a new branch if it leaves work behind: a message, an answer, a tool
-call or a command of the user. If it leaves only file changes and earlier moves behind, the branch continues, and the
-records left behind belong to no branch.
+An undo starts a new branch if it leaves work behind, such as a message or a tool call.
 
-Invariant: each record that belongs to a branch is in `own` of exactly one branch. The `path` of a branch has exactly
-the records that `folds.session.branches.stretches` returns for the branch's last record.
+Invariant: each record that belongs to a branch is in `own` of exactly one branch.
 """
 
 from bisect import bisect_right
@@ -38,7 +35,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import CostPrecision
 
 TurnState: TypeAlias = Literal["done", "failed", "stopped", "open", "empty"]
-"""State of a turn. `open`: the turn has not ended. `empty`: the turn never started."""
+"""State of a turn (`open`: the turn has not ended, `empty`: the turn never started)."""
 MAIN_BRANCH: Final = "main"
 _WORK: Final = (
     UserMessageReceived,
@@ -49,8 +46,7 @@ _WORK: Final = (
     TurnFinished,
     ContextCompacted,
 )
-"""The classes of event payloads that count as work: a new branch starts if a move of the head leaves one of these
-events behind."""
+"""Event payloads that count as work, so that an undo which leaves them behind starts a new branch."""
 FAILED_ENDS: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_error", "error"))
 
 
@@ -66,9 +62,9 @@ class Outcome:
 class TurnResult:
     """One message of the user and its result.
 
-    `seq`: event of the message.
-    `last_seq`: last event before the next message.
-    `text`: text of the message; empty if a turn continued without a new message.
+    - `seq`: event of the message.
+    - `last_seq`: last event before the next message.
+    - `text`: text of the message. Empty if a turn continued without a new message.
     """
 
     seq: int
@@ -89,7 +85,7 @@ class TurnResult:
 
 
 def outcome_of(figures: MetricsView) -> Outcome:
-    """Return the outcome of the newest turn in these metrics. If tests fail, the outcome is `failed`."""
+    """Return the outcome of the newest turn in these metrics."""
     if not figures.turns:
         return Outcome("empty", "not answered")
     end = figures.last_turn_end
@@ -106,10 +102,7 @@ def outcome_of(figures: MetricsView) -> Outcome:
 
 
 class TurnResultFold:
-    """Computes the result of a message from the events up to the next message.
-
-    If turns of another branch changed files and the user kept these changes, they are not part of the result.
-    """
+    """Computes the result of a message from the events up to the next message."""
 
     def __init__(self, seq: int, time: float, text: LongText, lines: LineCounter) -> None:
         self._lines = lines
@@ -159,7 +152,7 @@ def _count_files(files: FilesChanged, lines: LineCounter) -> tuple[FileCounts, .
 
 
 def fork_name(at_seq: int | None) -> str:
-    """Return the name of a fork's first branch. `at_seq` is the parent session's event that the fork continues from."""
+    """Return the name of a fork's first branch. `at_seq`: last event that comes from the parent session."""
     return f"fork at {at_seq}"
 
 
@@ -167,12 +160,12 @@ def fork_name(at_seq: int | None) -> str:
 class Branch:
     """One branch of a log.
 
-    `parent`: index of the branch from which this branch starts; None for the first branch.
-    `at_seq`: event of `parent` after which this branch starts; None for the first branch.
-    `own`: the ranges of records that belong only to this branch.
-    `path`: the ranges of all records from the log's first record to the branch's last record.
-    `current`: True for the branch that the session is on.
-    `files`: net changes in `own`.
+    - `parent`: index of the branch from which this branch starts (None for the first branch).
+    - `at_seq`: event of `parent` after which this branch starts (None for the first branch).
+    - `own`: the ranges of records that belong only to this branch.
+    - `path`: the ranges of all records from the log's first record to the branch's last record.
+    - `current`: True for the branch that the session is on.
+    - `files`: net changes in `own`.
     """
 
     parent: int | None
@@ -209,7 +202,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class TreeView:
-    """The branches of a log in the order of their start. The first is the main branch."""
+    """The branches of a log in the order of their start, beginning with the main branch."""
 
     branches: tuple[Branch, ...] = ()
 
@@ -231,10 +224,7 @@ class TreeView:
         return tuple(child for child, branch in enumerate(self.branches) if branch.parent == index)
 
     def is_worth_showing(self, index: int) -> bool:
-        """Return True unless the branch and its children are empty.
-
-        For example, an undo and a redo leave an empty branch.
-        """
+        """Return False for an empty branch, which for example an undo and a redo leave behind."""
         branch = self.branches[index]
         return bool(
             index == 0
@@ -265,8 +255,8 @@ class _OpenBranch:
 class Tree:
     """Builds the tree of branches from all records of a log.
 
-    `after`: messages up to this event are left out.
-    `text`: returns the stored content with a given SHA-256.
+    - `after`: messages up to this event are left out.
+    - `text`: function that returns the stored content with a given SHA-256, or None.
     """
 
     def __init__(self, after: int = -1, text: Callable[[str], bytes | None] = lambda _: None) -> None:
@@ -321,11 +311,7 @@ class Tree:
         self._switch_to(index, record.seq)
 
     def _continues(self, index: int, to_seq: int) -> bool:
-        """Return True if the branch can go on after the record `to_seq`.
-
-        The branch cannot go on if another branch starts after `to_seq`, or if the head was moved to a record before
-        `to_seq`, so that the branch no longer contains `to_seq`.
-        """
+        """Return True if the branch can go on after the record `to_seq`, from which no other branch starts."""
         is_own = any(first <= to_seq <= last for first, last in self._branches[index].own)
         later = (branch for branch in self._branches if branch.parent == index and branch.at_seq is not None)
         return is_own and all(branch.at_seq is not None and branch.at_seq <= to_seq for branch in later)
@@ -393,7 +379,7 @@ def _apply_to_branch(branch: _OpenBranch, ev: Envelope, lines: LineCounter) -> N
 def branch_tree(
     records: Iterable[Record], after: int = -1, text: Callable[[str], bytes | None] = lambda _: None
 ) -> TreeView:
-    """Return the branches of a log. Streamed pieces can be missing from the records."""
+    """Return the branches of a log."""
     fold = Tree(after, text)
     for record in records:
         fold.apply(record)

@@ -22,7 +22,7 @@ Reason = MoveReason | Literal["redo"]
 
 @dataclass(frozen=True, slots=True)
 class HeadMove:
-    """A move of the log's head, recorded by the event `seq`. The head is the event after which the log continues.
+    """A move of the log's head, recorded by the event `seq`.
 
     `from_seq`, `to_seq`: the head before and after the move.
     """
@@ -50,8 +50,8 @@ class Stretch:
 class BranchesView:
     """The moves of a log's head in order, and the targets of undo and redo.
 
-    `undo_to`: event before the newest turn.
-    `redo_to`: position of the head before the newest undo.
+    - `undo_to`: event before the newest turn.
+    - `redo_to`: position of the head before the newest undo.
     """
 
     moves: tuple[HeadMove, ...] = ()
@@ -68,10 +68,7 @@ class BranchesView:
 
 
 def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:
-    """Return the stretches of the log on the branch that ends at `last`, in order.
-
-    Moves that are not on that branch are ignored.
-    """
+    """Return the ranges of events on the branch that ends at `last`, in order."""
     backwards: list[Stretch] = []
     end = last
     for move in sorted(moves, key=lambda move: -move.seq):
@@ -100,8 +97,7 @@ def last_shared(one: Sequence[Stretch], other: Sequence[Stretch]) -> int:
 class BranchesState:
     """The complete state of `Branches`, for a snapshot.
 
-    `prompts`: (seq, parent) of each prompt on all branches. The start of a turn that continued without a message counts
-    as a prompt, too.
+    `prompts`: (seq, parent) of each prompt, and of each continuation without a message, on all branches.
     """
 
     moves: list[HeadMove] = field(default_factory=list)
@@ -146,21 +142,16 @@ class Branches:
         return self._view
 
     def count_turns_back(self, to_seq: int, last: int) -> int:
-        """Return how many turns a move from event `last` to event `to_seq` brings back: they are on the branch that
-        ends at `to_seq`, but not on the branch that ends at `last`."""
+        """Return how many turns a move from event `last` to event `to_seq` brings back."""
         now, then = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
         return sum(is_on_branch(seq, then) and not is_on_branch(seq, now) for seq, _ in self.state.prompts)
 
     def kept_spans(self, to_seq: int, last: int, has_event: Callable[[int], bool]) -> list[tuple[int, int]]:
-        """Return spans of events that are no longer part of the conversation, although their file changes are still in
-        the files.
+        """Return spans of events that were undone while their file changes were kept.
 
-        A span was left behind by a move of the head that restored no files. Each span is (the event before the span,
-        the last event of the span). Only moves that are on the branch up to `last`, but not on the branch up to
-        `to_seq`, are considered.
+        Each span is (the event before the span, the last event of the span).
 
-        `has_event` returns True if the log contains an event. The log of a fork lacks the turns that a move left
-        behind.
+        `has_event`: function that returns True if the log contains an event.
         """
         current, target = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
         moves = {move.seq: move for move in self.state.moves if not move.files}
@@ -176,7 +167,7 @@ class Branches:
         return spans
 
     def _kept_after(self, move: HeadMove) -> int | None:
-        """Return the event before the first turn that the move left behind; None if the move left no turn behind."""
+        """Return the event before the first turn that the move left behind (None: it left no turn behind)."""
         moves, prompts = self.state.moves, self.state.prompts
         left, reached = stretches(moves, move.from_seq), stretches(moves, move.to_seq)
         if not is_on_branch(move.to_seq, left):

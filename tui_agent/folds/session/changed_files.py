@@ -1,7 +1,6 @@
-"""The files that the session changed. They are tracked on the current branch, and also across all undos and redos.
+"""The files that the session changed, on the current branch and across all undos and redos.
 
-Invariant: a file that only a person changed is left out. Once the session has changed a file, a person's changes are
-part of the file's net change.
+Invariant: a file that only a person changed is left out.
 """
 
 from bisect import bisect_right
@@ -20,12 +19,12 @@ from tui_agent.protocol.events.turn import TurnStarted
 class ChangedFile:
     """A file that the session changed `changes` times.
 
-    `added`, `removed`: totals of all changes, without reverted hunks.
-    `before`: stored content before the first change.
-    `after`: stored content after the newest change.
-    `disk_sha256_before`, `disk_sha256_after`: hex SHA-256 of the file itself (from which stored contents can differ by
-    redaction) before the first and after the newest change.
-    `mode_changed`: True if the file's permissions changed.
+    - `added`, `removed`: totals of all changes, without reverted hunks.
+    - `before`: stored content before the first change.
+    - `after`: stored content after the newest change.
+    - `disk_sha256_before`, `disk_sha256_after`: hex SHA-256 of the unredacted file before the first and after the
+      newest change.
+    - `mode_changed`: True if the file's permissions changed.
     """
 
     path: str
@@ -55,7 +54,7 @@ class ChangedFile:
         return self.disk_sha256_before != self.disk_sha256_after or self.only_mode_changed
 
     def with_change(self, change: FileChanged, seq: int) -> "ChangedFile":
-        """Return the file after one more change. `seq` is the event of the change."""
+        """Return the file after one more change. `seq`: the event of the change."""
         author = change.first_author
         return replace(
             self,
@@ -79,12 +78,12 @@ def unchanged_file(change: FileChanged) -> ChangedFile:
 class FilesChangedView:
     """The changed files in order of first change. Files that have their original content again are left out.
 
-    `added`, `removed`: sums over `files`.
-    `turn_files`: paths that the newest turn changed.
-    `last_seq`: event of the newest change to any file.
-    `folders`: generated folders with the number of their files.
-    `unlisted_count`: number of changed files that the log does not list.
-    `reverted`: single hunks that the user reverted after the session's newest change to the file.
+    - `added`, `removed`: sums over `files`.
+    - `turn_files`: paths that the newest turn changed.
+    - `last_seq`: event of the newest change to any file.
+    - `folders`: generated folders with the number of their files.
+    - `unlisted_count`: number of changed files that the log does not list.
+    - `reverted`: single hunks that the user reverted after the session's newest change to the file.
     """
 
     files: tuple[ChangedFile, ...] = ()
@@ -103,10 +102,8 @@ class FilesChangedView:
 
     @property
     def line_counts(self) -> tuple[int, int] | None:
-        """The numbers of added and removed lines.
-
-        None if a file changed more than once, because a line could then be counted twice.
-        """
+        """The numbers of added and removed lines, or None if a file changed more than once."""
+        # With several changes, a line could be counted twice.
         return None if any(file.changes > 1 for file in self.files) else (self.added, self.removed)
 
 
@@ -196,7 +193,7 @@ class ModifiedFiles:
         self._originals: dict[str, str | None] = {}
         self._history: dict[str, list[FileState]] = {}
         self._to_seq = -1
-        """The event to which an undo, redo or revert moved the head, until the files are restored; otherwise -1."""
+        """The event to which the head was moved, until the files are restored; otherwise -1."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:
@@ -217,10 +214,7 @@ class ModifiedFiles:
         return True
 
     def _restore(self, restored: CheckpointRestored, seq: int) -> None:
-        """Add the states of files that were restored after a move of the head.
-
-        There are no `file.changed` events for these files.
-        """
+        """Add the states of files that were restored after a move of the head."""
         to_seq, self._to_seq = self._to_seq, -1
         restored_paths = (
             set(self._history) - set(restored.skipped_paths)

@@ -1,7 +1,6 @@
-"""A session's checkpoints in order, each with the changes since the previous checkpoint and with the authors of these
-changes.
+"""A session's checkpoints in order, each with its changes and their authors.
 
-Invariant: the records of all branches are applied. `on_branch` is True for a checkpoint on the current branch.
+Invariant: the records of all branches are applied.
 """
 
 from dataclasses import replace
@@ -20,11 +19,11 @@ from tui_agent.protocol.events.turn import TurnStarted
 class Checkpoint:
     """A checkpoint of the workspace's files.
 
-    `part`: index of the message part before the checkpoint; -1 for the checkpoint before the session's first change.
-    `files`: changes since the previous checkpoint.
-    `unlisted_count`: number of changed paths that the log does not list.
-    `restored`: True if files were restored to this checkpoint.
-    `skipped`: paths that the checkpoint does not include.
+    - `part`: index of the message part before the checkpoint (-1: the checkpoint before the session's first change).
+    - `files`: changes since the previous checkpoint.
+    - `unlisted_count`: number of changed paths that the log does not list.
+    - `restored`: True if files were restored to this checkpoint.
+    - `skipped`: paths that the checkpoint does not include.
     """
 
     seq: int

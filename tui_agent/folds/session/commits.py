@@ -14,12 +14,10 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 
 @dataclass(slots=True)
 class Commits:
-    """Collects the seq and the commit of each `checkpoint.taken` and `checkpoint.restored`, oldest first.
+    """Collects the seq and the commit of each `checkpoint.taken` and `checkpoint.restored`, oldest first."""
 
-    The user's changes between two turns are checkpointed only when the later turn is about to change a file. The
-    checkpoint then has the seq of the event before the later turn (`as_of_seq`), so that an undo of the turn keeps the
-    user's changes.
-    """
+    # The user's changes between two turns are checkpointed late, in the later turn. Such a checkpoint has the seq of
+    # the event before that turn (`as_of_seq`), so that an undo of the turn keeps the user's changes.
 
     seqs: list[int] = field(default_factory=list)
     commits: list[str] = field(default_factory=list)
@@ -40,10 +38,7 @@ class Commits:
         return tuple(self.commits)
 
     def commit_on(self, branch: Sequence[Stretch]) -> str:
-        """Return the newest commit on a branch.
-
-        If the branch has no commit, the session's first commit is returned, or an empty string if there are no commits.
-        """
+        """Return the newest commit on a branch, or else the session's first commit, or else an empty string."""
         for stretch in reversed(branch):
             index = bisect_right(self.seqs, stretch.last) - 1
             if index >= 0 and self.seqs[index] >= stretch.first:

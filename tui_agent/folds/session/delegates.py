@@ -17,7 +17,7 @@ from tui_agent.protocol.settings import ModelInfo, PolicyName
 
 @dataclass(frozen=True, slots=True)
 class DelegateState:
-    """A delegate that has not ended. Its totals do not include the totals of its own delegates."""
+    """A delegate that has not ended, with totals that do not include its own delegates."""
 
     agent: AgentId
     name: str
@@ -60,7 +60,7 @@ class DelegateState:
         )
 
     def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
-        """Add a file that the delegate or one of its own delegates changed, and return the new delegate."""
+        """Return the delegate with one more file that the delegate, or one of its own delegates, changed."""
         if path in self.files_created or path in self.files_modified:
             return self
         if path in self.files_deleted:
@@ -91,7 +91,7 @@ def _remove_path(paths: tuple[str, ...], path: str) -> tuple[str, ...]:
 def new_delegate(
     ev: Envelope, payload: AgentSpawned, instructed: AgentInstructions, number: int
 ) -> DelegateState:
-    """Return the delegate of the subtask `number`. `instructed` are the parent agent's instructions."""
+    """Return the delegate of the subtask `number`. `instructed`: the parent agent's instructions."""
     return DelegateState(
         agent=ev.agent,
         name=payload.name,
@@ -111,7 +111,7 @@ def new_delegate(
 
 
 def delegate_chain(delegates: Mapping[AgentId, DelegateState], agent: AgentId) -> list[DelegateState]:
-    """Return the delegate with this id, its parent, and so on. Empty for the main agent."""
+    """Return the delegate with this id, its parent, and so on (empty for the main agent)."""
     chain: list[DelegateState] = []
     delegate = delegates.get(agent)
     while delegate is not None and delegate not in chain:

@@ -66,7 +66,7 @@ class SessionState:
         self._view: SessionStateView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Apply one event. Always returns True, because every event changes `seq`."""
+        """Apply one event. Return True, because every event changes `seq`."""
         draft = self.draft
         draft.seq = ev.seq
         draft.last_event = ev.payload.kind

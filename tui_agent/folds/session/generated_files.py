@@ -1,6 +1,4 @@
-"""The changed files of generated folders, such as `.venv/`, summed over several checkpoints.
-
-The same files can change in several checkpoints, so the sum is only an estimate.
+"""The changed files of generated folders, such as `.venv/`, with an estimated sum over several checkpoints.
 
 Invariant: the sum for a folder is never larger than the number of files in the folder.
 """

@@ -1,7 +1,6 @@
 """The background jobs of a session, running and ended, as shown by `/jobs`.
 
-Invariant: at most the newest `_SLACK` characters of a job's output are stored, so that adding a piece takes bounded
-time.
+Invariant: at most the newest `_SLACK` characters of a job's output are stored.
 """
 
 from dataclasses import replace
@@ -24,8 +23,8 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 class JobView:
     """A background job.
 
-    `output`: newest output.
-    `full_output`: all output stored in the log, once the job has ended.
+    - `output`: newest output.
+    - `full_output`: all output stored in the log, once the job has ended.
     """
 
     job_id: JobId
@@ -56,7 +55,7 @@ class JobView:
 
     @property
     def outcome(self) -> str:
-        """A short description of the job's end, e.g. `exit 0` or `stopped by you`. `running` before the end."""
+        """A short description of the job's end, e.g. `exit 0` or `stopped by you`, or `running` before the end."""
         suffix = {"user": " by you", "agent": " by the agent", "rewind": " by undo"}.get(self.stopped_by, "")
         match self.state:
             case "running":
@@ -75,7 +74,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True)
 class JobsView:
-    """All jobs in the order of their start; `running` is the number of jobs that have not ended."""
+    """All jobs in the order of their start, with the number of running jobs."""
 
     jobs: tuple[JobView, ...] = ()
     running: int = 0
@@ -86,7 +85,7 @@ TAKES = (JobStarted, JobProgress, JobFinished, RunStarted)
 
 
 class Jobs:
-    """Collects the background jobs from `job.*` events. If a new run starts before a job's end, the job is lost."""
+    """Collects the background jobs from `job.*` events."""
 
     def __init__(self) -> None:
         self._jobs: dict[JobId, JobView] = {}

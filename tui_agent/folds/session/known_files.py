@@ -28,12 +28,11 @@ _ENDS: Final = (
     TurnFinished,
     UserMessageReceived,
 )
-"""Events of the main agent that are recorded only after a call's result and checkpoint, unless the call was cut off."""
+"""Events of the main agent that normally follow a call's result and checkpoint."""
 
 
 class _FileKnowledge:
-    """Tracks, while the events of a branch are applied, if a checkpoint has the files as they are after the newest
-    event."""
+    """Tracks if a checkpoint has the files as they are after the newest event."""
 
     def __init__(self) -> None:
         self._open_calls: set[CallId] = set()
@@ -42,17 +41,14 @@ class _FileKnowledge:
 
     @property
     def is_certain(self) -> bool:
-        """True if no call or command can be changing files now, and the newest checkpoint has all changes.
-
-        The second condition is ignored in a session without checkpoints. Changes that still have no checkpoint at the
-        end of an iteration are ignored too, because their checkpoint has failed.
-        """
+        """True if no call or command can be changing files now, and the newest checkpoint has all changes."""
+        # Changes without a checkpoint at the end of an iteration are ignored, because their checkpoint has failed.
         is_checkpointed = not (self._has_checkpoint and self._has_newer_changes)
         return not self._open_calls and not self._shell_runs and is_checkpointed
 
     def is_checkpoint_of_ended_call(self, payload: Payload) -> bool:
-        """Return True if `payload` is the checkpoint of the call that ended last. This checkpoint can have changes that
-        no event lists."""
+        """Return True if `payload` is the checkpoint of the call that ended last."""
+        # This checkpoint can have changes that no event lists.
         return (
             isinstance(payload, CheckpointTaken)
             and payload.call_id is not None
@@ -85,13 +81,10 @@ class _FileKnowledge:
 def find_event_with_known_files(records: Sequence[Record], seq: int) -> int:
     """Return the event nearest to the event `seq` after which a checkpoint certainly has the files of the session.
 
-    This is `seq` itself, unless a call that can change files is running then, or has ended but has no checkpoint yet.
-    In these cases it is the first event after which the call has both a result and a checkpoint. If the call never
-    ended, it is the last suitable event before the call. A call that only starts a delegate does not matter here, but
-    the calls that the delegate makes do.
-
     `records`: all records of the log, of all branches.
     """
+    # Usually this is `seq` itself. While a call can be changing files, it is the event after the call's result and
+    # checkpoint, or the last suitable event before a call that never ended.
     knowledge, nearest = _FileKnowledge(), 0
     for record in known_events(current_branch([record for record in records if record.seq <= seq])):
         knowledge.apply(record)

@@ -85,7 +85,7 @@ def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -
 
 @LIFECYCLE_HANDLERS.on(RunStarted)
 def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
-    """Start a new run. If the previous run crashed during a call that writes, record the time of that run's last event."""
+    """Start a new run, and record the time of a crash that interrupted a call that writes."""
     draft.run_id, draft.clean, draft.client = payload.run_id, False, payload.client
     crashed_in_write = draft.fork_changes is None and any(
         call.started and call.writes for call in draft.open_calls.values()
@@ -190,10 +190,7 @@ def _on_file_read(draft: Draft, ev: Envelope, payload: FileRead) -> None:
 
 @LIFECYCLE_HANDLERS.on(FileChanged)
 def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
-    """Record a changed file.
-
-    If the agent made the change and knew the old content, the new content counts as read.
-    """
+    """Record a changed file."""
     earlier = draft.uncheckpointed.get(payload.path)
     by_session = payload.author != "human" or (earlier is not None and earlier.by_session)
     draft.uncheckpointed[payload.path] = UncheckpointedChange(payload, ev.time, by_session)

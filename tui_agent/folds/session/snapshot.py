@@ -1,7 +1,6 @@
 """Snapshots of an engine's folds between two turns, as JSON, so that the log need not be read from the start.
 
-Invariant: a snapshot and the events after it give the same state as the whole log. If a snapshot cannot be read, the
-whole log is folded.
+Invariant: a snapshot and the events after it give the same state as the whole log.
 """
 
 from dataclasses import fields
@@ -21,13 +20,13 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state import Draft
 
 FORMAT: Final = 50
-"""Version of the format. Increase this number whenever a fold in the snapshot stores or derives different data."""
+"""Version of the format, to increase whenever a fold stores or derives different data."""
 MAX_MESSAGES: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOutline:
-    """The states of the folds that a screen needs at its start. Their size does not grow with the conversation."""
+    """The states of the folds that a screen needs at its start, without the conversation."""
 
     state: Draft
     meter: MeterState
@@ -39,7 +38,7 @@ _OUTLINE_FIELDS: Final = {field.name for field in fields(SnapshotOutline)}
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(SnapshotOutline):
-    """The states of all folds of an engine, not copied: the snapshot must be dumped before the next event is applied."""
+    """The states of all folds of an engine. Dump the snapshot before you apply the next event."""
 
     messages: History
     commits: Commits
@@ -66,10 +65,7 @@ def take_snapshot(
     calibration: Calibration,
     windows: InferredWindows,
 ) -> Snapshot | None:
-    """Return the states of the given folds.
-
-    Returns None while work is in progress, if the log's beginning is missing, or if the history is too long.
-    """
+    """Return the states of the given folds, or None if no snapshot is possible now."""
     view = state.view()
     is_busy = (
         view.is_busy
@@ -113,10 +109,8 @@ def load_snapshot(data: bytes) -> Snapshot | None:
 
 
 def load_outline(data: bytes) -> SnapshotOutline | None:
-    """Return only the outline of a dumped snapshot, or None if another version wrote the data.
-
-    The messages are not parsed, because ten thousand messages can take 40 MB of memory.
-    """
+    """Return only the outline of a dumped snapshot, or None if another version wrote the data."""
+    # The messages are not parsed, because ten thousand messages can take 40 MB of memory.
     try:
         return _outline_adapter().validate_json(data.partition(b"\n")[0])
     except ValidationError:

@@ -70,7 +70,7 @@ class Draft:
     repeated_call: str = ""
     repeat_count: int = 0
     repeat_iteration: int = 0
-    """Number of the iteration in which the newest call was made. Equal calls in one iteration count once."""
+    """Number of the iteration in which the newest call was made."""
     last_error: str = ""
     session_context: str = ""
     start_seq: int = 0
@@ -82,7 +82,7 @@ class Draft:
     unsent_shell_chars: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """For each model request that has no answer yet: its id → the agent whose budget pays for the request."""
+    """Maps the id of each model request without an answer to the agent whose budget pays for the request."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     delegate_count: int = 0
     main_local_iteration: int = 0
@@ -105,7 +105,7 @@ class Draft:
     commit: str = ""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
     written_paths: dict[str, bool] = field(default_factory=dict)
-    """Files that agents and their commands changed, newest last. The value is True if an agent created the file."""
+    """Maps each file that agents or their commands changed, newest last, to True if an agent created the file."""
     crash_time: float | None = None
     last_event_time: float = 0.0
     """Time of the newest event, except repairs of the log, in seconds since the epoch."""
@@ -161,11 +161,11 @@ class Draft:
         )
 
     def move_head(self, used: BudgetUse) -> None:
-        """Set the used amounts of the session's budgets to `used`, after the head was moved to an earlier event.
+        """Set the used amounts of the session's budgets to `used` after a move to an earlier event.
 
-        If an amount in `used` is larger than the amount that was used on the new branch, the difference is added to
-        `undone`. An amount in `used` can also be smaller, because the budgets of a fork begin at zero.
+        Larger amounts in `used` are added to `undone`.
         """
+        # An amount in `used` can also be smaller, because the budgets of a fork begin at zero.
         undone, on_branch = self.undone, self.used
         amounts = {
             name: getattr(undone, name) + max(0, getattr(used, name) - getattr(on_branch, name))
@@ -184,10 +184,7 @@ class Draft:
             )
 
     def update_subtask(self) -> None:
-        """Set the subtask to the newest delegate's task.
-
-        If no delegate works, set it to the main agent's own work (id 0).
-        """
+        """Set the subtask to the newest delegate's task, or else to the main agent's own work (id 0)."""
         delegate = next(reversed(self.delegates.values()), None)
         self.subtask_id = delegate.number if delegate is not None else 0
         self.subtask = delegate.task if delegate is not None else own_subtask(self.todo, self.root_task)

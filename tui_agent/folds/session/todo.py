@@ -23,9 +23,9 @@ _MARKS: Final[dict[TodoStatus, str]] = {
 class TodoView:
     """The todo list.
 
-    `done`: number of completed and verified items.
-    `total`: number of items that were not dropped.
-    `current`: index of the item in progress.
+    - `done`: number of completed and verified items.
+    - `total`: number of items that were not dropped.
+    - `current`: index of the item in progress.
     """
 
     items: tuple[TodoItem, ...] = ()

@@ -12,9 +12,9 @@ from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 PROGRAM_ENDED: Final = (
     "The program ended during this turn. The turn's time is counted up to the last recorded event."
 )
-"""The recorded reason for the end of a turn if the engine stopped before it could end the turn itself."""
+"""The reason recorded for the end of a turn if the engine stopped first."""
 PROGRAM_CLOSED: Final = "The program was closed in this turn."
-"""The recorded reason for the end of a turn that the engine ended because its client had gone."""
+"""The reason recorded for the end of a turn after the client had gone."""
 SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lost"}
 """Maps the status of an unfinished call to the result that the screen shows."""
 
@@ -27,10 +27,10 @@ def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:
 def ends_after_crash(
     state: SessionStateView, detail: str = PROGRAM_ENDED
 ) -> list[ToolFinished | UserShellFinished | TurnFinished]:
-    """Return the events that end the calls, the turn and the user's command that ran when the engine stopped.
+    """Return the events that end the calls, the turn and the user's command after a crash.
 
-    While a call waits for approval, no events are returned, because the next run asks the user again. `detail` is the
-    reason why the turn ended.
+    - `state`: state of the stopped engine. While a call waits for approval, there are no events.
+    - `detail`: the reason why the turn ended.
     """
     if any(call.awaits_decision for call in state.open_calls):
         return []

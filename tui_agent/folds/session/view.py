@@ -37,7 +37,7 @@ COMPACTING_REASON = "summarising"
 RESTORING_REASON = "restoring"
 """The reason shown for an agent while compacted messages are restored."""
 SERVERS_REASON = "waiting for MCP servers"
-"""The reason shown for an agent while calls of an earlier run wait for the servers of their tools."""
+"""The reason shown for an agent while it waits for MCP servers."""
 PROMPT_HOOKS_REASON = "before_prompt hook"
 """The reason shown while hooks decide about a message, before the message starts a turn."""
 MENTIONS_REASON = "reading your mentions"
@@ -50,7 +50,7 @@ STUCK_AFTER = 3
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
-    """Return a short digest of a call and its result: of the name, the arguments and the first part of the content."""
+    """Return a short digest of a call's name and arguments and of the first part of its result."""
     values = [name, arguments, [_content_digest(part) for part in content[:1]]]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -73,7 +73,7 @@ class OpenCall:
     called: bool = False
     """True if `tool.called` was recorded."""
     started: bool = False
-    """True if `tool.started` was recorded. The call can then have had side effects."""
+    """True if `tool.started` was recorded, so that the call can have had side effects."""
     writes: bool = False
     waits_for_delegate: bool = False
     """True if a delegate will do the work of the call but has not started."""
@@ -93,7 +93,7 @@ class OpenCall:
 class ReadFile:
     """The newest known content of a file that the session read or wrote, as SHA-256.
 
-    `complete` is False if only part of the file was read.
+    `complete`: False if only part of the file was read.
     """
 
     digest: str
@@ -104,7 +104,7 @@ class ReadFile:
 class UncheckpointedChange:
     """The newest change of one path, with its time.
 
-    `by_session` is True if the session made this change or an earlier change of the path.
+    `by_session`: True if the session made this change or an earlier change of the path.
     """
 
     change: FileChanged
@@ -114,7 +114,7 @@ class UncheckpointedChange:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over the session or a turn. `cost_usd` is None if no call had a known price."""
+    """Sums over the session or a turn. `cost_usd`: None if no call had a known price."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -136,7 +136,7 @@ class SessionStateView:
     """Time of the session's start."""
     title: str = ""
     titled_by: str = ""
-    """The origin of the title, as in `session.titled`. Empty if the title was given at the session's start."""
+    """The origin of the title, as in `session.titled` (empty: given at the session's start)."""
     run_id: RunId | None = None
     client: str = ""
     """The kind of client that controls the newest run."""
@@ -153,7 +153,7 @@ class SessionStateView:
     root_task: str = ""
     subtask: str = ""
     subtask_id: int = 0
-    """Number of the delegate that has the task `subtask`. 0 if `subtask` is the main agent's own work."""
+    """Number of the delegate that has the task `subtask` (0: the main agent's own work)."""
     turn: int = 0
     turn_running: bool = False
     turn_started_at: float | None = None
@@ -164,17 +164,13 @@ class SessionStateView:
     last_turn_policy: str = ""
     """The policy at the end of the newest turn; empty before the first turn has ended."""
     head_moved: bool = False
-    """True after a revert, undo, redo or fork, until the next turn starts.
-
-    Queued messages wait until the user continues.
-    """
+    """True after a revert, undo, redo or fork, until the next turn starts. Queued messages wait until then."""
     shell: UserShellStarted | None = None
     """The user's own command (`!`) that is running."""
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0
-    """Number of the main agent's current iteration. In the view of a delegate: number of the delegate's current
-    iteration."""
+    """Number of the current iteration of the main agent or, in the view of a delegate, of the delegate."""
     local_iteration: int = 0
     main_local_iteration: int = 0
     """The main agent's own iteration count, which does not change while a delegate works."""
@@ -204,7 +200,7 @@ class SessionStateView:
     """A recorded message that has not started a turn yet, e.g. because of a crash."""
     pending_steers: int = 0
     unsent_shell_chars: int = 0
-    """Length of the user's own commands (`!`) with their outputs that no request has contained yet, in characters."""
+    """Characters of the user's own commands (`!`) and their outputs that no request has contained yet."""
     """Number of steering messages that no request has sent yet."""
     open_calls: tuple[OpenCall, ...] = ()
     open_requests: tuple[RequestId, ...] = ()
@@ -223,13 +219,13 @@ class SessionStateView:
     """Artifacts that `read_file` and `grep` can read, as a `dict` of id → artifact."""
     explored_paths: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
-    """The working memory of the task, as a `dict` of block name → block. Callers must not change the dict."""
+    """The working memory of the task: maps the name of a block to the block. Do not change the dict."""
     mentioned_paths: tuple[str, ...] = ()
     """Paths that the message at the start of the newest turn mentions. Paths of folders end in `/`."""
     has_repo_map: bool = False
     """True if the history that the model sees contains a repository map."""
     map_delay_reason: str = ""
-    """Reason why the repository map is not in the next request. Empty if no map is missing."""
+    """Reason why the repository map is not in the next request (empty: no map is missing)."""
     totals: Totals = Totals()
     turn_totals: Totals = Totals()
     jobs: tuple[JobStarted, ...] = ()
@@ -245,21 +241,17 @@ class SessionStateView:
     written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, newest last."""
     crash_time: float | None = None
-    """Time of the last event before a crash, if the crash interrupted a call that can change files. None again after
-    the next checkpoint."""
+    """Time of the last event before a crash that interrupted a call that can change files (None after a checkpoint)."""
     environment: str = ""
     """The name of the environment in which commands run."""
     environment_details: str = ""
     sandbox: str = ""
-    """The sandbox of this run's commands.
-
-    Empty if no sandbox protects the workspace; `no_sandbox_reason` says why.
-    """
+    """The sandbox of this run's commands. Empty without a sandbox; `no_sandbox_reason` then says why."""
     no_sandbox_reason: str = ""
     exposed_variables: tuple[str, ...] = ()
     """Names of the environment variables that contain secrets and that commands can read."""
     fork_changes: ForkChange | None = None
-    """The changes of a fork that are not applied yet. None after a turn has started."""
+    """The changes of a fork that are not applied yet (None after a turn has started)."""
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
@@ -269,7 +261,7 @@ class SessionStateView:
 
     @property
     def cost_usd(self) -> float | None:
-        """The session's cost, including the cost of undone turns. None if no price is known."""
+        """The session's cost in USD, including undone turns (None: no price is known)."""
         return add_cost(self.totals.cost_usd, self.undone.cost_usd or None)
 
     @property
@@ -289,7 +281,7 @@ class SessionStateView:
 
     @property
     def turn_cost_usd(self) -> float | None:
-        """The cost of the newest turn. None if no price is known."""
+        """The cost of the newest turn in USD (None: no price is known)."""
         return self.turn_totals.cost_usd
 
     @property
@@ -304,7 +296,7 @@ class SessionStateView:
 
     @property
     def is_busy(self) -> bool:
-        """True during a turn and its preparation, a user's command, or a compaction. New messages wait."""
+        """True while a turn, its preparation, a user's command or a compaction runs."""
         return (
             self.turn_running
             or self.shell is not None
@@ -315,7 +307,7 @@ class SessionStateView:
 
     @property
     def running_command(self) -> str:
-        """The slash command that runs in the engine outside a turn, such as `/standup`; empty if there is none."""
+        """The slash command that runs in the engine outside a turn, such as `/standup` (empty: none)."""
         name = self.state_reason if self.state_reason.startswith("/") else ""
         return name if self._runs_without_turn(name) else ""
 
@@ -349,11 +341,7 @@ class SessionStateView:
         return self.settings is not None and self.settings.policy in ("ask", "plan")
 
     def view_for_agent(self, agent: AgentId) -> "SessionStateView":
-        """Return the session as this agent sees it.
-
-        A delegate sees its own task, model, policy, instructions and iterations. The main agent sees its own task and
-        iterations, even while delegates work.
-        """
+        """Return the session as this agent sees it, for example with the agent's own task and iterations."""
         delegate = next((candidate for candidate in self.delegates if candidate.agent == agent), None)
         if delegate is None and agent == MAIN_AGENT != self.agent:
             return replace(

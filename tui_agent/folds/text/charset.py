@@ -39,7 +39,7 @@ class DecodedText:
 
     @property
     def display_text(self) -> str:
-        """The text for the screen and the model. Bytes that cannot be decoded are shown as `�`."""
+        """The text for the screen and the model, with `�` for bytes that cannot be decoded."""
         if self.errors == "strict":
             return self.text
         return self.text.encode(self.codec, self.errors).decode(self.codec, "replace")
@@ -75,6 +75,6 @@ def encode_text(decoded: DecodedText, text: str) -> bytes | None:
 
 
 def show_text(data: bytes) -> str:
-    """Return a file's content as text. Bytes that cannot be decoded are replaced."""
+    """Return a file's content as text, with replacements for bytes that cannot be decoded."""
     decoded = decode_text(data)
     return data.decode("utf-8", "replace") if decoded is None else decoded.display_text

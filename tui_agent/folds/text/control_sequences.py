@@ -1,6 +1,6 @@
 """Removal of a terminal's control sequences from the output of programs.
 
-Invariant: a known sequence is removed completely. Text without sequences is unchanged, except for overwritten lines.
+Invariant: a known sequence is removed completely.
 """
 
 import re
@@ -11,7 +11,7 @@ _CONTROL = re.compile(
 
 
 def strip_control_sequences(text: str) -> str:
-    """Remove control sequences. If carriage returns overwrote a line, only its last text stays."""
+    """Remove control sequences. Only the last text stays of a line that carriage returns overwrote."""
     plain = _CONTROL.sub("", text).replace("\r\n", "\n")
     if "\r" not in plain:
         return plain

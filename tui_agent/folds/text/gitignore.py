@@ -1,13 +1,10 @@
 """Rules of gitignore files (`man gitignore`).
 
 Invariant: the time to match a path is proportional to the length of the path and to the number of lines.
-`max_comparisons` returns an upper limit of the comparisons for a path.
-
-The library pathspec is not used, because it matches with regular expressions that backtrack, and ignore files come from
-untrusted repositories. A line with four stars can take seconds for one long name
-(`tests/unit/workspace/local/test_ignoring.py`, `test_a_hostile_line_costs_little`). The library also differs from git
-in character classes such as `[[:alpha:]]` (`test_git_says_the_same` in the same file).
 """
+# The library pathspec is not used: it matches with regular expressions that backtrack, and ignore files come from
+# untrusted repositories (`tests/unit/workspace/local/test_ignoring.py`, `test_a_hostile_line_costs_little`). It also
+# differs from git in character classes such as `[[:alpha:]]` (`test_git_says_the_same` in the same file).
 
 import re
 from collections.abc import Sequence
@@ -17,11 +14,11 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.glob import NamePattern, compile_parts, matches_parts
 
 MAX_LINES = 5_000
-"""Maximum number of lines that are read. A line with `**` counts as many times as it has names between slashes."""
+"""Maximum number of lines that are read. A line with `**` counts several times."""
 MAX_LINE_CHARS = 1_000
-"""Maximum length of a line, in characters. Longer lines are skipped."""
+"""Maximum length of a line that is not skipped, in characters."""
 MAX_STAR_RUNS = 10
-"""Maximum number of star sequences (`*` or `**`) in a line. Lines with more sequences are skipped."""
+"""Maximum number of star sequences (`*` or `**`) in a line that is not skipped."""
 _STARS = re.compile(r"\*+")
 
 
@@ -32,7 +29,7 @@ class _Line:
     folders_only: bool
     by_name: bool
     inside_only: bool
-    """True if the line ends with `/**`. The line then matches the contents of the folder, but not the folder itself."""
+    """True if the line ends with `/**`, and so matches only the contents of the folder."""
 
     @property
     def work(self) -> int:
@@ -46,7 +43,7 @@ class _Line:
 
 
 class IgnoreFile:
-    """The lines of one ignore file. The last line that matches a path decides whether the path is ignored."""
+    """The lines of one ignore file, of which the last matching line decides."""
 
     def __init__(self, text: str) -> None:
         lines = [
@@ -65,8 +62,7 @@ class IgnoreFile:
         return self._by_name + self._by_path * (path.count("/") + 1)
 
     def verdict(self, path: str, folder: bool) -> bool | None:
-        """Return True if the last line that matches `path` says to ignore it, False if that line (with `!`) says not to
-        ignore it, None if no line matches.
+        """Return True if `path` is ignored, False if it is not ignored because of a `!`, and None if no line matches.
 
         `path` is relative to the folder of the ignore file.
         """
@@ -84,18 +80,15 @@ class IgnoreFile:
 
 
 class IgnoreRules:
-    """The ignore files that apply to a folder, from the repository's root down.
-
-    The deepest file with a matching line decides.
-    """
+    """The ignore files that apply to a folder, of which the deepest file with a matching line decides."""
 
     def __init__(self, files: tuple[tuple[str, IgnoreFile], ...] = ()) -> None:
         self._files = files
 
     def with_file(self, base: str, text: str) -> "IgnoreRules":
-        """Add an ignore file, and return the new rules.
+        """Return the rules with one more ignore file.
 
-        `base` is the folder of the file, e.g. `src/`, or empty for the rules' root.
+        `base`: the folder of the file, e.g. `src/`, or empty for the rules' root.
         """
         ignore_file = IgnoreFile(text)
         return IgnoreRules((*self._files, (base, ignore_file))) if ignore_file else self
@@ -105,7 +98,7 @@ class IgnoreRules:
         return sum(ignore_file.max_comparisons(path[len(base) :]) for base, ignore_file in self._files)
 
     def is_ignored(self, path: str, folder: bool) -> bool:
-        """Return True if a rule ignores `path` (relative to the rules' root). Parent folders are not checked."""
+        """Return True if a rule ignores `path` itself, which is relative to the rules' root."""
         for base, ignore_file in reversed(self._files):
             verdict = ignore_file.verdict(path[len(base) :], folder)
             if verdict is not None:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 MAX_PATTERN_CHARS = 500
 MAX_ALTERNATIVES = 64
 NamePattern: TypeAlias = Pattern[str] | None
-"""Pattern for one name of a path. None stands for `**`, which matches any number of names."""
+"""Pattern for one name of a path (None: `**`, which matches any number of names)."""
 
 _FIXED_FOLDERS = re.compile(r"(?:[^*?\[{/]*+/)*+")
 """Matches the names of folders at the start of a path pattern, up to the first wildcard."""
@@ -32,9 +32,9 @@ _CLASSES = {
 
 
 def compile_path_pattern(pattern: str) -> Callable[[str], bool]:
-    """Return a predicate for paths with `/`.
+    """Return a predicate for paths with `/`. Raise `ValueError`, with a message for the user, for an invalid pattern.
 
-    A pattern without a slash matches a name in any folder. Raises `ValueError` with a message for the user.
+    A pattern without a slash matches a name in any folder.
     """
     by_name = "/" not in pattern.strip()
     plain = pattern.strip().removeprefix("./").lstrip("/")
@@ -54,7 +54,7 @@ def compile_path_pattern(pattern: str) -> Callable[[str], bool]:
 
 
 def relative_path_pattern(pattern: str, folder: str) -> str | None:
-    """Return a path pattern without `.` or the absolute path `folder` at its start; None if it leads out with `..`."""
+    """Return a path pattern without `.` or the folder `folder` at its start. Return None if it has `..`."""
     plain = pattern.strip()
     if ".." in plain.split("/"):
         return None
@@ -65,7 +65,7 @@ def relative_path_pattern(pattern: str, folder: str) -> str | None:
 def other_folder_hint(pattern: str, path: str, argument: str) -> str:
     """Tell the model how to search the folder that a path pattern for `path` begins with.
 
-    `argument`: the name of the tool's argument with the pattern.
+    `argument`: name of the tool's argument for the pattern.
     """
     plain = pattern.strip()
     names = f"{plain}/*" if plain.endswith("..") else plain
@@ -78,7 +78,7 @@ def other_folder_hint(pattern: str, path: str, argument: str) -> str:
 def compile_parts(pattern: str, *, escapes: bool = False) -> tuple[NamePattern, ...]:
     """Return the pattern of each name in a path pattern.
 
-    With `escapes`, a backslash makes the next character literal.
+    `escapes`: True if a backslash makes the next character literal.
     """
     parts: list[NamePattern] = []
     for name in pattern.split("/"):
@@ -110,8 +110,7 @@ def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
 
 
 def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
-    """Return `reachable`, which has indexes into `parts`, with the indexes that are reached by skipping any `**`. A
-    `**` can match zero names."""
+    """Add the indexes that are reached by skipping any `**`, which can match zero names."""
     positions = set(reachable)
     for index in reachable:
         position = index

@@ -40,10 +40,7 @@ def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
 
 
 def drop_line_end_returns(diff: str) -> str:
-    """Remove the carriage returns from the diff of a file with Windows line ends (CR LF).
-
-    If only some lines end with a carriage return, line ends are part of the change, and nothing is removed.
-    """
+    """Remove the carriage returns from the diff of a file if all lines end with CR LF."""
     if "\r\n" not in diff:
         return diff
     lines = diff.split("\n")
@@ -60,10 +57,7 @@ def drop_line_end_returns(diff: str) -> str:
 
 
 def revert_hunk(text: str, hunk: str) -> str | None:
-    """Return `text` with one hunk reverted.
-
-    Return None if the hunk's lines are missing, or if the lines have moved and occur more than once.
-    """
+    """Return `text` with one hunk reverted, or None if the hunk's place is missing or not unique."""
     old, new = hunk_sides(hunk)
     lines, start = split_lines(text), first_line(hunk) - 1
     if not new:

@@ -7,9 +7,9 @@ MAX_NAMED = 3
 
 
 def describe_kept_commits(commits: Sequence[str]) -> str:
-    """Return a sentence about the commits that undone turns made, with the git command that undoes these commits.
+    """Return a sentence about the commits that undone turns made, with the git command that undoes the commits.
 
-    `commits` has ids with subjects, oldest first.
+    `commits`: ids with subjects, oldest first.
     """
     if not commits:
         return ""

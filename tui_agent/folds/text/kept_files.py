@@ -19,7 +19,7 @@ def list_names(names: Sequence[str], *, is_complete: bool) -> str:
 
 
 def describe_kept(restored: CheckpointRestored) -> str:
-    """Return the kept files with the reasons, e.g. `1 file kept, because you changed it: a.py`; empty if there are none."""
+    """Return the kept files with the reasons, e.g. `1 file kept, because you changed it: a.py` (empty: none)."""
     reasons = restored.skipped_reasons
     by_reason: dict[str, list[str]] = {}
     for path in restored.skipped_paths:

@@ -33,14 +33,13 @@ TURN_END_LABELS: Final[dict[TurnEnd, str]] = {
 
 
 def describe_failures(failed: int, errors: int) -> str:
-    """Return the counts of a test run that did not pass, e.g. `2 failed, 1 error`. `failed` includes `errors`."""
+    """Return the failed tests of a run, e.g. `2 failed, 1 error`. The number `failed` includes the errors."""
     counts = [f"{failed - errors} failed"] if failed > errors else []
     return ", ".join([*counts, format_count(errors, "error")] if errors else counts)
 
 
 def describe_failing_tests(failed: int, errors: int) -> str:
-    """Return a sentence that says how many tests fail, e.g. `2 tests fail` or `1 test error`. `failed` includes
-    `errors`."""
+    """Return how many tests fail, e.g. `2 tests fail` or `1 test error`. The number `failed` includes the errors."""
     counts = [format_count(failed - errors, "test fails", "tests fail")] if failed > errors else []
     return ", ".join([*counts, format_count(errors, "test error")] if errors else counts)
 
@@ -194,7 +193,7 @@ def mention_result(mention: Mention) -> str:
 
 
 def describe_saved_rule(decided: PermissionDecided) -> str:
-    """Describe the rule that the user's answer saved, and where it applies. Empty if no rule was saved."""
+    """Describe the permission rule that the user's answer saved, or return an empty string if no rule was saved."""
     if decided.decision != "allow" or decided.reach not in ("always", "everywhere"):
         return ""
     verdict, _, rest = decided.rule.partition(" ")

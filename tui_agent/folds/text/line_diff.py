@@ -1,9 +1,6 @@
 """Differences between two texts, as hunks of a unified diff and as line counts.
 
-Equal lines at both ends are skipped. The lines between them are split at lines that are unique on both sides.
-
-Invariant: the work is limited. A block of lines that is still too large after the split is reported as replaced,
-without a comparison.
+Invariant: a block of lines that is too large to compare is reported as replaced.
 """
 
 from bisect import bisect_left
@@ -48,9 +45,9 @@ class Change:
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a text without line feeds. Carriage returns stay.
+    """Return the lines of a text without their line feeds.
 
-    If the text does not end with a line feed, a marker follows the last line.
+    If the text does not end with a line feed, the marker `NO_NEWLINE` follows the last line.
     """
     if not text:
         return []
@@ -63,7 +60,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def find_changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Return the changed ranges of lines in order. Adjacent ranges are merged."""
+    """Return the changed ranges of lines, in order."""
     merged: list[Change] = []
     for change in _compare(old, new, 0, len(old), 0, len(new)):
         if merged and merged[-1].a2 == change.a1 and merged[-1].b2 == change.b1:
@@ -132,8 +129,7 @@ def _compare_exactly(
 def _find_anchors(
     old: Sequence[str], new: Sequence[str], a1: int, a2: int, b1: int, b2: int
 ) -> list[tuple[int, int]]:
-    """Match the lines that occur exactly once in each text, and return the longest list of pairs (old index, new index)
-    in which both indexes rise."""
+    """Return pairs (old index, new index) of equal lines that are unique in each text, in rising order."""
     old_counts = Counter(old[a1:a2])
     new_counts = Counter(new[b1:b2])
     new_positions = {new[j]: j for j in range(b1, b2) if new_counts[new[j]] == 1}

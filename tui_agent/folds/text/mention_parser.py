@@ -1,6 +1,6 @@
 """Recognition of possible mentions in a message: `@path`, `@dir/`, `@"a path"`, `@symbol`, pasted workspace paths.
 
-Invariant: all functions are pure. A later lookup decides if a candidate is a mention.
+Invariant: all functions are pure.
 """
 
 import re
@@ -39,10 +39,8 @@ _ABSOLUTE_STARTS: Final = tuple(
         *("private", "proc", "root", "run", "srv", "sys", "tmp", "usr", "var"),
     )
 )
-"""Starts of absolute paths that are read as mentions.
-
-`@/components/x` is no mention: it is an import in some languages.
-"""
+"""Starts of absolute paths that are read as mentions."""
+# Not every `/` is a start: `@/components/x` is an import in some languages.
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +69,13 @@ class MentionCandidate:
     readings: tuple[MentionedPath, ...]
     symbol: str = ""
     is_certain: bool = False
-    """True if the text can only be a path. If the path does not exist, the user is warned."""
+    """True if the text can only be a path."""
 
 
 def find_candidates(text: str, root: str, only: Collection[str] | None = None) -> list[MentionCandidate]:
     """Return all possible mentions in the message, in order and without duplicates.
 
-    `only` are the texts of the mentions to return.
+    `only`: texts of the mentions to return; None for all mentions.
     """
     fences = [match.span() for match in _FENCE.finditer(text)]
     given_texts: set[str] = set()
@@ -120,7 +118,7 @@ def _at_mentions(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int
 
 
 def split_resource(given: str, servers: Collection[str]) -> tuple[str, str] | None:
-    """Return the server and the URI of a mention `SERVER:URI`, or None for other mentions, such as a file and a line."""
+    """Return (server, URI) of a mention `SERVER:URI`, or None for any other mention."""
     server, _, uri = given.partition(":")
     return (server, uri) if server in servers and _URI.match(uri) else None
 
@@ -134,7 +132,7 @@ def _strip_punctuation(plain: str) -> str:
 def _pasted_paths(
     text: str, root: str, fences: list[tuple[int, int]]
 ) -> Iterator[tuple[int, MentionCandidate]]:
-    """Yield the workspace paths that were dropped or pasted into the message, except in error reports and stack traces."""
+    """Yield the workspace paths that the user pasted into the message, but not those of stack traces."""
     count = 0
     for match in _PASTED.finditer(text):
         path = match["double"] or match["single"] or match["plain"].replace("\\ ", " ").rstrip(_TRAILING)
@@ -163,7 +161,7 @@ def _with_lines(given: str) -> list[MentionedPath]:
 
 
 def _is_path(bare: str) -> bool:
-    """Return True if the text can only be a path, and not a handle, a decorator or a package name."""
+    """Return True if the text is a path, not a handle, a decorator or a package name."""
     if bare.startswith(("./", "../", "~/", *_ABSOLUTE_STARTS)) or bare.endswith("/"):
         return True
     name = bare.rpartition("/")[2]

@@ -11,9 +11,9 @@ MAX_LINE_CHARS: Final = 2_000
 
 
 def number_lines(lines: Sequence[str], first: int, room: int) -> tuple[list[str], int]:
-    """Number the lines from `first`. Return the lines that fit into `room` characters, and how many of them were cut.
+    """Return the numbered lines that fit into `room` characters, and how many of them were shortened.
 
-    The first line is returned even if it does not fit.
+    The first line is always returned. Its number is `first`.
     """
     width = len(str(first + len(lines) - 1))
     numbered, cut_count = list[str](), 0
@@ -37,5 +37,5 @@ def notes_on_text(decoded: DecodedText) -> list[str]:
 
 
 def notes_on_cut_lines(count: int) -> list[str]:
-    """Return a note for the model about long lines that were cut; no note if there are none."""
+    """Return a note for the model about shortened lines, or an empty list if there are none."""
     return [f"[{format_count(count, 'long line')} cut at {MAX_LINE_CHARS} characters]"] if count else []

@@ -1,7 +1,6 @@
 """The trace, built from events that open and close spans (turns, iterations, model calls, tool calls).
 
-Invariant: the time of `apply` is proportional to the depth of the tree. Unchanged spans are the same objects in the
-next view.
+Invariant: the time of `apply` is proportional to the depth of the tree.
 """
 
 from tui_agent.folds.dispatch import Handlers
@@ -52,8 +51,7 @@ _TURN_STATES: dict[TurnEnd, SpanState] = {
 class Trace:
     """Builds the spans of the trace from a session's events.
 
-    A delegate's model calls and tools are children of the span of its subtask. Spans of old turns are compressed,
-    except the newest `keep` spans.
+    The newest `keep` spans are never compressed.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -66,7 +64,7 @@ class Trace:
         self.tools: dict[CallId, Node] = {}
         self.subtasks: dict[AgentId, Node] = {}
         self.unstarted_calls: dict[CallId, Node] = {}
-        """For each call that had not started when its turn ended: id of the call → span of the call."""
+        """The span of each call that had not started when its turn ended."""
         self.sent_tokens: dict[RequestId, int] = {}
         """For each request that has no answer yet: its id → number of tokens that were sent."""
         self.last_at = 0.0
@@ -98,7 +96,7 @@ class Trace:
         return copy
 
     def note_crash(self) -> None:
-        """After a crash, record the time of the last event. Open spans end at this time at the latest."""
+        """After a crash, record the time of the last event. No open span ends later."""
         if self.turn is None:
             self.tree.crash_time = None
         elif self.tree.crash_time is None:
@@ -262,7 +260,7 @@ _REACHES = {"always": "always, in this project", "everywhere": "always, in every
 
 
 def decided_by(payload: PermissionDecided) -> str:
-    """Return a decision and who made it, e.g. `allowed by you (session)` or `denied by` with a rule."""
+    """Return a decision and who made it, e.g. `allowed by you (session)`."""
     verdict = "allowed" if payload.decision == "allow" else "denied"
     if payload.decided_by == "user":
         reach = _REACHES.get(payload.reach, payload.reach)

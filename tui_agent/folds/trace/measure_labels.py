@@ -9,7 +9,7 @@ from tui_agent.units import format_bytes, format_duration, format_percent, forma
 
 
 def measure_rows(metrics: MetricsView) -> list[tuple[str, str]]:
-    """Return rows of (name, text) about the output, the context, the repository map, and the first edit and test."""
+    """Return rows of (name, text) for the measures of a session."""
     share = (
         ""
         if metrics.compression_ratio is None

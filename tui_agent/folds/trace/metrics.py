@@ -1,6 +1,6 @@
-"""All measured values of a session. `trace`, `/status`, comparisons, the tree of branches and exports use this fold.
+"""All measured values of a session.
 
-Invariant: distances are counted in parts (see `folds.trace.parts`), which do not depend on the model's speed.
+Invariant: distances are counted in message parts, which do not depend on the model's speed.
 """
 
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ from tui_agent.protocol.parts import TextContent, ToolCallPart, add_cost, text_p
 from tui_agent.units import CostPrecision, combine_precision
 
 SEARCHES = frozenset(("search", "find"))
-"""Verbs of calls that search. A verb is a short name for the kind of work, such as `read`."""
+"""Kinds of tool calls that search."""
 _COUNTED_KINDS = {
     "turns": "turn.started",
     "iterations": "iteration.started",
@@ -45,16 +45,18 @@ _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_l
 
 @dataclass(slots=True)
 class MetricsView:
-    """The measured values of a session. A value without a unit in its name is a count. None means not measured.
+    """The measured values of a session.
+
+    A value without a unit in its name is a count. None means not measured.
 
     The values about edits use these terms:
 
     - An edit is a change of a file by an agent's tool, or by a command that was not a test run.
     - A target is a file with an edit.
-    - A read is repeated if the agent has already read these lines of the same content.
+    - A repeated read is a read of lines that the agent has already read with the same content.
 
     `files_changed`: files that an agent or command changed and that now differ from their earlier state.
-    `…_part`: index of the message part with the call (see `folds.trace.parts`).
+    `…_part`: index of the message part with the call.
     `failure`: category of the newest failure.
     `failures`: number of failures of each category:
 
@@ -67,7 +69,7 @@ class MetricsView:
     - `verifier`: an evaluation's verifier gave no reward.
 
     `raw_output_chars`: size of the tools' output.
-    `compression_ratio`: share of this output that was sent to models.
+    `compression_ratio`: share of the tools' output that was sent to models.
     `hot_observation_count`: number of results on the current branch that requests still contain in full.
     `cold_summary_chars`: size of the main agent's newest summary on the current branch.
     `artifact_bytes`: size of results that were stored as artifacts when they arrived.
@@ -145,10 +147,7 @@ class MetricsView:
 
 
 class Metrics:
-    """Computes the measured values of a session from all events of its log.
-
-    Abandoned branches are included, because they cost money too.
-    """
+    """Computes the measured values of a session from all its events, including those of abandoned branches."""
 
     def __init__(self) -> None:
         self.sums = MetricsView()
@@ -160,17 +159,17 @@ class Metrics:
         self.last_search_part: int | None = None
         """Index of the part with the newest search before the first edit."""
         self.call_parts: dict[CallId, int] = {}
-        """For each call that has no result yet: its id → index of the part with the call."""
+        """For each call without a result: its id → index of its message part."""
         self.first_read_parts: dict[str, int] = {}
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
         self.command_edits: dict[CallId, list[tuple[str, float]]] = {}
-        """For each running call: its id → list of (path, time), one for each file that the call's command changed."""
+        """For each running call: its id → (path, time) of each file that the call's command changed."""
         self._observations = VisibleResults()
         self._view: MetricsView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Apply one event. Always returns True, because every event is counted."""
+        """Apply one event and return True."""
         sums, kind = self.sums, ev.payload.kind
         if not sums.events:
             sums.first_at = ev.time
@@ -206,7 +205,10 @@ class Metrics:
         return self._view
 
     def part_of(self, call_id: CallId | None) -> int:
-        """Return the index of the part with this call, or of the newest part if the call has a result or is None."""
+        """Return the index of the message part with this call.
+
+        If the call has a result or is None, return the index of the newest part.
+        """
         newest = self.sums.parts - 1
         return newest if call_id is None else self.call_parts.get(call_id, newest)
 

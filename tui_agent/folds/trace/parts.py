@@ -1,6 +1,6 @@
 """The message parts of a session, one row each. A part is a text, a reasoning, a tool call or a tool result.
 
-Invariant: rows have the indexes 0 … n-1 without gaps, across turns and agents, in the order of the log.
+Invariant: rows are numbered from 0 without gaps, in the order of the log.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""The tree of spans.
+"""The tree of a trace's spans.
 
-Invariant: a node comes after its parent. The totals of a node include those of its descendants.
+Invariant: a node comes after its parent, and its totals include those of its descendants.
 """
 
 import copy
@@ -42,10 +42,8 @@ class Node:
     cost_usd: float | None = None
     cost_precision: CostPrecision = "exact"
     children: "list[Node] | tuple[()]" = ()
-    """The child spans that are not packed (compressed).
-
-    Most spans have no children. An empty list for each of them would take a megabyte in a long session.
-    """
+    """The child spans that are not compressed."""
+    # Most spans have no children. An empty list for each of them would take a megabyte in a long session.
     packed_children: tuple[int, ...] = ()
     """Indices of the child spans that are packed (stored in compressed form)."""
     outcome: str = ""
@@ -82,7 +80,7 @@ class SpanTree:
         self._longest = 0.0
         self._has_costs = False
         self.crash_time: float | None = None
-        """Time of a crash. Open spans end at this time at the latest."""
+        """Time of a crash. No open span ends later."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span and return its node."""
@@ -131,10 +129,7 @@ class SpanTree:
             above = above.parent
 
     def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
-        """Close a span. If `duration_ms` is 0, the duration is the time between the span's start and its last event.
-
-        A tool call that never ran has no duration, because it only waited.
-        """
+        """Close a span. If `duration_ms` is 0, compute the duration from the times of the span's events."""
         end = ev.time if self.crash_time is None else max(node.start, min(ev.time, self.crash_time))
         if node.kind == "tool" and not node.ran:
             node.start = end
@@ -153,10 +148,7 @@ class SpanTree:
                 self.end(child, ev, child.state if child.state == "denied" else "interrupted")
 
     def add_usage(self, node: Node, end: ModelResponded | ModelFailed) -> None:
-        """Set the tokens and cost of a model span, and update the sums of its ancestors.
-
-        Without usage, for example after a refused request, the tokens stay unknown.
-        """
+        """Set the tokens and cost of a model span, and update the sums of its ancestors."""
         agent, above, usage = node.agent, node, end.usage
         node.estimated = usage.estimated
         self._has_costs = self._has_costs or end.cost_usd is not None
@@ -177,10 +169,7 @@ class SpanTree:
 
     @staticmethod
     def describe_calls(node: Node) -> str:
-        """Describe the calls directly below a span, e.g. `3 reads`.
-
-        If the verbs differ, the text is e.g. `2 calls`. For a delegate's calls, the text is e.g. `2 tool calls`.
-        """
+        """Describe the calls directly below a span, e.g. `3 reads`, or `2 calls` for calls of different kinds."""
         calls = (child for child in node.children if child.kind in ("tool", "subtask"))
         verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in calls)
         count = verbs.total()
@@ -193,7 +182,7 @@ class SpanTree:
 
     @staticmethod
     def iteration_end_state(node: Node) -> SpanState:
-        """Return the end state of an iteration: the state of its model call. Failed tools are ignored."""
+        """Return the end state of an iteration, which is the state of its model call."""
         for child in node.children:
             if child.kind == "model" and child.state in ("failed", "interrupted"):
                 return child.state
@@ -202,7 +191,8 @@ class SpanTree:
     def copy(self, referenced: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
         """Return an independent copy of the tree, and a `dict` that maps an index to the copied node.
 
-        Only nodes that can still change are copied: the open nodes, the nodes in `referenced`, and their ancestors.
+        The copied nodes are the open nodes, the nodes in `referenced`, and all their ancestors. Finished nodes are
+        shared.
         """
         self.view()
         copied: dict[int, Node] = {}

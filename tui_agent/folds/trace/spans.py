@@ -19,13 +19,11 @@ class Span:
     `first_seq`, `last_seq`: events that open and close the span.
     `parent`, `children`: indexes into `TraceView.spans`.
     `cost_usd`: cost of the model call, or of all calls below the span.
-    `tokens_in`: the largest request of the span's own agent, because each request contains the previous ones.
+    `tokens_in`: size of the largest request of the span's own agent.
     `tokens_out`: output tokens of the calls of the span's own agent.
     `billed_in`, `billed_out`: tokens that were paid for, including those of delegates.
-    `estimated`: True if the tokens are estimated, e.g. because the request was stopped.
-    `failed`, `denied`: number of failed and denied spans below this span, except turns and iterations.
-
-    In logs of older versions, the estimate for a request that a crash interrupted is not part of any sum.
+    `estimated`: True if the tokens are estimated.
+    `failed`, `denied`: numbers of failed and denied calls below this span.
     """
 
     index: int

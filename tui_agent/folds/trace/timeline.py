@@ -1,4 +1,4 @@
-"""A log as a replay timeline: the time of each event, marks for important events, and the starts of parts and turns.
+"""The timeline of a replay: the times of events, marks for important events, and the starts of parts and turns.
 
 Invariant: times are taken from the log, but long pauses are shortened to `PAUSE_S` seconds.
 """
@@ -33,8 +33,8 @@ class Marker:
 class Timeline:
     """The replay timeline of a log.
 
-    `clock[i]` is the time of the record with index `i`, in seconds since the first event. `parts` and `turns` are
-    indexes of records, in order.
+    - `clock[i]`: time of the record with index `i`, in seconds since the first event.
+    - `parts`, `turns`: indexes of the records that start a part or turn, in order.
     """
 
     clock: tuple[float, ...]
@@ -55,7 +55,7 @@ class Timeline:
         return max(0, bisect_right(self.clock, seconds) - 1)
 
     def next_stop(self, place: int, unit: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
-        """Return the index of the next or previous record that starts a unit: an event, part, turn or marker."""
+        """Return the index of the next or previous record that starts a `unit`."""
         last = len(self.clock) - 1
         if unit == "event":
             return min(last, place + 1) if forward else max(0, place - 1)

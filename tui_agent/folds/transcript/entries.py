@@ -62,8 +62,7 @@ class EntryBase:
 class UserEntry(EntryBase):
     """A message of the user.
 
-    When the turn of a `queued` message starts, its entry becomes `removed`, and a new entry with the state `sent` is
-    added.
+    When a `queued` message is sent, its entry becomes `removed`, and a new entry is added.
     """
 
     text: LongText
@@ -75,14 +74,13 @@ class UserEntry(EntryBase):
     command: str = ""
     """The slash command that produced the text, as the user typed it."""
     own_words: str = ""
-    """The words that the user typed around long pastes. Empty if nothing long was pasted."""
+    """The text that the user typed around long pastes. Empty if nothing long was pasted."""
     images_left_out_for: str = ""
-    """Name of the session's model if it did not accept images, so that the attachments were not sent to it."""
+    """Name of the model that did not accept the message's images, or an empty string."""
 
     @property
     def headline(self) -> str:
-        """The name of the message, and of its turn, in lists and notices: the user's own words in one line, without
-        pasted text."""
+        """The user's own words in one line, as a name of the message in lists and notices."""
         return " ".join(text_preview(self.own_words or self.text).split()) or "(a picture)"
 
 
@@ -109,7 +107,7 @@ class ReasoningEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """The delegate that works for a call, with the delegate's counts: iterations started, tool calls, tokens.
+    """The delegate that works for a call, and the counts of the delegate's work.
 
     `waited_ms`: milliseconds from the start of the call to the start of the delegate.
     """
@@ -137,7 +135,7 @@ class ToolEntry(EntryBase):
     arguments: JsonMap
     outcome: str = ""
     started_at: float | None = None
-    """Time of the call's start, moved forward by the time that the running call has waited for the user's answers."""
+    """Start of the call, moved forward by the time spent waiting for the user's answers."""
     asked_at: float | None = None
     """Time of the newest question about the call."""
     duration_ms: float | None = None
@@ -146,17 +144,17 @@ class ToolEntry(EntryBase):
     """Number of lines of live output so far, including lines that are no longer stored."""
     blocks: tuple[DisplayBlock, ...] = ()
     denial: str = ""
-    """Reason why the call was denied. If the user denied the call, this is the user's message."""
+    """Reason why the call was denied: the policy's reason or the user's message."""
     denied_by_user: bool = False
     full_output: LongText | None = None
     subtask: Subtask | None = None
-    """The delegate that does the work of the call, if any. `output` then lists the delegate's calls."""
+    """The delegate that does the work of the call, if any."""
     is_question: bool = False
-    """True if the call only asks the question in the next entry. The chat then shows no row for the call."""
+    """True if the call only asks the question that the next entry shows."""
 
     @property
     def result(self) -> str:
-        """The outcome of the call. For a denied call, this is the policy's reason and not the user's words."""
+        """The outcome of the call, or the policy's reason for a denial."""
         if self.denied_by_user:
             return "" if self.state == "denied" else self.outcome
         return self.denial or self.outcome
@@ -164,7 +162,7 @@ class ToolEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class NoticeEntry(EntryBase):
-    """A notice about something outside the conversation. `lines` are sentences; the first line is the headline."""
+    """A notice about something outside the conversation. The first of its `lines` is the headline."""
 
     kind: NoticeKind
     level: NoticeLevel
@@ -200,7 +198,7 @@ class QuestionEntry(EntryBase):
 class TurnEntry(EntryBase):
     """The row that the chat shows at the end of a turn.
 
-    If a file changed more than once, the net change is unknown. Then `edits` is set, and `added` and `removed` are 0.
+    If a file changed more than once, `edits` counts the changes, and `added` and `removed` are 0.
     """
 
     reason: TurnEnd
@@ -214,9 +212,9 @@ class TurnEntry(EntryBase):
     cost_precision: CostPrecision = "exact"
     edits: int = 0
     folders: tuple[FolderFiles, ...] = ()
-    """Generated folders with changed files. These files are not counted in `files`."""
+    """Generated folders with changed files. The number `files` does not include these files."""
     has_unknown_changes: bool = False
-    """True after a crash interrupted a call that writes, until a checkpoint contains the changes of that call."""
+    """True if a crash interrupted a call that writes, and no checkpoint contains its changes yet."""
 
     @property
     def files_text(self) -> str:
@@ -234,7 +232,7 @@ Entry: TypeAlias = (
 class TranscriptView:
     """The entries of the transcript.
 
-    `entries` is the fold's own list: it is valid until the next `apply`, and callers must not change it.
+    The list `entries` is valid until the next `apply`. Do not change it.
     """
 
     entries: Sequence[Entry]

@@ -1,6 +1,6 @@
 """The transcript: the entries that the chat shows, in order.
 
-Invariant: an entry keeps its `id` and position forever. `Transcript.drain` reports each changed entry once.
+Invariant: an entry keeps its `id` and position forever.
 """
 
 from tui_agent.folds.dispatch import Handlers
@@ -20,8 +20,7 @@ _ALL_HANDLERS = Handlers.join(MESSAGE_HANDLERS, TOOL_HANDLERS, NOTICE_HANDLERS, 
 class Transcript:
     """Builds the entries that the chat shows from events.
 
-    A delegate's work belongs to the call that started the delegate. Entries before the newest `keep` entries are
-    packed. They take a tenth of the memory, but reading them is slower.
+    The newest `keep` entries are never compressed. Reading older entries is slower.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -37,7 +36,7 @@ class Transcript:
         return draft.revision != revision_before
 
     def count_unknown(self, record: UnknownEvent) -> None:
-        """Count an event of an unknown kind. A notice in the chat shows the count."""
+        """Count an event of an unknown kind, for a notice in the chat."""
         count_unknown(self._draft, record)
 
     def drain(self) -> list[int]:
@@ -47,5 +46,5 @@ class Transcript:
         return changed
 
     def view(self) -> TranscriptView:
-        """Return the entries. The view is not a copy: it is valid until the next `apply`."""
+        """Return the entries. The view is valid until the next `apply`."""
         return TranscriptView(self._draft.entries, self._draft.revision)

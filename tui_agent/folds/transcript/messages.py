@@ -83,7 +83,7 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
 
 
 def _model_without_images(draft: Draft, payload: UserMessageReceived | UserSteered) -> str:
-    """Return the name of the session's model if it does not get the images of the message; empty if it gets all images."""
+    """Return the name of the session's model if it does not get the message's images, or an empty string."""
     return draft.model_without_images if payload.attachments else ""
 
 
@@ -163,7 +163,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 
 
 def _add_kept_work(draft: Draft) -> bool:
-    """Add two lines to the notice about a failure: which work is kept, and what the user can do next."""
+    """Add two lines to the notice about a failure: which work is kept, and what to do next."""
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):
         return False
@@ -236,10 +236,7 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
 def _finish_part(
     draft: Draft, ev: Envelope, entry_id: str, part: TextPart | ReasoningPart, unfinished: list[int]
 ) -> None:
-    """Set the final text of the first entry in `unfinished` that has the kind of `part`.
-
-    If `unfinished` has no entry of this kind, because nothing was streamed, add an entry.
-    """
+    """Set the final text of the first unfinished entry of the part's kind, or add an entry."""
     entry_class = AnswerEntry if isinstance(part, TextPart) else ReasoningEntry
     index = next(
         (candidate for candidate in unfinished if isinstance(draft.entries[candidate], entry_class)), None
@@ -299,10 +296,7 @@ def _on_agent_state_changed(draft: Draft, ev: Envelope, payload: AgentStateChang
 
 
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
-    """Remove the line that announces the next try from the notice about retries.
-
-    If a try succeeded, a line says so. If the tries failed for different reasons, all reasons are shown.
-    """
+    """Remove the line about the next try from the retry notice, and show the outcome."""
     index, (tries, faults) = draft.retries.pop(request, None), draft.attempts.pop(request, (0, ()))
     entry = None if index is None else draft.entries[index]
     if index is not None and isinstance(entry, NoticeEntry):
@@ -335,10 +329,7 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
 
 
 def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | None = None) -> None:
-    """Add the notice that explains the failure of the turn.
-
-    If the newest entry is the notice about retries (index `retry`), change that notice instead of adding one.
-    """
+    """Explain the failure of the turn in a new notice, or in the retry notice with the index `retry`."""
     if retry is not None and retry == len(draft.entries) - 1:
         draft.update_notice(retry, "error", lines, "model_failed", draft.model)
         draft.failure = retry

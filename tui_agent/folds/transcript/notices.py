@@ -70,8 +70,7 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
     "lost": "lost",
 }
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
-"""Reasons for the end of a command. If a command ended for one of these reasons, the chat also shows how long it ran.
-"""
+"""The chat shows the duration of a command that ended for one of these reasons."""
 MAX_NAMED_CHARS: Final = 40
 """Maximum length of the quoted message that identifies a turn, in characters."""
 _HEAD_MOVES = {
@@ -199,7 +198,7 @@ def _format_value(value: JsonValue) -> str:
 
 
 def _format_item(key: str, item: JsonValue) -> str:
-    """Describe one item of a setting with several values, such as a limit of the session: `cost $0.05`."""
+    """Describe one item of a setting with several values, e.g. `cost $0.05`."""
     if key == "max_cost_usd" and isinstance(item, int | float):
         return f"cost {format_cost(item)}"
     if key == "timeout_seconds" and isinstance(item, int | float):

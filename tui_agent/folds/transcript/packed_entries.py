@@ -19,11 +19,10 @@ def _adapter(item_class: type) -> TypeAdapter[list[Any]]:
 
 
 class PackedEntries(PackedList[Entry]):
-    """A packed list of transcript entries.
+    """A packed list of transcript entries."""
 
-    The first line of a chunk has one byte for each entry: the number of the entry's class. Then each class has one
-    line, with the JSON of all entries of the class.
-    """
+    # The first line of a chunk has one byte for each entry: the number of its class. Each class then has one line of
+    # JSON.
 
     @staticmethod
     def dump(items: Sequence[Entry]) -> bytes:

@@ -1,7 +1,6 @@
 """A list with compressed older items, so that a fold of a very long log stays small.
 
-Invariant: reading an index returns an item equal to the last item stored at that index. The newest `keep` items are
-never packed.
+Invariant: reading an index returns an item equal to the last item stored at that index.
 """
 
 import zlib
@@ -61,7 +60,7 @@ class PackedList(Sequence[T]):
         return self._unpacked[: self._chunk_size]
 
     def pack(self) -> None:
-        """Pack the oldest items. Must be called only if `needs_packing` is True."""
+        """Pack the oldest items. Call this only if `needs_packing` is True."""
         self._chunks.append(zlib.compress(self.dump(self.oldest_chunk), 1))
         del self._unpacked[: self._chunk_size]
 

@@ -1,6 +1,6 @@
-"""The mutable state of the transcript: the entries, and the indexes of entries for unfinished work and for notices.
+"""The mutable state of the transcript: entries, unfinished work and notices.
 
-Invariant: every change of an entry goes through `add`, `replace_entry` or `append_text`, which update the revision.
+Invariant: every change of an entry goes through `add`, `replace_entry` or `append_text`.
 """
 
 from collections.abc import Iterable
@@ -69,7 +69,7 @@ class TurnSums:
         self.cost_precision = combine_precision(self.cost_precision, end.cost_precision)
 
     def add_change(self, change: FileChanged, seq: int) -> None:
-        """Add a change of a file. `seq` is the event of the change."""
+        """Add the change of a file that the event `seq` reports."""
         file = self._files.get(change.path) or unchanged_file(change)
         self._files[change.path] = file.with_change(change, seq)
 
@@ -79,10 +79,8 @@ class TurnSums:
         return [file for file in self._files.values() if file.differs]
 
     def count_changes(self) -> ChangeCounts:
-        """Return the fields of `TurnEntry` that count changed files.
-
-        If a file changed more than once, the line counts are 0, because their sum would not be the net change.
-        """
+        """Return the fields of `TurnEntry` that count changed files."""
+        # After repeated changes of a file, the sum of its line counts is not the net change.
         files = self.files
         edits = sum(file.changes for file in files)
         is_net = edits == len(files)
@@ -98,7 +96,7 @@ class TurnSums:
 class Draft:
     """The mutable transcript.
 
-    It has dicts for unfinished calls, questions and requests: id → index of the entry.
+    Its dicts map the ids of unfinished calls, questions and requests to the indexes of entries.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -107,7 +105,7 @@ class Draft:
         self.changed: set[int] = set()
         self.turn = 0
         self.undone_turn = 0
-        """Number of the newest turn before the newest undo, redo or revert. The next turn gets a higher number."""
+        """Number of the newest turn before the newest undo, redo or revert."""
         self.turn_running = False
         self.sums = TurnSums()
         self.turn_end: int | None = None
@@ -134,8 +132,7 @@ class Draft:
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.delegate_labels: dict[CallId, str] = {}
-        """For each running call of a delegate: its id → the line that shows the call in the output of the delegate's
-        entry."""
+        """For each running call of a delegate: its id → the call's line in the output of the delegate's entry."""
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
         """For each running job: its id → (command, index of the entry of the call that started the job)."""
         self.shell: int | None = None
@@ -143,24 +140,21 @@ class Draft:
         self.is_redo = False
         """True if the newest undo, redo or revert was a redo."""
         self.file_move: str | None = None
-        """Reason of a move of the head that restores only files. Set until the following `checkpoint.restored` event,
-        which names the files."""
+        """Reason of a restore of files whose `checkpoint.restored` event is still expected."""
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
-        """(files and folders that the newest restore of files did not change, True if a redo caused this restore)."""
+        """(paths that the newest restore of files did not change, True if a redo caused the restore)."""
         self.price = ("", False)
         """(name of the model, True if the price of the model is known)."""
         self.model_without_images = ""
         """The name of the session's model if it does not accept images; otherwise empty."""
         self.cost_limit: float | None = None
         self.unknown_notices: dict[bool, tuple[int, int]] = {}
-        """Notices about unknown events: (index of the entry, number of events).
-
-        The key is True for the notice about events of another log version.
-        """
+        """Notices about unknown events: True for events of another log version → (index of the entry, number of
+        events)."""
         self.last_event_time = 0.0
         self.turn_started_at = 0.0
         self.crash_time: float | None = None
-        """Time of the last event before a crash. Work that was open then counts as ended at this time."""
+        """Time of the last event before a crash. Open work ended at this time."""
 
     def entry_fields(self, ev: Record, entry_id: str, *, turn: int | None = None) -> Head:
         """Return the fields of `EntryBase` for a new entry that the event `ev` creates."""

@@ -1,6 +1,6 @@
-"""A list of transcript entries. Streamed pieces can be appended to the texts of entries.
+"""A list of transcript entries whose texts grow by streamed pieces.
 
-Invariant: adding a piece of text takes constant time, because texts are joined only when they are read.
+Invariant: adding a piece of text takes constant time.
 """
 
 from collections.abc import Sequence

@@ -28,7 +28,7 @@ _STATES: dict[ToolStatus, ToolState] = {
 
 
 def _find_row(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
-    """Return the index of a call's entry. For a delegate's call, this is the entry of the delegate's task."""
+    """Return the index of the entry that shows a call, or None."""
     return draft.delegates.get(ev.agent, draft.tools.get(call_id))
 
 
@@ -71,7 +71,7 @@ def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
 
 
 def _mark_delegate_call(draft: Draft, row: int, finished: ToolFinished) -> None:
-    """If a delegate's call did not succeed, add the status to the line that shows the call, e.g. `write a.md (denied)`."""
+    """Add the status of a delegate's unsuccessful call to the line of the call, e.g. `write a.md (denied)`."""
     label, entry = draft.delegate_labels.pop(finished.call_id, ""), draft.tool_entry(row)
     if finished.status == "ok" or not label or entry is None:
         return

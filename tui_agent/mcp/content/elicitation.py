@@ -30,7 +30,7 @@ _FORMATS: Final = {
         re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d++)?(?:[Zz]|[+-]\d\d:\d\d)"),
     ),
 }
-"""Maps a text field's format to a description for the user and a pattern that the text must match."""
+"""Maps the format of a text field to (description for the user, pattern of valid texts)."""
 _ANY_TEXT = re.compile(r"(?s).*+")
 Value = str | int | float | bool | list[str] | None
 
@@ -54,8 +54,8 @@ class Elicitation:
     def during_call(self, ask: AskUser | None, timeout: float) -> Iterator[None]:
         """In the `with` block, answer the server's questions with `ask`.
 
-        Raises `TimeoutError` if the server takes longer than `timeout` seconds, not counting the time that the user
-        takes to answer.
+        Raise `TimeoutError` if the server takes longer than `timeout` seconds. The user's time to answer does not
+        count.
         """
         with anyio.fail_after(timeout) as limit:
             call = _RunningCall(ask, limit, timeout)
@@ -110,7 +110,7 @@ class Elicitation:
 async def _ask_field(
     ask: AskUser, message: str, name: str, schema: Mapping[str, object], is_required: bool
 ) -> dict[str, Value] | None:
-    """Ask for the value of one field until its schema allows it, and return {name: value}.
+    """Ask for the value of one field until the value is valid, and return {name: value}.
 
     Return {} if the user leaves the field out, and None if the user declines the question.
     """
@@ -142,7 +142,7 @@ def _parse_value(text: str, kind: object) -> Value:
 
 
 def _describe_fault(value: Value, schema: Mapping[str, object]) -> str:
-    """Return what the user must enter if a field's schema does not allow the value, or an empty text."""
+    """Return what the user must enter instead of an invalid value, or an empty text for a valid one."""
     kind = schema.get("type")
     if isinstance(value, int | float) and math.isfinite(value):
         return _describe_range(value, schema.get("minimum"), schema.get("maximum"), "")

@@ -1,7 +1,8 @@
-"""Removal of invalid items from a server's lists, because the SDK refuses a whole list if one item is invalid.
+"""Removal of invalid items from the lists of a server.
 
 Invariant: an answer with only valid items passes unchanged.
 """
+# The SDK refuses a whole list if one item is invalid.
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -40,21 +41,20 @@ class ListCheck:
         self._left_out[key].clear()
 
     def leave_out_duplicate(self, key: str, name: str) -> None:
-        """Record that an item was left out of the list `key`, because an earlier item has the same name."""
+        """Record that an item of the list `key` was left out, because its name occurs twice."""
         kind = key.removesuffix("s")
         self._left_out[key].append(
             f"The server has two {key} named {clean_line(name, 80)}; the second {kind} is left out."
         )
 
     def left_out(self, *keys: str) -> tuple[str, ...]:
-        """Return a sentence for each removed item. After `MAX_NAMED` sentences, one more sentence says how many items
-        remain."""
+        """Return up to `MAX_NAMED` sentences about removed items, and one sentence that counts the rest."""
         sentences = [sentence for key in keys for sentence in self._left_out[key]]
         rest = len(sentences) - MAX_NAMED
         return (*sentences[:MAX_NAMED], *([f"{rest} more are left out."] if rest > 0 else []))
 
     def check(self, message: Incoming) -> Incoming:
-        """Remove the invalid items from a message, if it is the answer to a request for a list."""
+        """Remove the invalid items from a message that answers a request for a list."""
         response = message.message if isinstance(message, SessionMessage) else None
         if isinstance(response, types.JSONRPCResponse):
             for key in _LISTS.keys() & response.result.keys():
@@ -68,7 +68,7 @@ class ListCheck:
         return message
 
     def _find_faults(self, key: str, result: Mapping[str, Any]) -> dict[int, str]:
-        """Return a mapping from the index of each invalid item in the list to the item's first fault."""
+        """Return a dict that maps the index of each invalid item to the item's first fault."""
         method, model = _LISTS[key]
         faults: dict[int, str] = {}
         for validate in (

@@ -26,11 +26,7 @@ def clean_line(text: str, max_chars: int = 200) -> str:
 
 
 def describe_fault(error: Exception) -> str:
-    """Describe an error of the SDK in one line.
-
-    If an answer is not valid, only its first invalid value is described, e.g. `tools.0.inputSchema.type: Input should
-    be 'object'`.
-    """
+    """Describe an error of the SDK in one line."""
     if not isinstance(error, ValidationError):
         return clean_line(str(error))
     first = error.errors(include_url=False)[0]

@@ -48,9 +48,9 @@ class PromptCommand:
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
         """Return the prompt's text.
 
-        `arguments`: the values that the user typed, as `name=value` or in the order of the prompt's arguments.
+        `arguments`: values as the user typed them, as `name=value` or in the order of the prompt's arguments.
 
-        Raises `ConfigError` if a required argument is missing or the server refuses.
+        Raise `ConfigError` if a required argument is missing or the server refuses.
         """
         values = self._parse_arguments(arguments)
         missing = [
@@ -64,7 +64,7 @@ class PromptCommand:
         return CommandAnswer(await self.get(self.prompt.name, values))
 
     def _parse_arguments(self, arguments: str) -> dict[str, str]:
-        """Return a mapping from name to value for the arguments. The last argument takes all remaining words."""
+        """Return a dict from name to value. The last argument takes all remaining words."""
         try:
             words = shlex.split(arguments)
         except ValueError:  # an unclosed quote

@@ -1,7 +1,6 @@
 """Resources of MCP servers as mentions in prompts: `@SERVER:URI`.
 
-Invariant: everything except `ResourceList` is pure. A resource whose address cannot be typed in a mention is not
-offered.
+Invariant: a resource whose address cannot be typed in a mention is not offered.
 """
 
 import re
@@ -30,7 +29,7 @@ class RemoteResources:
 class TemplateSlot:
     """The variable of a template that the user is typing, and the values of the variables before it.
 
-    `before`: the part of the address before the variable.
+    `before`: the text of the address before the variable.
     """
 
     template: str
@@ -83,7 +82,7 @@ def find_matches(server: str, query: str, resources: RemoteResources) -> list[st
 
 
 def open_slots(typed: str, templates: Sequence[str]) -> Iterator[TemplateSlot]:
-    """Yield the variable that the user is typing, once for each template that matches the address typed so far."""
+    """Yield a slot for each template whose variable the user is typing."""
     for template in templates:
         slot = _open_slot(typed, template)
         if slot is not None:

@@ -44,9 +44,9 @@ def as_tool_result(result: types.CallToolResult, blobs: Blobs) -> ToolResult:
 
 
 def as_resource(result: types.ReadResourceResult) -> ResourceContent:
-    """Return the text of a resource's contents. If no content is text, return the bytes of the first content.
+    """Return the text of a resource, or the bytes of its first content if no content is text.
 
-    Raises `ValueError` if these bytes are not valid base64.
+    Raise `ValueError` if the bytes are not valid base64.
     """
     texts = [item.text for item in result.contents if isinstance(item, types.TextResourceContents)]
     kind = clean_line(next((item.mime_type for item in result.contents if item.mime_type), ""), 80)
@@ -85,7 +85,7 @@ def as_content(block: types.ContentBlock, blobs: Blobs) -> Content:
 
 
 def _store_image(encoded: str, otherwise: str, blobs: Blobs) -> Content:
-    """Store an image (base64) as a blob and return its reference. For an unsupported format, return `otherwise`."""
+    """Store an image (base64) as a blob and return its reference, or `otherwise` for an unsupported format."""
     try:
         data = base64.b64decode(encoded, validate=True) if len(encoded) <= MAX_IMAGE_BYTES * 4 // 3 else b""
     except (binascii.Error, ValueError):

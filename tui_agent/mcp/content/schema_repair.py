@@ -1,7 +1,6 @@
 """Repair of the argument schemas of MCP servers, so that every model provider accepts them.
 
-Invariant: a repaired schema is of type object, has no reference, and is small. It accepts whatever the original
-accepts, except arguments with shortened names.
+Invariant: a repaired schema is of type object, has no reference, and is small.
 """
 
 import hashlib
@@ -73,7 +72,7 @@ class _Repair:
         return self._repair_plain(node, depth, inside)
 
     def _resolve_reference(self, reference: str) -> JsonValue:
-        """Return the part of the schema that a reference points to; None if the schema has no such part."""
+        """Return the part of the schema that a reference points to, or None if the part does not exist."""
         place: JsonValue = self._root
         if not reference.startswith("#"):
             return None
@@ -151,10 +150,7 @@ def _set_type(node: JsonMap, plain: JsonMap) -> None:
 
 
 def _merge_into(plain: JsonMap, part: JsonMap) -> None:
-    """Add a part of `allOf` to the schema `plain`. If both have a key, the value in `plain` usually stays.
-
-    The result can accept more than the original schema.
-    """
+    """Add a part of `allOf` to the schema `plain`, whose own values usually stay."""
     for key, value in part.items():
         mine = plain.get(key)
         if key in ("properties", "required") and isinstance(mine, dict) and isinstance(value, dict):
@@ -168,7 +164,8 @@ def _merge_into(plain: JsonMap, part: JsonMap) -> None:
 
 
 def _merge_top(top: JsonMap) -> JsonMap:
-    """Return a schema of type object without `anyOf` at the top level, because several providers refuse it there."""
+    """Return a schema of type object without `anyOf` at the top level."""
+    # Several providers refuse `anyOf` at the top level.
     choices = top.pop("anyOf", None)
     properties = top.get("properties")
     fields: JsonMap = dict(properties) if isinstance(properties, dict) else {}

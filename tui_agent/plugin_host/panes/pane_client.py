@@ -1,7 +1,6 @@
 """Client of the child process that draws the panes of plugins.
 
-Invariant: a request ends with an answer, whatever the plugin does. A child that is silent for too long is killed, with
-all its processes.
+Invariant: every request ends with an answer, whatever the plugin does.
 """
 
 import os
@@ -31,14 +30,13 @@ from tui_agent.plugin_host.panes.pane_messages import (
 from tui_agent.units import format_time_limit
 
 SILENCE_LIMIT_S: Final = 30.0
-"""Maximum number of seconds without a message from the child process, for example because the child is suspended. After
-that, the child is killed."""
+"""Maximum number of seconds without a message from the child process. After that, the child is killed."""
 MAX_LINE: Final = 2 * MAX_BYTES
 _FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\w+)')
 
 
 class PaneClient:
-    """The child process of one session's panes, started by the first request; it handles one request at a time."""
+    """The child process of one session's panes. It starts with the first request and handles one request at a time."""
 
     def __init__(self) -> None:
         self._child: Process | None = None
@@ -47,11 +45,9 @@ class PaneClient:
         """Number of times that a child was started."""
 
     async def ask(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer:
-        """Return the answer to a request.
+        """Return the answer to a request. A child that is killed from outside is restarted once.
 
-        `progress`: called with the number of the last event that the fold has received.
-
-        If another program kills the child, it is restarted once.
+        `progress`: called with the number of the last event that the pane's fold has received.
         """
         answer = await self._ask_once(request, progress)
         return (
@@ -95,8 +91,7 @@ class PaneClient:
             return self._stop_fault("its answer was too long")
 
     def _timed_out(self, request: PaneRequest, trace: list[bytes]) -> PaneFault:
-        """Return the fault of a plugin that did not return in time. The fault names the innermost line of the plugin
-        that was running."""
+        """Return the fault of a plugin that did not return in time, with the line of the plugin that was running."""
         waited = any(line.startswith(b"Timeout") for line in trace)
         is_import = any(b" in load_panes" in line for line in trace)
         computing_s = IMPORT_LIMIT_S if is_import else PROCESSOR_LIMIT_S

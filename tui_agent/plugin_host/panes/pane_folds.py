@@ -27,7 +27,7 @@ from tui_agent.store.log_reader import iterate_records, read_marks
 from tui_agent.units import format_bytes
 
 EVENTS_PER_COPY: Final = 1_000
-"""Number of events after which a fold is copied again. The copies are used to return to an earlier event."""
+"""Number of events between two copies of a fold. The copies are used to return to an earlier event."""
 MAX_COPIES: Final = 64
 MAX_COPY_S: Final = 0.05
 """Maximum processor time for copying a fold, in seconds; above it, the fold is not copied again."""
@@ -35,10 +35,10 @@ MAX_COPY_S: Final = 0.05
 
 @contextmanager
 def plugin_errors_named(folder: Path, occasion: str = "") -> Iterator[None]:
-    """Convert any error that the plugin in `folder` raises in the `with` block to a `PluginError`, which names the
-    plugin's line that raised the error.
+    """Convert an error of a plugin in the `with` block to a `PluginError` that names the plugin's line.
 
-    `occasion`: text that says when the error was raised.
+    - `folder`: the plugin's folder.
+    - `occasion`: text that says when the error was raised.
     """
     try:
         yield
@@ -49,17 +49,14 @@ def plugin_errors_named(folder: Path, occasion: str = "") -> Iterator[None]:
 
 
 def load_panes(plugin: str, folder: Path) -> dict[str, FunctionPane]:
-    """Import the plugin's `folds.py` and return its panes by name.
-
-    Raises `PluginError` if the import fails.
-    """
+    """Import the plugin's `folds.py` and return its panes by name. Raise `PluginError` if the import fails."""
     with plugin_errors_named(folder):
         module = import_folds(plugin, folder)
     return {name: item for name, item in list(vars(module).items()) if isinstance(item, FunctionPane)}
 
 
 def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:
-    """Return the pane's blocks as JSON. Raises `PluginError` if the pane fails or returns something unsuitable."""
+    """Return the pane's blocks as JSON. Raise `PluginError` if the pane fails or returns something unsuitable."""
     with plugin_errors_named(folder):
         drawn = pane(fold.view())
         is_one = isinstance(drawn, str | BaseModel) or not isinstance(drawn, Iterable)
@@ -80,15 +77,17 @@ class FoldWatch:
     """Callbacks that a `FoldCursor` calls while it works; this base class does nothing."""
 
     def before_reading(self) -> None:
-        """Called before the log is searched. The search runs no code of the plugin."""
+        """Called before the log is searched, which runs no code of the plugin."""
 
     def before_event(self, seq: int) -> None:
         """Called before the plugin's fold gets the event `seq`."""
 
 
 class FoldCursor:
-    """A plugin's fold, together with a position in the log in the folder `log`. It can be moved to any event: the fold
-    then contains the events of that event's branch, up to the event."""
+    """A plugin's fold at one position in the log of the folder `log`.
+
+    The fold contains the events up to this position, without the events of other branches.
+    """
 
     def __init__(
         self,
@@ -110,10 +109,7 @@ class FoldCursor:
         """Sequence number of the event that made the fold raise an error, and the error."""
 
     def move_to(self, seq: int) -> None:
-        """Apply the events up to `seq`, or return to an earlier state.
-
-        Raises `PluginError` if the fold raises an error.
-        """
+        """Move the fold forward or back to the event `seq`. Raise `PluginError` if the fold raises an error."""
         if self._failed is not None and self._failed[0] <= seq:
             raise self._failed[1]
         nearest = next((copied for copied in reversed(self._copies) if copied[0] <= seq), None)

@@ -1,9 +1,7 @@
 """Messages between the app and the child process of the panes: one JSON object per line.
 
 The app sends a `PaneRequest`. The child answers with `PaneProgress` messages, then a `PaneBlocks`, `PaneUnchanged` or
-`PaneFault`.
-
-Any other line belongs to the traceback of a plugin that took too long.
+`PaneFault`. Any other line belongs to the traceback of a plugin that took too long.
 
 Invariant: at most one request is under way.
 """
@@ -20,13 +18,13 @@ MAX_BYTES: Final = 64_000
 PROCESSOR_LIMIT_S: Final = 1.0
 """Maximum processor time of a fold or pane, in seconds; then the plugin is stopped."""
 WAIT_LIMIT_S: Final = 5.0
-"""Maximum elapsed time of a fold or pane, in seconds: a pane that only waits uses no processor time."""
+"""Maximum elapsed time of a fold or pane, in seconds, which also limits a pane that only waits."""
 IMPORT_LIMIT_S: Final = 5.0
 """Maximum processor time for the import of `folds.py`, in seconds."""
 
 
 class PaneRequest(FrozenModel):
-    """A request for the state of a pane after the event `seq` of the log in the folder `log`."""
+    """A request for the pane's state after the event `seq`, in the log of the folder `log`."""
 
     pane: str
     plugin: str
@@ -44,7 +42,7 @@ class PaneProgress(FrozenModel):
 
 
 class PaneBlocks(FrozenModel):
-    """The pane as it is after the event `seq`. If the log ends before the requested event, `seq` is the last event."""
+    """The pane after the event `seq`, which is the last event if the log ends before the requested event."""
 
     kind: Literal["blocks"] = "blocks"
     seq: int
@@ -59,9 +57,10 @@ class PaneUnchanged(FrozenModel):
 
 
 class PaneFault(FrozenModel):
-    """The answer that the pane cannot be shown; `message` says why.
+    """The answer that the pane cannot be shown.
 
-    If `stopped`, the plugin did not return in time and must not be asked again.
+    `message`: the reason.
+    `stopped`: True if the plugin did not return in time and must not be asked again.
     """
 
     kind: Literal["fault"] = "fault"

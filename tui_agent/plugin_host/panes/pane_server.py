@@ -1,7 +1,6 @@
 """The child process of the panes: `python -m tui_agent.plugin_host.panes.pane_server`.
 
-Invariant: the process ends when the app is gone. If a plugin does not return within the limits, the process ends with a
-traceback on its output.
+Invariant: the process ends when the app is gone, or with a traceback if a plugin does not return within the limits.
 """
 
 import faulthandler
@@ -31,11 +30,9 @@ SLICE_S: Final = 0.1
 
 
 class Deadline:
-    """Limits on the plugin's time, after which the process ends with a traceback on `output`.
+    """Limits on the plugin's time, after which the process ends with a traceback on `output`."""
 
-    The limit for computing counts processor time, because on a busy machine even a quick plugin can take seconds of
-    elapsed time.
-    """
+    # The limit for computing counts processor time: on a busy machine, a quick plugin can take seconds of elapsed time.
 
     def __init__(self, output: BinaryIO) -> None:
         self._output = output

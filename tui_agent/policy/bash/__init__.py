@@ -1,7 +1,7 @@
 """The bash parser: parses a subset of bash exactly, and guesses at the commands in any other text.
 
-The exact parse can prove that a command line is harmless. The guesses ("loose readings") prove nothing: only guards,
-`ask` rules and `deny` rules use them.
+The exact parse can prove that a command line is harmless. The guesses ("loose readings") prove nothing. They serve only
+to refuse a command or to ask about it.
 
-Invariant: this package is pure. It knows bash, but no programs.
+Invariant: this package is pure, and it knows no programs.
 """

@@ -1,6 +1,6 @@
 """The position of the bash parser in a script, and the skipping of blanks, comments and line breaks.
 
-Invariant: only `skip_lines` moves past a line break. After the break, it also skips the body of a here-document.
+Invariant: only `skip_lines` moves past a line break.
 """
 
 import re
@@ -14,7 +14,7 @@ MAX_TABS: Final = 12
 """Maximum number of tabs in a row. More tabs could push the rest of the line out of sight."""
 
 DELIMITER: Final = r"(?=[ \t\n;&|<>()]|\Z)"
-"""Pattern for the place where a word of a script ends. It consumes no text."""
+"""Pattern for the end of a word, which consumes no text."""
 _DELIMITER = re.compile(DELIMITER)
 _BLANKS_AND_COMMENT = re.compile(r"[ \t]*(#[^\n]*)?")
 _FOREIGN_BLANK = re.compile(r"[^\S\x00-\x7f]")
@@ -66,8 +66,7 @@ class Cursor:
         return self.match(_DELIMITER) is not None
 
     def refusal(self, reason: str, start: int | None = None) -> RefusedError:
-        """Return an error that refuses the whole script. The error points at offset `start`, or at the current position
-        if `start` is None."""
+        """Return an error that refuses the whole script and points at offset `start`, or at the current position."""
         return RefusedError(reason, self.position if start is None else start)
 
     def unexpected_text_error(self) -> RefusedError:
@@ -108,8 +107,7 @@ class Cursor:
         return self._body_line >= 0
 
     def await_body(self, body: re.Match[str]) -> None:
-        """Record that a here-document body starts after the current line. Group 1 of the match `body` is the text of
-        the here-document."""
+        """Record that a here-document body, group 1 of `body`, starts after the current line."""
         self._body_line, self._body_end = body.start(1) - 1, body.end()
 
 

@@ -1,7 +1,6 @@
 """The lexer for words of the bash subset: quotes, variables, substitutions, patterns and braces.
 
-Invariant: each accepted character has exactly one meaning here. Every other character, and every combination that bash
-treats specially, is refused.
+Invariant: each accepted character has exactly one meaning here, and every other character is refused.
 """
 
 import re
@@ -17,7 +16,7 @@ MAX_BRACE_WORDS: Final = 500
 """Maximum number of words from all brace expansions in a script."""
 
 _PLAIN = re.compile(rf"[A-Za-z0-9_./:%@^+=~#\],-]+|(?<![^ \t\n;&|<>(])(?:!=?|\[){DELIMITER}")
-"""Matches literal characters of a word. `!`, `!=` and `[` are literal only as whole words."""
+"""Matches literal characters of a word. `!`, `!=` and `[` match only as whole words."""
 _ESCAPED: Final = frozenset(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _ESCAPED_IN_QUOTES = re.compile(r'\\([$"\\`])')
 _QUOTED_RUN = re.compile(r'(?:[^"$`\\]|\\[^"$`\\\n])+')
@@ -27,11 +26,9 @@ _OPERATION: Final = r"(:-)([A-Za-z0-9_./,:@+-]*)|(##?|%%?)([A-Za-z0-9_./,:@+*?-]
 _VARIABLE = re.compile(
     rf"\$(?:\{{({_NAME})(?:{_OPERATION})?\}}|({_NAME}|[0-9](?![0-9])|[?#$!@*])(?![^\x00-\x7f]))"
 )
-"""Matches a variable such as `$name`.
-
-`$_` does not match: every command changes its value. `$12` and a name before a non-ASCII letter do not match: the end
-of the name is not certain.
-"""
+"""Matches a variable such as `$name`."""
+# `$_` does not match, because every command changes its value. `$12` and `$nameé` do not match, because it is not
+# certain where the name ends.
 _EXPANSIONS: Final = {
     "(": "it uses arithmetic",
     "[": "it uses arithmetic",
@@ -49,7 +46,7 @@ _NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(?!\1\})(0|-?[1-9][0-9]{0,5})
 _ODD_TILDE = re.compile(r"[:=]~|\A~(?!/|\Z)")
 _SIGN_IN_COMMAND = re.compile(r"[\\*?%!]|(?!\A\[\Z)\[|(?<!\$)\{")
 _BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
-"""Bytes that some systems treat as blanks, even if they are part of the encoding of a letter."""
+"""Bytes that some systems treat as blanks, even inside the encoding of a letter."""
 
 
 class Role(Enum):
@@ -65,7 +62,7 @@ class Role(Enum):
 class WordReader:
     """Reads the words of a bash script, one after the other.
 
-    `read_substitution` parses a command substitution after `$(`, including the closing `)`.
+    `read_substitution`: parses a command substitution after `$(`, including the closing `)`.
     """
 
     def __init__(self, cursor: Cursor, read_substitution: Callable[[], syntax.Script]) -> None:
@@ -74,10 +71,7 @@ class WordReader:
         self._brace_words = 0
 
     def read(self, role: Role) -> tuple[syntax.Word, ...]:
-        """Read one word of the script; return several words if bash expands braces in it.
-
-        Only a word with the role `VALUE` can be empty.
-        """
+        """Read one word of the script. Return several words if bash expands braces in the word."""
         cursor, start = self._cursor, self._cursor.position
         variants = self._read_parts(role)
         source = cursor.text[start : cursor.position]
@@ -107,9 +101,9 @@ class WordReader:
         return syntax.Word(cursor.text[start : cursor.position], start, (syntax.ProcessOutput(script),))
 
     def read_body(self, start: int, end: int) -> syntax.Word:
-        """Read the body of a here-document with an unquoted delimiter, from offset `start` to offset `end`.
+        """Read the body of a here-document with an unquoted delimiter, from offset `start` to `end`.
 
-        All characters of such a body are literal, even quotes, except variables and substitutions.
+        Only variables and substitutions are expanded in this body; quotes are literal.
         """
         cursor, behind = self._cursor, self._cursor.position
         pieces: list[syntax.Piece] = []
@@ -277,8 +271,8 @@ def _expand_span(first: int, last: int) -> list[str]:
 
 
 def _keeps_its_meaning(piece: syntax.Piece) -> bool:
-    """Return True if a piece of a word means the same after brace expansion. The variable in `$x{a,b}` does not,
-    because bash expands the word to `$xa $xb`."""
+    """Return True if a piece of a word means the same after brace expansion."""
+    # The variable in `$x{a,b}` does not keep its meaning, because bash expands the word to `$xa $xb`.
     if isinstance(piece, syntax.Text | syntax.Variable) and piece.quoted:
         return True
     return isinstance(piece, syntax.Pattern) or (isinstance(piece, syntax.Text) and "}" not in piece.text)

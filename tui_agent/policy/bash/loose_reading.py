@@ -1,8 +1,6 @@
 """Loose readings of a text: every command that the text might run, for guards and for `ask` and `deny` rules.
 
-The text is parsed by tree-sitter, and also split at its separators, once respecting quotes and once ignoring them.
-
-Invariant: the result can contain too many commands, but not too few. It proves nothing.
+Invariant: the result can contain too many commands, but not too few.
 """
 
 import re
@@ -57,10 +55,9 @@ _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
 class PossibleCommands:
     """All commands and scripts that a text might run.
 
-    `commands`: the words of each possible command. A word is None if bash expands a part of it, because the expansion
-    can be any text, several words or no word.
-    `texts`: quoted texts with more than one word, without the quotes. A program might run such a text as a script.
-    `unreadable`: True if commands can be missing, because the text is too long or takes too long to parse.
+    - `commands`: the words of each possible command. A word that bash expands is None.
+    - `texts`: quoted texts with several words, without the quotes. A program might run such a text as a script.
+    - `unreadable`: True if commands can be missing, because the text is too long or takes too long to parse.
     """
 
     commands: tuple[Words, ...]
@@ -70,7 +67,7 @@ class PossibleCommands:
 
 @lru_cache(maxsize=64)
 def loose_commands(text: str) -> PossibleCommands:
-    """Return every command that a text might run, in time linear in the text. Never raises."""
+    """Return every command that a text might run. Never raises."""
     if len(text) > MAX_CHARS:
         return PossibleCommands((), unreadable=True)
     variants = _variants(text)

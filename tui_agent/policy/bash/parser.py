@@ -1,7 +1,6 @@
 """The parser for the supported subset of bash: lists, pipelines, loops, conditions, groups and simple commands.
 
-Invariant: `parse_script` never raises and takes time linear in the text. It returns a tree only if it recognised every
-character and tree-sitter sees the same simple commands.
+Invariant: `parse_script` never raises and takes time linear in the text.
 """
 
 import re
@@ -36,7 +35,7 @@ _COMPARISONS: Final = frozenset(("=", "==", "!="))
 
 
 def parse_script(text: str) -> syntax.Script | syntax.Refusal:
-    """Parse a command line or script as bash does; return a refusal with the reason if its syntax is unsupported."""
+    """Parse a command line or script as bash does. Return a refusal with the reason if its syntax is unsupported."""
     try:
         check_characters(text)
         script = _ScriptReader(text).read_whole()

@@ -1,7 +1,6 @@
 """The parser for redirections and here-documents of bash.
 
-Invariant: in the body of a here-document, only variables and substitutions are expanded. With a quoted delimiter,
-nothing is expanded.
+Invariant: in the body of a here-document, only variables and substitutions are expanded.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The syntax tree of the supported subset of bash.
 
-Invariant: the nodes are frozen data. A tree covers the whole text: syntax without a node class here is refused.
+Invariant: the nodes are frozen data, and a tree covers the whole text.
 """
 
 from typing import Literal, TypeAlias
@@ -12,7 +12,7 @@ from tui_agent.fast_dataclass import dataclass
 class Text:
     """Literal characters of a word, without quotes and backslashes.
 
-    If `quoted`, bash does not expand braces, patterns or `~` in the text.
+    `quoted`: True if bash does not expand braces, patterns or `~` in the text.
     """
 
     text: str
@@ -51,10 +51,7 @@ class Substitution:
 
 @dataclass(frozen=True, slots=True)
 class ProcessOutput:
-    """A process substitution `<(…)`, which is always a whole word.
-
-    Bash replaces it with the name of a file that contains the output of the script.
-    """
+    """A process substitution `<(…)`, which is always a whole word."""
 
     script: "Script"
 
@@ -64,12 +61,10 @@ Piece: TypeAlias = Text | Pattern | Variable | Substitution | ProcessOutput
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a script, before bash expands it.
+    """One word of a script after brace expansion, before bash expands the rest.
 
-    `source`: the text of the word.
+    `source`: the text of the word before brace expansion.
     `start`: the offset of `source` in the whole script, in characters.
-
-    Braces are already expanded, so several words can have the same `source` and `start`.
     """
 
     source: str

@@ -1,6 +1,6 @@
-"""The check of our bash parser against tree-sitter's grammar: both must see the same simple commands.
+"""The check of our bash parser against tree-sitter's grammar.
 
-Invariant: this module is pure. Any difference in the words of commands is a disagreement.
+Invariant: both parsers must see the same simple commands; any difference in their words is a disagreement.
 """
 
 import re
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Span: TypeAlias = tuple[int, int]
 """The (start, end) of a word in the script, as offsets in characters."""
 _SeenWord: TypeAlias = tuple[Span, bool]
-"""A pair: the span of a word, and True if the word is the first word of its command."""
+"""(span of a word, True if it is the first word of its command)."""
 
 _QUERY = """
 [(command) (declaration_command) (unset_command) (test_command)] @command
@@ -25,19 +25,15 @@ _QUERY = """
 """
 _CHUNK_BYTES: Final = 256
 _MAX_CHUNKS: Final = 20_000
-"""Maximum number of chunks of text that tree-sitter may read.
-
-After a syntax error, tree-sitter reads all later chunks again and again. Reading 20,000 chunks takes some tenths of a
-second.
-"""
+"""Maximum number of chunks of text that tree-sitter may read, which takes some tenths of a second."""
+# After a syntax error, tree-sitter reads all later chunks again and again.
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _DASH_BEFORE_BODY = re.compile(r"-[ \t]+<<")
 _NO_WORDS = frozenset(("variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect"))
 
 
 def disagreement(text: str, script: Script) -> Refusal | None:
-    """Return a refusal if the commands that tree-sitter finds in `text` differ from those in `script`, the result of
-    our parser. Otherwise return None."""
+    """Return a refusal if tree-sitter finds other commands in `text` than our parser found in `script`, else None."""
     root = parse_tree(text)
     if root is None or root.has_error:
         return Refusal("a second parser does not accept it", 0)
@@ -55,17 +51,15 @@ def disagreement(text: str, script: Script) -> Refusal | None:
 
 
 def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
-    """Return a command's words in a form that can be compared. In a test (`[ … ]`), all words after `[` count as one
-    word.
-    """
+    """Return a command's words for comparison. In a test (`[ … ]`), all words after `[` count as one."""
     if is_test:
         spans = [spans[0], (spans[0][1], spans[-1][1])]
     return {(span, span == spans[0]) for span in spans}
 
 
 def _is_overlooked(text: str, span: Span) -> bool:
-    """Return True if the word at `span` is a `-` before a here-document. Tree-sitter's grammar has no node for this
-    word."""
+    """Return True if the word at `span` is a `-` before a here-document."""
+    # Tree-sitter's grammar has no node for this word.
     return span[1] - span[0] == 1 and _DASH_BEFORE_BODY.match(text, span[0]) is not None
 
 
@@ -102,7 +96,7 @@ def _tree_words(root: "Node") -> "set[_SeenWord]":
 
 
 def command_spans(text: str) -> list[list[Span]] | None:
-    """Return the word spans of each simple command, in text order; None if the parse takes too long."""
+    """Return the word spans of each simple command in text order, or None if the parse takes too long."""
     root = parse_tree(text)
     return None if root is None else sorted(map(_word_spans, _captures(root).get("command", ())))
 

@@ -1,7 +1,6 @@
 """The catalog of known programs: looks up their entries in the product's files and in additional tables.
 
-Invariant: a user's entry replaces the product's entry. A plugin's table can add new programs. For a program that the
-catalog already has, the table of a project or plugin can only add effects.
+Invariant: for a program that the catalog already has, the table of a project or plugin can only add effects.
 """
 
 import tomllib
@@ -22,9 +21,9 @@ from tui_agent.policy.toml_text import parse_toml
 
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
-"""Programs whose name cannot be a file name, such as `[`: name of the program → name of its file in the catalog."""
+"""Maps a program whose name cannot be a file name, such as `[`, to the name of its file in the catalog."""
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
-"""Keys that the table of a project or plugin may have if the catalog already knows the program."""
+"""Keys that the table of a project or plugin may have for a known program."""
 _MAX_LIKES = 8
 _READING = frozenset({"read", "list"})
 _READS_BELOW_MISSING = (
@@ -33,12 +32,15 @@ _READS_BELOW_MISSING = (
 )
 
 Origin: TypeAlias = Literal["plugin", "user", "project"]
-"""Origin of a table of programs. The catalog adds the tables in the order of these values."""
+"""Origin of a table of programs, in the order in which the catalog adds the tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A TOML table of programs, from a file or a plugin (`source`), that is used in addition to the product's files."""
+    """A TOML table of programs that is used in addition to the product's files.
+
+    `source`: the file or plugin of the table.
+    """
 
     origin: Origin
     source: str
@@ -46,14 +48,13 @@ class Layer:
 
 
 Shelf: TypeAlias = Callable[[str], tuple[Table, str] | None]
-"""Function that finds an entry by its full name ("git log"). Returns the entry's table and the place of this table."""
+"""Function that finds an entry by its full name ("git log"), and returns the entry's table and source."""
 
 
 class Catalog:
     """All programs that the policy knows. A catalog never changes.
 
-    Creating a catalog raises `ConfigError` if an added table is faulty. A lookup raises `TableFault` if a product file
-    is faulty.
+    Raises `ConfigError` if an added table is faulty. A lookup raises `TableFault` if a product file is faulty.
     """
 
     def __init__(self, layers: Iterable[Layer] = ()) -> None:
@@ -74,8 +75,7 @@ class Catalog:
 
     @classmethod
     def with_faults(cls, layer: Layer) -> tuple["Catalog", list[TableFault]]:
-        """Return a catalog with `layer` as the only table in addition to the product's files, and the faults in
-        `layer`.
+        """Return a catalog of the product's files and `layer`, and the faults in `layer`.
 
         Looking up a faulty entry raises `TableFault`.
         """
@@ -83,22 +83,19 @@ class Catalog:
         return catalog, list(catalog._add(layer))
 
     def entry(self, name: str) -> Entry | None:
-        """Return the entry of a program ("wc") or subcommand ("git log"); None if the catalog does not have it."""
+        """Return the entry of a program ("wc") or subcommand ("git log"), or None if there is no entry."""
         if name not in self._entries:
             found = self._resolve([name], self._shelves, _MAX_LIKES)
             self._entries[name] = None if found is None else self._with_cautions(found)
         return self._entries[name]
 
     def subcommand(self, entry: Entry, words: Sequence[str]) -> Entry | None:
-        """Return the entry of the subcommand that the first one or two `words` select; None if they select no
-        subcommand.
-        """
+        """Return the entry of the subcommand that the first one or two `words` select, or None."""
         found = (self.variant(entry, " ".join(words[:count])) for count in (2, 1) if count <= len(words))
         return next(filter(None, found), None)
 
     def variant(self, entry: Entry, name: str) -> Entry | None:
-        """Return the entry that an option selects in place of `entry`, such as "git branch --list"; None if the option
-        selects no entry.
+        """Return the entry that an option selects in place of `entry`, such as "git branch --list", or None.
 
         `name`: the name of the selected entry without the program ("branch --list").
         """
@@ -108,7 +105,7 @@ class Catalog:
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
         """Return the entry for the first of `names` that one of the lookup functions `shelves` finds.
 
-        At most `likes` references to other entries (the key `like`) are followed.
+        `likes`: maximum number of references to other entries (the key `like`) to follow.
         """
         for name, (place, shelf) in product(names, enumerate(shelves, 1)):
             found = shelf(name)
@@ -137,7 +134,7 @@ class Catalog:
         return entry
 
     def _add(self, layer: Layer) -> Iterator[TableFault]:
-        """Add a table of programs and yield its faults. Raises `TableFault` if the table cannot be read at all."""
+        """Add a table of programs and yield its faults. Raise `TableFault` if the table cannot be read at all."""
         tables, harmless = read_tables(layer.text)
         if harmless and layer.origin != "user":
             yield TableFault(("environment",), "only your own file may declare variables harmless")
@@ -181,7 +178,7 @@ def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
     """Parse the TOML text of a user's, plugin's or project's table of programs.
 
     Return the programs' tables by full name ("git log"), and the environment variables that the text declares harmless.
-    Raises `TableFault` if the text is not a valid table.
+    Raise `TableFault` if the text is not a valid table.
     """
     try:
         data = parse_toml(text)
@@ -219,7 +216,7 @@ def _locate(name: str, faults: Iterable[TableFault]) -> Iterator[TableFault]:
 
 
 def _read_caution(name: str, table: Table) -> tuple[frozenset[Effect], list[TableFault]]:
-    """Return the effects that the table of a project or plugin adds to a known program, and the table's faults."""
+    """Return the effects that a project's or plugin's table adds to a known program, and the table's faults."""
     reason = "this key is not allowed: for a known program, a table can only add effects"
     more = [TableFault((key,), reason) for key in sorted(set(table) - _CAUTIOUS_KEYS)]
     program, faults = validate({"about": name, "effects": table.get("effects", [])})
@@ -242,10 +239,7 @@ def _read_file(name: str) -> tuple[Table, str] | None:
 
 @cache
 def _file_names(folder: str) -> frozenset[str]:
-    """Return the file names in a folder of the product's catalog, with their exact letter case.
-
-    Opening a file is not enough to check a name: on a case-insensitive file system, opening `GIT.toml` opens
-    `git.toml`.
-    """
+    """Return the file names in a folder of the product's catalog, with their exact letter case."""
+    # Opening a file cannot check a name: on a case-insensitive file system, opening `GIT.toml` opens `git.toml`.
     known = not folder or folder.rstrip("/") in _file_names("")
     return frozenset(file.name for file in (PROGRAMS / folder).iterdir()) if known else frozenset()

@@ -1,4 +1,4 @@
-"""The check of a TOML table of programs: reports every fault with its line.
+"""The check of a TOML table of programs, which reports every fault with its line.
 
 Invariant: the check takes at most a second for any text, and never raises.
 """
@@ -20,7 +20,7 @@ MAX_FAULTS: Final = 50
 _PROJECT_FOLDER: Final = ".tui_agent"
 
 Judge: TypeAlias = Callable[[str, Catalog], tuple[Decision, str]]
-"""Function that judges a command line by a catalog, and returns the verdict and the reason for it."""
+"""Function that judges a command line by a catalog, and returns (verdict, reason)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge
 
 
 def describe_difference(example: Example, decision: Decision, reason: str) -> str:
-    """Describe how a verdict differs from the verdict that an example states; empty if it does not differ."""
+    """Describe how a verdict differs from the verdict of an example, or return an empty string."""
     if decision != example.decision:
         return f"the example {example.line!r} should be {example.decision}, not {decision}: {reason}"
     if example.because not in reason:

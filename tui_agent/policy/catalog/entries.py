@@ -1,7 +1,6 @@
-"""A catalog entry for one program. It is built from the program's TOML table, and from the entry to inherit from if the
-table has the key `like`.
+"""A catalog entry for one program, built from the program's TOML table and the entry to inherit from.
 
-Invariant: an entry is complete and valid. Each spelling belongs to one option, and each operand has a meaning.
+Invariant: an entry is complete and valid: each spelling belongs to one option, and each operand has a meaning.
 """
 
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 from tui_agent.policy.catalog.model import Option, Program
 
 Table: TypeAlias = Mapping[str, Any]
-"""The TOML table of a program as `tomllib` returns it. `Program` must validate the table before use."""
+"""The TOML table of a program, not yet validated."""
 
 _INHERITED_APART = frozenset({"about", "certain_outputs", "examples", "flags", "like", "options"})
 _REASONS = {"extra_forbidden": "this key is not known", "missing": "this key is missing"}
@@ -22,7 +21,7 @@ _MAX_SHOWN = 60
 
 
 class TableFault(ValueError):
-    """A fault in a table of programs: its place (the TOML keys below the entry) and the reason."""
+    """A fault in a table of programs: its TOML keys below the entry, and the reason."""
 
     def __init__(self, keys: tuple[str, ...], reason: str) -> None:
         super().__init__(": ".join((*(".".join(keys),)[: bool(keys)], reason)))
@@ -34,14 +33,11 @@ class TableFault(ValueError):
 class Entry:
     """The catalog entry of a program or subcommand.
 
-    An entry inherits from the entry that its key `like` names.
-
     `name`: the full name ("git log").
     `place`: the source file ("programs/git/log.toml").
-    `options`: maps each spelling to its option, including inherited options. All spellings of one option map to one
-    object.
-    `family`: the name of this entry, then the names of all entries that it inherits from, nearest first. This entry has
-    the subcommands of the whole family.
+    `options`: maps each spelling to its option, including inherited options. Spellings of one option share one object.
+    `family`: the name of this entry, then the names of the entries that it inherits from, nearest first. The entry has
+    the subcommands of its whole family.
     `table`: the keys that other entries can inherit.
     """
 
@@ -54,8 +50,9 @@ class Entry:
 
 
 def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry:
-    """Build a program's entry from its TOML table and from `base`, the entry to inherit from. Raises `TableFault` if
-    the table is not valid.
+    """Build a program's entry from its TOML table. Raise `TableFault` if the table is not valid.
+
+    `base`: the entry to inherit from, or None.
     """
     keys = {**({} if base is None else base.table), **table}
     program, faults = validate(keys)

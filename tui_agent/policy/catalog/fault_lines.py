@@ -12,17 +12,14 @@ _AT_LINE: Final = re.compile(r"at line (\d+)")
 
 
 def place_of(fault: TableFault, text: str, source: str) -> str:
-    """Return the source and the line of a fault ("programs.toml:12"); only the source if the line is not found."""
+    """Return the source and the line of a fault ("programs.toml:12"), or only the source if the line is not found."""
     named = _AT_LINE.search(fault.reason)
     line = int(named[1]) if named else _line_of(text.splitlines(), fault.keys)
     return f"{source}:{line}" if line else source
 
 
 def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
-    """Return the number of the line that sets the last key of the path `keys`.
-
-    If a key is not found, return the line of the key before it in the path; 0 if even the first key is not found.
-    """
+    """Return the number of the line that sets the last key of the path `keys`, or the last key that is found."""
     found = 0
     for place, key in enumerate(keys):
         # An index into an array of tables: skip that many further headers of the same name.
@@ -38,5 +35,5 @@ def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
 
 
 def _sets_key(key: str, line: str) -> bool:
-    """Return True if a line of TOML assigns `key`, or is the header of a table whose name contains `key`."""
+    """Return True if a line of TOML assigns `key`, or begins a table whose name contains `key`."""
     return key in line and bool(re.search(rf"""(?:^|[\[.{{,\s])["']?{re.escape(key)}["']?\s*[\].=]""", line))

@@ -1,8 +1,8 @@
 """The schema of the catalog: models of programs, options, operands and examples.
 
-The *meaning* of an operand or of an option's value says how the program uses it: as a file to read, a host, a number ….
+The *meaning* of an operand or value says how the program uses it: as a file to read, a host, a number ….
 
-Invariant: unknown keys are refused, and so are values that are not allowed for their key.
+Invariant: unknown keys and invalid values are refused.
 """
 
 from enum import StrEnum
@@ -124,8 +124,8 @@ class Option(Model):
     `names_only`: with the option, the program prints no file contents.
     `ends`: the program only prints information about itself and ignores the other arguments (`--help`).
     `refuses`: texts that the value must not contain (`%G` in a format makes git run gpg).
-    `entry`: another entry in the program's folder, by which the whole call is parsed again. That entry lists this
-    option too (`git branch --list`, `git clean -n`).
+    `entry`: another entry in the program's folder, by which the whole call is parsed again (`git branch --list`, `git
+    clean -n`). The other entry lists this option too.
     """
 
     word: Literal["none", "required", "attached"] = "required"
@@ -176,7 +176,7 @@ class Example(Model):
 class CertainOutput(Model):
     """The kind of text that certain calls of a program can print.
 
-    `prints` is the kind of text. It holds for a call that meets all three conditions:
+    `prints`: the kind of text, for a call that meets all three conditions below.
     `options`: the call has one of these options (a spelling, or with a value: `--format=%h`). If empty, no option is
     needed.
     `others`: options that the call may have in addition. Any further option breaks this condition.
@@ -193,27 +193,27 @@ class Program(Model):
     """A known program or subcommand, as a table of the catalog describes it.
 
     `about`: what the program does, in one sentence.
-    `like`: another program, or another subcommand of the same folder, to inherit from. A user's entry can inherit from
-    tui-agent's entry of the same name. `flags` and `options` add to the inherited ones, and every other key replaces
-    the inherited value. Subcommands are inherited, examples are not.
+    `like`: the entry to inherit from: another program, or another subcommand of the same folder. A user's entry can
+    inherit from tui-agent's entry of the same name. `flags` and `options` are added to the inherited ones. Every other
+    key replaces the inherited value. Subcommands are inherited, examples are not.
     `effects`: the effects of a call if all its options are listed in the entry.
     `flags`: options without a value. Each item is one option, with its spellings separated by blanks.
     `options`: options with a value. Maps the spellings of an option to the meaning of its value, or to a table with the
     keys of an option.
     `operands`: the meanings of the operands in order, with `?` for an optional operand and `...` for any number.
-    `default_operand`: the operand of a call without operands. It is the name of a program if the operand is a command
+    `default_operand`: the operand of a call without operands. For a command as operand, this is the name of a program
     (`env` alone runs `printenv`).
     `option_style`: `gnu` (clusters of letters, `--long=value`, options anywhere, `--` ends them), `first` (like `gnu`,
     but the first operand ends the options), `single` (like `gnu`, without clusters: `-p -w`), `words` (an option is a
     whole word with one or two dashes, and the next word is its value), `tar` (the first word can be a bundle of letters
     without a dash; some entries list the allowed letters, as in `ps a`), or `none` (every word is an operand).
     `numeric_option`: `-5` is allowed.
-    `subcommands`: the first one or two operands name another entry. That entry is in the folder with this program's
-    name, or in a table nested in this table. Options before these operands belong to this entry.
+    `subcommands`: the first one or two operands name another entry. This other entry is a file in the folder with this
+    program's name, or a table nested in this table. Options before these operands belong to this entry.
     `skips`: kinds of files below a folder that the program reads only with a special option: `hidden`, `ignored` (by
     `.gitignore`), `untracked`.
-    `reads_below`: the program reads everything below its operands. The tables of users and plugins must set it if an
-    operand or the value of an option means `read` or `list`.
+    `reads_below`: the program reads everything below its operands. The tables of users and plugins must set this key if
+    an operand or the value of an option means `read` or `list`.
     `only_names`: name patterns of the files that the program reads below a folder. If empty, it reads all files.
     `prints`: what the output can contain, so that `$(…)` can be an operand: `paths` that exist below the operands,
     `names`, `numbers`, `hashes`, `revisions`, unchanged `lines` of standard input, `nothing`, or any `text`.
@@ -224,8 +224,9 @@ class Program(Model):
     `operands`). Its own `prints` replaces the `prints` of the program for such a call. Not inherited.
     `remember`: the number of words before `*` in an offered rule. If 0, no rule is offered for the program.
     `downloads`: the program can download code and run it.
-    `local_programs`: a folder, such as `node_modules/.bin`. If the folder exists where the program runs or in a parent
-    and contains the command that the program is told to run, nothing is downloaded.
+    `local_programs`: a folder with installed programs, such as `node_modules/.bin`. Nothing is downloaded if this
+    folder contains the command that the program is told to run. The folder is searched where the program runs and in
+    all parents.
     `forbidden`: the reason why no profile runs the program ("it stops the machine").
     `added_suffixes`: suffixes that the program adds to the name of a missing file (`zcat a` reads `a.gz`). Such a
     program might expand patterns itself.

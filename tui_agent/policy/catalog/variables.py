@@ -1,6 +1,6 @@
 """Lists of environment variables: names that are safe to set, and names that hold no secrets.
 
-Invariant: a name on the `never` list is refused in any letter case, except a name that `harmless` contains exactly.
+Invariant: a name on the `never` list is refused in any letter case, but the exact names in `harmless` are allowed.
 """
 
 import re
@@ -18,7 +18,7 @@ from tui_agent.fast_dataclass import dataclass
 class Variables:
     """Lists of names of environment variables.
 
-    `harmless`: names that are safe to set. An item `NAME=value` means that only this value is safe.
+    `harmless`: names that are safe to set. In an item `NAME=value`, only this value is safe.
     """
 
     harmless: frozenset[str]
@@ -33,8 +33,8 @@ class Variables:
     def may_change_programs(self, name: str, value: str | None, *, exported: bool) -> bool:
         """Return True if setting the environment variable `name` can change what programs do.
 
-        `value`: the new value; None if it is not certain.
-        `exported`: True if programs see the variable even if it was not in the environment before.
+        - `value`: the new value; None if the value is not certain.
+        - `exported`: True if programs see a variable that was not in the environment before.
         """
         if name in self.harmless or (value is not None and f"{name}={value}" in self.harmless):
             return False

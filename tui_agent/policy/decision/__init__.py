@@ -1,4 +1,4 @@
 """The decision about a tool call: guards, rules, escalations and the profile judge what the interpreter reports.
 
-Invariant: this package is pure. Deny wins over ask, and ask over allow, whatever the order of the judgements.
+Invariant: this package is pure, and the order of the judgements does not matter.
 """

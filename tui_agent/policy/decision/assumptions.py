@@ -1,7 +1,7 @@
-"""Removes doubts about a command if the names of the files in the workspace prove these doubts unfounded.
+"""Removes doubts about a command that the names of the files in the workspace prove unfounded.
 
-A pattern such as `*` in a command line raises a doubt: a file's name might look like an option (`-rf`), have a special
-meaning for the program, or be split into several words. If the workspace has no such file name, the doubt is dropped.
+A pattern such as `*` in a command line raises a doubt. A file's name might look like an option (`-rf`), have a special
+meaning for the program, or be split into several words. Without such a file name, the doubt is dropped.
 
 Invariant: a doubt is dropped only if every name that its pattern can match was checked.
 """
@@ -21,7 +21,7 @@ from tui_agent.protocol.effects import RunEffect
 
 _OPTION_STARTS: Final = frozenset("-+@|=")
 _OTHER_MEANINGS: Final = frozenset(":*?[")
-"""Characters that may give a file name another meaning: `HEAD:.env` is a file in a commit, and `a*` is a pattern."""
+"""Characters that may give a file name another meaning, as in `HEAD:.env` or `a*`."""
 
 
 def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
@@ -72,8 +72,7 @@ def _begins_word(name: str, folder: str) -> bool:
 
 
 def _leads_to(pattern: str, name: str) -> bool:
-    """Return True if a shell pattern matches `name`. If `name` is a folder (with `/` at the end), also return True if
-    the pattern can match a path below the folder."""
+    """Return True if a shell pattern matches `name`, or a path below the folder `name/`."""
     return matches_path(pattern, name) or (name.endswith("/") and _leads_below(pattern, name.rstrip("/")))
 
 

@@ -1,4 +1,4 @@
-"""The judge of one tool call: gives judgements about the tool itself, and about each effect of the call.
+"""The judge of one tool call: judges the tool itself, and each effect of the call.
 
 Invariant: each decision has its own judge, so no state is kept between decisions.
 """
@@ -35,8 +35,8 @@ from tui_agent.protocol.effects import (
 class CallJudge:
     """Judges one tool call.
 
-    `read_line`: interprets any command line.
-    `lines`: the reports on the call's own command lines.
+    `read_line`: function that interprets any command line.
+    `lines`: reports on the call's own command lines.
     """
 
     def __init__(
@@ -61,8 +61,7 @@ class CallJudge:
     def judge_tool(self, *, known: bool) -> list[Judgement]:
         """Return the judgements about the tool itself.
 
-        `known`: True if the call's effects are known. If they are known, a rule that allows the tool gives no judgement
-        here, because each effect is judged by itself.
+        `known`: True if the call's effects are known. Then `allow` rules for the tool give no judgement here.
         """
         allowed = self._facts.allowed_tools
         if allowed is not None and self._name not in allowed:
@@ -91,11 +90,9 @@ class CallJudge:
                 return [self._call(effect)]
 
     def _call(self, effect: McpCallEffect) -> Judgement:
-        """Judge a call of an MCP server's tool.
-
-        A rule can allow a tool that only reads, even if the profile denies such calls. A rule saved by an approval no
-        longer applies if the tool's description or schema changes.
-        """
+        """Judge a call of an MCP server's tool."""
+        # A rule can allow a tool that only reads, even if the profile denies such calls. A rule saved by an approval
+        # ends when the tool's description or schema changes.
         bound = bound_name(self._name, effect)
         allowed = self._allowed or first_judgement(self._rules.rules_for_tool(bound), "allow")
         policy, verdict = self._facts.policy, self._profile.calls

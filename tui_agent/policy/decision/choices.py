@@ -1,6 +1,6 @@
 """The rules that an approval offers to save, for this session or always.
 
-Invariant: an offered rule allows the call that the user is asked about. If no rule is offered, the reason is given.
+Invariant: an offered rule allows the call that the user is asked about.
 """
 
 import posixpath
@@ -34,7 +34,10 @@ _CODE_OPTIONS = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
 
 
 def only_once(why: str) -> tuple[PermissionChoice, ...]:
-    """Return choices that allow a call only once. `why`: the reason why no rule is offered."""
+    """Return choices that allow a call only once.
+
+    `why`: the reason why no rule is offered.
+    """
     return (_ONCE, *_refuse(why))
 
 
@@ -48,13 +51,12 @@ def offer_choices(
 ) -> tuple[PermissionChoice, ...]:
     """Return the choices of an approval: allow the call once, or save a rule for this session or always.
 
-    `asked`: the effects that need approval.
-    `lines`: the reports on the call's command lines.
-    `asking`: the judgement that requires the approval.
-    `judge_with`: function that gets the text of a rule, and returns the judgement that decides the call if this rule is
-    saved.
+    - `asked`: the effects that need approval.
+    - `lines`: the reports on the call's command lines.
+    - `asking`: the judgement that requires the approval.
+    - `judge_with`: function that gets the text of a rule, and returns the call's judgement with this rule.
 
-    If a choice has a rule, its field `unavailable_reason` says what the rule allows.
+    In a choice with a rule, the field `unavailable_reason` says what the rule allows.
     """
     choices = _make_choices(tool, asked, lines, facts, asking, judge_with)
     return tuple(_withdraw_if_useless(choice, judge_with) for choice in choices)
@@ -71,7 +73,7 @@ def _withdraw_if_useless(
 
 
 def _why_useless(rule: str, judge_with: Callable[[str], Judgement]) -> str:
-    """Return why the user would be asked about the call even with this rule; empty if the rule allows the call."""
+    """Return why this rule would not allow the call, or an empty string if it would."""
     judgement = judge_with(rule)
     return "" if judgement.verdict == "allow" else _why_asked(judgement)
 
@@ -120,8 +122,8 @@ def _make_choices(
 def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[PermissionChoice, PermissionChoice]:
     """Return two choices: one saves a rule for this session, the other saves it permanently.
 
-    `words`: what the rule allows.
-    `why_not_always`: the reason if the rule is offered only for this session.
+    - `words`: description of what the rule allows.
+    - `why_not_always`: the reason if the rule is offered only for this session.
     """
     session = PermissionChoice(reach="session", rule=rule, unavailable_reason=words)
     if why_not_always:
@@ -201,8 +203,7 @@ def _offer_command(
 
 
 def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
-    """Return the commands that a rule must allow before the whole line can run, each with its launcher words (`uv run`
-    in `uv run pytest`)."""
+    """Return the commands of a line that need a rule, each with its launcher words (`uv run` in `uv run pytest`)."""
     found: list[tuple[CommandReport, Words]] = []
     for at, command in enumerate(line.commands):
         if command.runs_next and is_ordinary(command) and Effect.RUNS in command.effects:
@@ -251,7 +252,7 @@ def _why_unnameable(command: CommandReport) -> str:
 
 
 def _command_rule(command: CommandReport, prefix: Words) -> str:
-    """Return the words of a rule for a command, such as `git log *`; empty if no rule can express the command.
+    """Return the words of a rule for a command, such as `git log *`, or an empty string if no rule is possible.
 
     `prefix`: the launcher words before the command (`uv run`).
     """

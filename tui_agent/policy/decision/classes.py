@@ -1,7 +1,6 @@
-"""The classes of tool calls ("network", "destructive" …), by which approvals, events and the trace sort commands into
-groups.
+"""The classes of tool calls ("network", "destructive" …), which group calls in approvals, events and the trace.
 
-Invariant: this module is pure. A class depends only on effects, doubts and facts about the workspace.
+Invariant: a class depends only on effects, doubts and facts about the workspace.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,7 +46,7 @@ def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str
 def runs_anything(command: CommandReport) -> bool:
     """Return True if a command runs unknown code.
 
-    For launchers such as `uv run`, and for programs that a rule can be offered for, the result is False.
+    The result is False for launchers such as `uv run`, and for programs that a rule can be offered for.
     """
     return Effect.RUNS in command.effects and not command.program.remember and not command.runs_next
 

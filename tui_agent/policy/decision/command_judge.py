@@ -1,7 +1,6 @@
 """The judge of a command line: rules and guards first, then each command separately.
 
-Invariant: a line is allowed only if every command is allowed, or if an `allow exact` rule allows the whole line. A
-denial by a guard or rule always wins.
+Invariant: a line is allowed only if every command is allowed, or if an `allow exact` rule allows the whole line.
 """
 
 import posixpath
@@ -41,7 +40,7 @@ UNPROVEN = "tui-agent cannot tell exactly what this command does."
 FETCHES_CODE = "It uses the network and may run downloaded code."
 
 _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
-"""Matches our parser's refusal of an unexpected shell keyword. Bash refuses the keyword too."""
+"""Matches our parser's refusal of an unexpected shell keyword, which bash refuses too."""
 
 SHADOWED = "guard.workspace-program"
 """Id of the judgement about a command that starts a file of the workspace as its program."""
@@ -106,7 +105,7 @@ class CommandJudge:
         return [_with_risk(judgement, risk) for judgement in stops]
 
     def _can_restore(self, command: CommandReport, paths: Uses) -> bool:
-        """Return True if the command deletes files, names each of them exactly, and `/undo` can restore them all."""
+        """Return True if the command deletes files and `/undo` can restore all of them."""
         deletions = [(use, path) for use, path in paths if use.action == "delete"]
         return (
             bool(deletions)
@@ -120,10 +119,9 @@ class CommandJudge:
     def _ruin(
         self, effect: RunEffect, line: LineReport, inner: Iterable[tuple[CommandReport, bool]]
     ) -> Iterator[Judgement]:
-        """Yield judgements of guards about commands that no profile runs, such as `rm -rf ~`.
+        """Yield the denials of guards for commands that no profile runs, such as `rm -rf ~`.
 
-        `inner`: pairs of a command that the command line might run, and True if this command's text might be only
-        prose.
+        `inner`: pairs of a command that the line might run, and True if its text might be only prose.
         """
         texts = (line.line, *(text for command in line.commands for text in command.code))
         reasons = [starts_without_end(text) for text in texts]
@@ -135,11 +133,9 @@ class CommandJudge:
         yield from (Judgement("deny", "guard.ruin", reason) for reason in reasons if reason)
 
     def _judge_unsupported_syntax(self, line: LineReport) -> Iterator[Judgement]:
-        """Judge a command line with bash syntax that the parser does not support.
-
-        If it is certain which programs run, and the profile or a sandbox lets them run, yield nothing: the possible
-        commands are judged separately. Otherwise ask or deny.
-        """
+        """Ask about or deny a command line with bash syntax that the parser does not support."""
+        # Yields nothing if the programs are certain and the profile or a sandbox lets them run. Each possible command
+        # is then judged by itself.
         doubts = (doubt for command in line.commands for doubt in command.doubts)
         hidden = line.unreadable or any(doubt.hides_command for doubt in doubts) or _is_broken(line)
         if (self.profile.commands == "allow" or self._relies_on_sandbox) and not hidden:
@@ -183,7 +179,7 @@ class CommandJudge:
         return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
 
     def _judge_escalations(self, escalations: Sequence[Judgement]) -> Sequence[Judgement]:
-        """Return the escalations of a command that only reads. If the profile denies commands, return denials instead."""
+        """Return the escalations of a command that only reads, as denials if the profile denies commands."""
         if self._relies_on_sandbox and all(judgement.rule_id == SHADOWED for judgement in escalations):
             return [self._allow_by_policy(bounded=True)]
         if self.profile.commands == "deny":
@@ -221,17 +217,12 @@ class CommandJudge:
         )
 
     def _effects_to_approve(self, command: CommandReport) -> frozenset[Effect]:
-        """Return those effects of a command that require approval under the profile. In a sandbox, these are only the
-        effects that the sandbox does not confine."""
+        """Return the effects of a command that require approval under the profile and the sandbox."""
         unconfined = BEYOND_SANDBOX & command.effects if self._relies_on_sandbox else frozenset()
         return frozenset(unconfined or command.effects)
 
     def _name_effects(self, judgements: Sequence[Judgement]) -> list[Judgement]:
-        """Return the judgements with a new reason in each judgement about effects: it names all effects of the command
-        line that need approval.
-
-        `judgements`: the judgements about all commands of the line.
-        """
+        """Return the judgements of a line with a reason that names all effects that need approval."""
         effects = frozenset(chain.from_iterable(judgement.effects for judgement in judgements))
         wishes = ", ".join(words.wish for words in words_for(effects))
         reason = f"policy {self.facts.policy} requires approval for {wishes}"
@@ -252,8 +243,7 @@ class CommandJudge:
         return known and place(use.path, self.facts).absolute in self.facts.private_temp_paths
 
     def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Judgement | None:
-        """Return a rule that allows the command at index `at` of a command line; None if there is no such rule, or if a
-        word of the command is not certain."""
+        """Return a rule that allows the command at index `at` of a line, or None."""
         words = words_of(command)
         if line.refusal or None in words or not words or not self.profile.hears_allow_rules:
             return None
@@ -270,15 +260,15 @@ class CommandJudge:
 
 
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
-"""Kinds of doubts. A command with one of these doubts is not allowed merely because it runs in a sandbox."""
+"""Kinds of doubts. A sandbox alone is no reason to allow a command with one of these doubts."""
 _NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"})
 """Kinds of doubts that keep `allow` rules from applying to a command."""
 
 
 def _risk_of(line: LineReport, restored: Sequence[bool]) -> str:
-    """Return one sentence about the risk of running a command line; empty if there is no risk.
+    """Return one sentence about the risk of a command line, or an empty string.
 
-    `restored`: for each command, True if `/undo` can restore what the command deletes.
+    `restored`: for each command, True if `/undo` can restore its deleted files.
     """
     if any(command.program.downloads for command in line.commands):
         return DOWNLOADS
@@ -299,9 +289,9 @@ def _with_risk(judgement: Judgement, risk: str) -> Judgement:
 
 
 def is_ordinary(command: CommandReport) -> bool:
-    """Return True if a command certainly does no more than use files of this workspace or run the workspace's code.
+    """Return True if a command certainly only uses files of this workspace or runs the workspace's code.
 
-    The rules of a trusted project can allow such commands.
+    The rules of a trusted project can allow an ordinary command.
     """
     usual = {Effect.READS, Effect.WRITES, Effect.RUNS}
     known = Effect.RUNS not in command.effects or bool(command.program.remember) or command.runs_next
@@ -316,8 +306,8 @@ def command_line(effect: RunEffect) -> str:
 
 
 def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
-    """Return the commands that start the command at index `at` of a command line. The innermost comes first, and each
-    has its launcher words.
+    """Return the commands that start the command at index `at` of a line, innermost first, each with its launcher
+    words.
 
     For `pytest` in `uv run python -m pytest`, the launcher words are `python -m`, then `uv run python -m`.
     """
@@ -332,7 +322,7 @@ def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
 
 
 def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
-    """Return True if a rule allows the command at index `at` with the launcher words before it (`uv run pytest`)."""
+    """Return True if a rule allows the command at index `at` together with its launcher words (`uv run pytest`)."""
     if at >= len(line.commands) or not is_ordinary(line.commands[at]):
         return False
     words = words_of(line.commands[at])
@@ -372,7 +362,7 @@ def _allows_removal(judgement: Judgement) -> bool:
 
 
 def _join_doubts(command: CommandReport, unbounded: str) -> str:
-    """Return the doubts about a command, and the effect that a sandbox does not confine, as one reason."""
+    """Return the doubts about a command, and the clause `unbounded`, as one reason."""
     return "; ".join(dict.fromkeys((*(doubt.reason for doubt in command.doubts), *filter(None, [unbounded]))))
 
 

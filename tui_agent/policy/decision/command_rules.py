@@ -1,5 +1,4 @@
-"""The search for `ask` and `deny` rules that match a possible interpretation of a command, or a host that the command
-can connect to.
+"""The search for `ask` and `deny` rules that match a possible interpretation of a command, or one of its hosts.
 
 Invariant: no judgement of this module allows a call.
 """
@@ -48,8 +47,7 @@ def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Ju
 
 
 def _against_text(rules: RuleIndex, text: str) -> Iterator[Judgement]:
-    """Yield the judgements of `ask` and `deny` rules that match words anywhere in a command line (`echo git push | tee
-    log | sh`)."""
+    """Yield the judgements of `ask` and `deny` rules that match words anywhere in a command line."""
     readings = loose_commands(text).commands
     ends = {words[start:] for words in readings for start in range(min(len(words), _MOST_SUFFIXES))}
     yield from _rules_against(rules, [words for words in ends if words[0] is not None])
@@ -72,8 +70,7 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
 
 
 def _spellings(words: Words, name: str) -> Iterator[Words]:
-    """Yield a command's words in each form that a rule can use to name the command, for example with `git` in place of
-    `/usr/bin/git`."""
+    """Yield a command's words in each form that a rule can have, for example with `git` for `/usr/bin/git`."""
     yield words
     first = words[0] if words else None
     if first is None:
@@ -98,7 +95,7 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
 
 @cache
 def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
-    """Map each program to pairs of a subcommand and an equivalent command, from the list `same_as` in `words.toml`."""
+    """Map each program to pairs of a subcommand and an equivalent command."""
     found: dict[str, list[tuple[Words, Words]]] = {}
     for text in word_list("same_as"):
         (program, *names), _, meant = map(str.split, text.partition(" = "))
@@ -123,8 +120,7 @@ def _judge_hidden_commands(rules: RuleIndex, command: CommandReport) -> Iterator
 
 
 def _command_texts(command: CommandReport) -> Iterator[str]:
-    """Yield the texts that a command might run: code, values of variables, and words that contain blanks and have an
-    unknown meaning."""
+    """Yield the texts that a command might run: code, values of variables, and words with blanks."""
     yield from command.code
     yield from (text.replace("\\n", "\n") for text in command.code if "\\n" in text)
     yield from _setting_texts(command)
@@ -138,18 +134,14 @@ def _command_texts(command: CommandReport) -> Iterator[str]:
 
 
 def may_use_texts(command: CommandReport) -> bool:
-    """Return True if a command can run or send the texts in its arguments.
-
-    The result is False for a known program that does not use the network and runs no code except the project's own
-    (`git commit -m`).
-    """
+    """Return True if a command can run or send the texts in its arguments."""
     known = bool(command.entry) and not command.doubts
     runs = Effect.RUNS in command.effects and not command.program.remember
     return not known or runs or Effect.CONNECTS in command.effects
 
 
 def _has_in_order(rule: str, command: CommandReport) -> bool:
-    """Return True if a command contains all words of a rule in order: `parallel git ::: push` contains `git push`."""
+    """Return True if a command has all words of a rule in order, as `parallel git ::: push` has `git push`."""
     words = iter((word.known or "").lower() for word in command.words)
     shapes = [shape.lower() for shape in rule.split() if shape != "*"]
     return len(shapes) > 1 and all(any(fnmatchcase(word, shape) for word in words) for shape in shapes)
@@ -196,5 +188,5 @@ def _setting_texts(command: CommandReport) -> list[str]:
 
 
 def allows(rule: Rule, command: CommandReport) -> bool:
-    """Return True if an `allow` rule for commands matches this command and every word of the command is certain."""
+    """Return True if an `allow` rule matches this command and every word of the command is certain."""
     return fits_words(rule.rest, words_of(command), certain=True)

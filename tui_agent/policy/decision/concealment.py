@@ -1,6 +1,6 @@
 """The detection of parts of a tool call that a person cannot see, or can easily misread.
 
-Invariant: this module is pure. Its judgements ask about a call; they never allow it.
+Invariant: no judgement of this module allows a call.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ MAX_CHARACTERS = 100_000
 
 
 def find_concealed(effects: Sequence[Effect]) -> list[Judgement]:
-    """Return a judgement for invisible characters in the effects of a call, and a judgement for lookalike characters.
+    """Return judgements about invisible and lookalike characters in the effects of a call.
 
     Effects that only read are not checked.
     """

@@ -1,6 +1,6 @@
 """Commands that are not fully understood and that the sandbox cannot confine, such as commands that delete files.
 
-Invariant: no function of this module allows a command. A command that is proven to only read is not checked.
+Invariant: no function of this module allows a command.
 """
 
 import re
@@ -19,7 +19,7 @@ from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.protocol.effects import RunEffect
 
 InnerCommand: TypeAlias = tuple[CommandReport, bool]
-"""A pair: a command that another command might run, and True if the command's text might be prose."""
+"""(command that another command might run, True if its text might be prose)."""
 MAX_READINGS: Final = 40
 """Maximum number of words in a command that are tried as a program name."""
 MAX_WRITTEN: Final = 200
@@ -27,7 +27,7 @@ MAX_WRITTEN: Final = 200
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 """Kinds of doubts that leave the meaning of a command's words unknown."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
-"""Effects that are reported for every command in a quoted text, even if the text may be just prose."""
+"""Effects that are reported even for a quoted text that may be just prose."""
 _CUTS = re.compile(r"[=:]+")
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")
@@ -41,8 +41,8 @@ _CHANGES_FILES: Final = frozenset({"git apply", "git archive", "git clone", "git
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
     """Yield each command that `command` can run, paired with True if its text might be only prose.
 
-    In `foo rm -rf src`, the words after `foo` can be a command, so the pair has False. In `foo 'rm -rf src'`, the
-    quoted word can be a script or only prose, so the pair has True. If `command` is fully understood, yield nothing.
+    In `foo rm -rf src`, the words after `foo` can be a command (False). In `foo 'rm -rf src'`, the quoted text can be a
+    script or prose (True). A command that is fully understood yields nothing.
     """
     if Effect.CONNECTS in command.effects or not is_open(command):
         return
@@ -55,7 +55,7 @@ def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineRepor
 
 
 def written_scripts(line: LineReport) -> Iterator[RunEffect]:
-    """Yield commands of scripts that a command line can write and then run (`echo 'git push' > x.sh; sh x.sh`)."""
+    """Yield commands of scripts that a line can write and then run (`echo 'git push' > x.sh; sh x.sh`)."""
     if any(runs_written_file(command, line) for command in line.commands):
         loose = loose_commands(line.line)
         yield from (RunEffect(script=text) for text in loose.texts[:MAX_READINGS])
@@ -107,11 +107,8 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 
 
 def find_repository_conflict(line: LineReport) -> str:
-    """Return a sentence if a command line changes the git repository and also runs other code; empty otherwise.
-
-    While other code runs, the sandbox locks the repository, so the change fails. If the bash parser refused the line,
-    the result is empty.
-    """
+    """Return a sentence if a command line changes the git repository and also runs other code, or an empty string."""
+    # While other code runs, the sandbox locks the repository, so the change fails.
     commands = () if line.refusal else line.commands
     writer = next((command for command in commands if _changes_repository(command)), None)
     runner = next((command for command in commands if not is_of_git(command) and not command.runs_next), None)
@@ -127,20 +124,14 @@ def _changes_repository(command: CommandReport) -> bool:
 
 
 def is_of_git(command: CommandReport) -> bool:
-    """Return True if the command is fully understood and runs no program except git.
-
-    The command can write to the repository, but cannot make git run a program later, as `git config` can.
-    """
+    """Return True if the command is fully understood and runs no program but git, now or later."""
     of_git = command.name.startswith("git ") and not command.name.startswith("git config")
     runs_code = Effect.RUNS in command.effects and (command.code or not of_git)
     return not command.doubts and not runs_code
 
 
 def is_open(command: CommandReport) -> bool:
-    """Return True if it is not known what the words of a command mean.
-
-    Example: `bash -c -e 'rm x'`, because the option `-e` comes between `-c` and the script.
-    """
+    """Return True if it is not known what the words of a command mean, as in `bash -c -e 'rm x'`."""
     return has_open_doubt(command) or any(code.startswith(("-", "+")) for code in command.code)
 
 
@@ -180,7 +171,7 @@ def _listed_word(words: Sequence[str], key: str) -> str:
 
 
 def runs_written_file(command: CommandReport, line: LineReport) -> bool:
-    """Return True if a command uses a file that the same command line writes, and so might run that file as a script."""
+    """Return True if a command might run a file that the same command line writes."""
     used = {use.path for use in command.files if use.action in ("read", "start")}
     return any(use.action == "write" and use.path in used for other in line.commands for use in other.files)
 

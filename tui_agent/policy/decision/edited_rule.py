@@ -1,7 +1,6 @@
 """The check of a rule that the user edited in an approval.
 
-Invariant: this module is pure. An accepted rule is an `allow` rule that is valid in `policy.toml` and allows the call
-in question.
+Invariant: an accepted rule is a valid `allow` rule and allows the call in question.
 """
 
 from collections.abc import Callable
@@ -12,10 +11,9 @@ from tui_agent.policy.rules.grammar import parse_rule
 
 
 def find_fault(text: str, judge: Callable[[str], Literal["allow", "ask", "deny"]]) -> str:
-    """Return the fault of a rule that the user edited; empty if the rule can be saved.
+    """Return the fault of a rule that the user edited, or an empty string if the rule can be saved.
 
-    `judge`: function that gets the text of a rule, and returns the verdict on the tool call in question if this rule is
-    saved.
+    `judge`: function that gets the text of a rule, and returns the verdict on the call with this rule.
     """
     try:
         rule = parse_rule(text)

@@ -20,14 +20,14 @@ from tui_agent.ports.policy import PolicyFacts
 
 GIT = "git"
 _INSTALLED = frozenset({"node_modules", "site-packages"})
-"""Names of folders with installed packages. The scan of the workspace skips these folders."""
+"""Names of folders with installed packages, which the scan of the workspace skips."""
 
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
     """A named check that applies to commands that only read.
 
-    `check` returns a reason to ask about a command; empty if there is none.
+    `check`: function that returns a reason to ask about a command, or an empty string.
     """
 
     name: str
@@ -57,7 +57,7 @@ def runs_git(command: CommandReport) -> bool:
 
 
 def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to require approval if the command's program is a file of the workspace; otherwise ""."""
+    """Return a reason to ask if the command's program is a file of the workspace, or an empty string."""
     name = program_name(command)
     if command.program.builtin or name not in facts.workspace_programs:
         return ""
@@ -72,9 +72,7 @@ def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFa
 
 
 def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to require approval if, outside a sandbox, a project file decides what the command does;
-    otherwise "".
-    """
+    """Return a reason to ask if a project file decides what the command does outside a sandbox, or an empty string."""
     if facts.sandboxed:
         return ""
     name = next(
@@ -96,10 +94,8 @@ def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
 
 
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to require approval if a command would read secret files that it does not name; otherwise "".
-
-    A sandbox hides secret files. In a sandbox, only secrets in git's commits are a reason.
-    """
+    """Return a reason to ask if a command would read secret files that it does not name, or an empty string."""
+    # A sandbox hides secret files, so there only secrets in git's commits are a reason.
     committed = _committed_secrets(command, uses, facts)
     if committed:
         return f"it may show {_name_first(committed)} from git's commits, which may hold secrets"
@@ -132,7 +128,7 @@ def _committed_secrets(command: CommandReport, uses: Uses, facts: PolicyFacts) -
 
 
 def _is_inside(use: FileUse, command: CommandReport) -> bool:
-    """Return True if the file of `use` is inside each of the folders in which the git command might run."""
+    """Return True if the file of `use` is inside each folder in which the command might run."""
     return all(
         not folder or f"{use.path}/".startswith(f"{folder}/")
         for folder in command.folders
@@ -146,7 +142,7 @@ def _reads_below(folder: str, uses: Uses, facts: PolicyFacts) -> bool:
 
 
 def secrets_read(uses: Uses, secrets: Sequence[SecretFile], facts: PolicyFacts) -> tuple[str, ...]:
-    """Return the names of the secret files that a command reads without naming them, such as with `grep -r`."""
+    """Return the names of the secret files that a command reads without naming them, as `grep -r` does."""
     return tuple(
         secret.name
         for secret in secrets
@@ -165,7 +161,7 @@ def _reads_secret(use: FileUse, path: str, secret: SecretFile, facts: PolicyFact
 
 
 def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
-    """Return True if a program that reads the folder `start` skips the secret file, for example because it is hidden."""
+    """Return True if a program that reads the folder `start` skips the secret file."""
     names = _names_below(start, secret.name)
     if not names:
         return False

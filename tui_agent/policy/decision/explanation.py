@@ -1,7 +1,6 @@
 """The explanation of a decision: rows for an approval, and lines for `policy check --explain`.
 
-Invariant: every command that was judged is in a row, in text order. If there are too many rows, rows of risky commands
-are kept, and the others are counted.
+Invariant: every judged command is in a row, or is counted if there are too many rows.
 """
 
 import re
@@ -33,7 +32,8 @@ _MOST_PATHS = 4
 _COMMAND_WIDTH = 24
 _NO_HOST = "host not known"
 _BLANKS = re.compile(r"[ \t\n]++")
-"""Matches blanks in a shell command. Other space characters are part of a word and must stay visible."""
+"""Matches blanks in a shell command."""
+# Other space characters are part of a word and must stay visible.
 _SERIOUS = frozenset({classes.DESTRUCTIVE, classes.PRIVILEGE})
 _MOST_TEXT = 12_000
 """Maximum length of all rows together, in characters: they are part of one event in the log."""
@@ -138,9 +138,7 @@ def _own_doubts(command: CommandReport, line: LineReport) -> CommandReport:
 
 
 def _titles(line: LineReport) -> Iterator[str]:
-    """Yield a title for each command of a line: the source text, or the words if an earlier command has the same source
-    text.
-    """
+    """Yield a title for each command of a line: its source text or, instead of a repetition, its words."""
     sources: set[str] = {line.line} if line.refusal else set()
     for command in line.commands:
         words = " ".join(word.source for word in command.words)
@@ -151,7 +149,7 @@ def _titles(line: LineReport) -> Iterator[str]:
 def _command_rows(
     effect: RunEffect, line: LineReport, new: Collection[str], facts: PolicyFacts
 ) -> Iterator[CommandEffects]:
-    """Yield a row for each command of a command line. If a command starts another command, both can share a row."""
+    """Yield the rows for the commands of a line. A command and the command that it starts can share a row."""
     shown: CommandEffects | None = None
     shown_title, starts_next = "", False
     for title, command in zip(_titles(line), line.commands, strict=True):
@@ -215,8 +213,8 @@ def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[C
 
 
 def _reads_nothing(use: FileUse) -> bool:
-    """Return True if `use` only reads the current folder itself. This is how a `grep` without a file argument is
-    reported."""
+    """Return True if `use` only reads the current folder itself."""
+    # A `grep` without a file argument is reported this way.
     return (use.action, use.path, use.below) == ("read", ".", False)
 
 

@@ -1,6 +1,6 @@
 """The judge of one file that a call uses: guards first, then rules, then the profile.
 
-Invariant: a denial by a guard or a rule wins. No rule lifts a denial by the profile.
+Invariant: a denial by a guard or a rule wins, and no rule lifts a denial by the profile.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
 
 
 RESTORABLE: Final = "restorable"
-"""Last part of the id of a judgement that allows deleting a file because `/undo` can restore it."""
+"""Last part of a judgement's id that allows deleting a file because `/undo` can restore it."""
 
 READS_OUTSIDE: Final = "reads-outside"
 """Last part of the id of a judgement about reading outside the workspace."""
@@ -57,7 +57,7 @@ def is_single_deletion(use: FileUse) -> bool:
 class FileJudge:
     """Judges the files that one tool call uses.
 
-    `tool_rule`: a rule that allows the tool itself. It also allows the tool's writes in the workspace.
+    `tool_rule`: a rule that allows the tool itself, and so the tool's writes in the workspace.
     """
 
     rules: RuleIndex
@@ -67,9 +67,9 @@ class FileJudge:
     tool_rule: Judgement | None = None
 
     def judge_use(self, use: FileUse, path: str) -> Judgement | None:
-        """Return the judgement about a file that a command uses; None if there is nothing to judge.
+        """Return the judgement about a file that a command uses, or None if there is nothing to judge.
 
-        `path`: the path of that file relative to the workspace.
+        `path`: the path of the file relative to the workspace.
         """
         if use.certainty is Certainty.UNKNOWN:
             return self._judge_uncertain_path(use)
@@ -87,7 +87,7 @@ class FileJudge:
         )
 
     def judge_place(self, use: FileUse, at: Place) -> Judgement:
-        """Return the judgement about the use of the file at the place `at`. The file's path must be certain."""
+        """Return the judgement about the use of the file at the place `at`, whose path must be certain."""
         ruin = self.find_ruin(use, at)
         if ruin is not None:
             return ruin
@@ -101,7 +101,7 @@ class FileJudge:
         return self._write(use, at)
 
     def find_ruin(self, use: FileUse, at: Place) -> Judgement | None:
-        """Return a refusal if a whole home, workspace or system folder would be deleted or changed; otherwise None."""
+        """Return a denial if a whole home, workspace or system folder would be deleted or changed, or None."""
         whole = use.below or "**" in at.given
         ruins = {"write": use.below and not at.inside, "move": True, "delete": whole}.get(use.action, False)
         if (
@@ -114,16 +114,15 @@ class FileJudge:
         return None
 
     def find_write_guard(self, at: Place, *, pattern: bool) -> str:
-        """Return the name of the guard against writing a file ("secret" …); empty if no guard applies.
+        """Return the name of the guard against writing a file ("secret" …), or an empty string.
 
-        `pattern`: True if the path of `at` is a shell pattern. A pattern that matches an existing secret file is
-        guarded.
+        `pattern`: True if the path of `at` is a shell pattern. Such a path is guarded if it matches a secret file.
         """
         guard = self.guards.find_write_guard(at, self.facts, pattern=pattern)
         return guard or ("secret" if pattern and self._matches_secret(at) else "")
 
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Judgement | None:
-        """Return the judgement of the `ask` and `deny` rules for a file; None if no such rule applies.
+        """Return the judgement of the `ask` and `deny` rules for a file, or None.
 
         `whats`: the kinds of rules to apply; by default, the kinds for the action of `use`.
         """
@@ -165,8 +164,7 @@ class FileJudge:
         return Judgement(verdict, f"{policy}.{what}", why, risk, default_no=bool(risk) and verdict == "ask")
 
     def _read(self, use: FileUse, at: Place) -> Judgement:
-        """Judge reading a file or a folder. A command that only lists names may also list the name of a secret file in
-        the workspace."""
+        """Judge reading a file or a folder."""
         free = at.inside or self.guards.is_open_to_all(at)
         secret = self.guards.is_secret(at, pattern=use.certainty is Certainty.BOUNDED)
         if secret and at.absolute not in self.facts.public_files and not (free and use.action == "list"):
@@ -237,7 +235,7 @@ class FileJudge:
         )
 
     def _judge_temp_file(self, use: FileUse, at: Place) -> Judgement | None:
-        """Allow using a temporary file that belongs only to this session's sandbox; return None for any other file."""
+        """Allow using a temporary file of this session's sandbox. Return None for any other file."""
         known = use.certainty is Certainty.KNOWN and self.facts.sandboxed
         if not known or at.absolute not in self.facts.private_temp_paths:
             return None
@@ -246,11 +244,8 @@ class FileJudge:
         return Judgement("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
     def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Judgement | None:
-        """Return the judgement of rules against files that a shell pattern can match; None if no rule matches.
-
-        If the pattern contains `**`, or the rules name no folder (`**/*.lock`), a match is often an accident. The
-        verdict is then *ask*.
-        """
+        """Return the judgement of rules against files that a shell pattern can match, or None."""
+        # A match of `**`, or of a rule without a folder (`**/*.lock`), is often an accident, so the verdict is *ask*.
         rules = self.rules.rules_for_pattern(at, whats, self.facts)
         found = stopping_judgement([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
         if found is not None:
@@ -259,11 +254,7 @@ class FileJudge:
         return Judgement("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
 
     def _rule_below(self, use: FileUse, at: Place, whats: Sequence[What]) -> Judgement | None:
-        """Return the judgement of rules that restrict files below a folder; None if there are no such rules.
-
-        If the whole folder is moved or deleted, the verdict of a rule that names a fixed folder (`private/**`) is used.
-        In all other cases, the verdict is *ask*.
-        """
+        """Return the judgement of rules that restrict files below a folder, or None."""
         if use.certainty is Certainty.BOUNDED:
             rules = self.rules.rules_for_pattern(at, whats, self.facts, below=True)
         else:

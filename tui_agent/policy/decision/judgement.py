@@ -1,7 +1,6 @@
 """The judgement (one verdict about a tool call), and the choice of the judgement that decides.
 
-Invariant: the order of judgements does not matter. Deny wins over ask, and ask over allow. Without judgements, the
-verdict is ask.
+Invariant: deny wins over ask, and ask over allow, whatever the order of the judgements.
 """
 
 from collections.abc import Sequence
@@ -22,9 +21,9 @@ class Judgement:
     `risk`: a sentence for the approval.
     `default_no`: the approval's default answer is *no*.
     `needs_person`: no hook can answer for the user.
-    `bounded`: the verdict is allow only because a sandbox limits what the command can change.
-    `not_understood`: the user is asked only because it is not known what a command does.
-    `effects`: those effects of a command that require approval under the profile.
+    `bounded`: the verdict is allow only because a sandbox limits the command's changes.
+    `not_understood`: the user is asked only because the effects of a command are not known.
+    `effects`: the effects of a command that require approval under the profile.
     """
 
     verdict: Verdict
@@ -53,10 +52,7 @@ class Judgement:
         return self.rule_id.startswith("unseen")
 
     def sort_key(self) -> tuple[int, bool, bool, bool, str, str]:
-        """Return a key that sorts the deciding judgement first: deny before ask before allow.
-
-        Among denials, guards come first, then judgements with a risk, then rules.
-        """
+        """Return a key that sorts the deciding judgement first: deny before ask before allow."""
         lifted = self.verdict == "deny" and not self.is_guard
         return (_RANK[self.verdict], lifted, not self.risk, not self.is_rule, self.rule_id, self.reason)
 

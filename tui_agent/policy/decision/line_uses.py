@@ -20,7 +20,7 @@ from tui_agent.protocol.effects import RunEffect
 Lines: TypeAlias = Mapping[RunEffect, LineReport]
 """Maps a command line of a tool call (a `RunEffect`) to its report."""
 Uses: TypeAlias = Sequence[tuple[FileUse, str]]
-"""Pairs for the files that a command uses: the use of the file, and the file's path relative to the workspace."""
+"""Pairs of a file's use by a command, and the file's path relative to the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[U
 
 
 def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[_Link]:
-    """Yield each link that an `ln` command may create, once for the case of a symbolic link and once for a hard link."""
+    """Yield each symbolic or hard link that an `ln` command may create."""
     operands = [word.known for word in command.words[1:] if not (word.known or "").startswith("-")]
     sources = [path for use, path in uses if use.action in ("read", "list")]
     texts = [text for text in operands[:-1] if text]
@@ -104,10 +104,8 @@ def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
 
 
 def _with_parents(path: str) -> Iterator[str]:
-    """Yield variants of a pattern, each with one name replaced by `..`.
-
-    Only names such as `.*` are replaced: in bash before 5.2, they also match `..`.
-    """
+    """Yield variants of a pattern in which `..` replaces a name such as `.*`."""
+    # Before version 5.2 of bash, names such as `.*` also match `..`.
     names = path.split("/")
     for at, name in enumerate(names):
         if name.startswith(".") and name != ".." and fnmatchcase("..", name):
@@ -127,7 +125,7 @@ def literal_path(path: str) -> str:
 
 
 def paths_from(command: CommandReport, text: str, cwd: str) -> Iterator[str]:
-    """Yield the path `text` relative to the workspace, once for each folder in which the command might run."""
+    """Yield the path `text` relative to the workspace, for each folder in which the command might run."""
     if not text:
         return
     if text.startswith(("/", "~")):

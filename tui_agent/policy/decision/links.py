@@ -1,6 +1,6 @@
 """The reason to ask about commands that reach a file through a symbolic link without naming this file.
 
-Invariant: this module is pure. A folder that was not searched is assumed to contain links.
+Invariant: a folder that was not searched is assumed to contain links.
 """
 
 from tui_agent.policy.decision.line_uses import Uses
@@ -12,9 +12,7 @@ from tui_agent.ports.policy import PolicyFacts
 
 
 def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to require approval if a command can reach a secret file, or a file outside the workspace,
-    through a link; otherwise "".
-    """
+    """Return a reason to ask if a command can reach secret or outside files through a link, or an empty string."""
     for use, path in uses:
         relative = place(path, facts).relative
         follows = use.follows_links and use.below
@@ -51,14 +49,14 @@ def _link_reason(link: WorkspaceLink, relative: str, use: FileUse, follows: bool
 
 
 def _ends_at(relative: str, name: str, use: FileUse) -> bool:
-    """Return True if the path or pattern `relative` in a command can name the link `name`, or a folder above the link."""
+    """Return True if the path or pattern `relative` can name the link `name`, or a folder above the link."""
     if use.certainty is Certainty.BOUNDED:
         return matches_path(relative, name, below=use.below)
     return relative == "" or f"{name}/".startswith(f"{relative}/")
 
 
 def goes_below(relative: str, folder: str, use: FileUse) -> bool:
-    """Return True if a command's use of the file or pattern `relative` can reach files below a folder."""
+    """Return True if using the path or pattern `relative` can reach files below a folder."""
     if use.certainty is not Certainty.BOUNDED:
         return (
             relative == ""

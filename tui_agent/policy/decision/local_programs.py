@@ -1,6 +1,6 @@
 """The programs of the workspace that `npx` and similar commands run instead of downloading a package.
 
-Invariant: a command counts as downloading unless the file that it runs exists in every folder where it may run.
+Invariant: a command counts as local only if its program exists in every folder where the command may run.
 """
 
 import posixpath

@@ -2,8 +2,7 @@
 
 Any argument can name a file, and some commands use files that no argument names (`git stash`).
 
-Invariant: no judgement of this module allows a call. A command that is proven to only read gets no judgement, unless it
-shows or searches files that it does not name.
+Invariant: no judgement of this module allows a call.
 """
 
 import posixpath
@@ -44,8 +43,7 @@ _OUTPUT_OPTION: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MentionedFileJudge:
-    """Judges files that the commands of a tool call can use, although the reports on these commands do not list the
-    files."""
+    """Judges files that commands can use, although the reports on the commands do not list them."""
 
     rules: RuleIndex
     files: FileJudge
@@ -54,8 +52,8 @@ class MentionedFileJudge:
     def judge(self, command: CommandReport, uses: Uses, cwd: str) -> Iterator[Judgement]:
         """Yield the judgements of guards and of `ask` and `deny` rules for a command.
 
-        `uses`: the files of the command, relative to the workspace.
-        `cwd`: the working folder of the call.
+        - `uses`: the files of the command, relative to the workspace.
+        - `cwd`: the working folder of the call.
         """
         starts = command.runs_next and not command.doubts  # the started command is judged separately
         if not starts:
@@ -136,7 +134,7 @@ class MentionedFileJudge:
             yield _below_judgement(name)
 
     def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Judgement]:
-        """Require approval if `command` gets names of files to read from standard input (`ls -A | xargs cat`)."""
+        """Ask about a command that reads files named on its standard input (`ls -A | xargs cat`)."""
         started = command.words and not command.source.startswith(command.words[0].source)
         unknown = any(use.action == "read" and use.certainty is Certainty.UNKNOWN for use, _ in uses)
         if started and unknown and self.facts.secrets and not self.facts.sandboxed:
@@ -177,7 +175,7 @@ class MentionedFileJudge:
             yield from self._judge_guarded(command, place(path, self.facts), certain=_only_carries(command))
 
     def _git_settings(self, command: CommandReport) -> Iterator[Judgement]:
-        """Ask about a command that sets git's settings, because git can run a program that a setting names."""
+        """Ask about a command that sets git's settings, because a setting can make git run a program."""
         texts = [word.known or "?" for word in command.words]
         if self.facts.sandboxed or command.name not in word_list("git_settings") or "config" not in texts:
             return
@@ -192,8 +190,7 @@ def _below_judgement(name: str) -> Judgement:
 
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:
-    """Return the paths of the files that the command certainly uses only as its report says. Empty if the report might
-    be incomplete."""
+    """Return the paths of the files that the command certainly uses only as its report says."""
     if command.doubts or (changes_unnamed(command) and not is_runner(command)):
         return ()
     return {path for use, path in uses if use.action != "mention"}

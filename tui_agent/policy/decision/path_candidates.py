@@ -1,6 +1,6 @@
 """The parts of a command's words that can be paths.
 
-Invariant: this module is pure. Words are split at every character that can come before a path.
+Invariant: words are split at every character that can come before a path.
 """
 
 import re
@@ -28,9 +28,9 @@ _EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")
 class Candidate:
     """A text in a command that can be a path.
 
-    `option`: the option or variable that has the text as its value; empty if the text is not a value.
+    `option`: the option or variable that has the text as its value, or an empty string.
     `pattern`: the text is a shell pattern.
-    `is_piece`: the text is a part of a word. The whole word can have a different meaning.
+    `is_piece`: the text is only a part of a word.
     `in_code`: the text is a part of code.
     """
 

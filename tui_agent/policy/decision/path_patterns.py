@@ -1,6 +1,6 @@
 """The comparison of shell patterns with existing file names, and with the paths of rules.
 
-Invariant: this module is pure. A comparison takes time proportional to the pattern and the path, even with many `**`.
+Invariant: a comparison takes time proportional to the pattern and the path, even with many `**`.
 """
 
 import re
@@ -17,8 +17,7 @@ _MAX_CHOICES: Final = 20
 
 
 def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
-    """Return True if a shell pattern matches a path. With `below`, also return True if it matches a folder above the
-    path.
+    """Return True if a shell pattern matches a path. With `below`, a match of a folder above the path is enough.
 
     `**` matches any number of folders. Only a dot in the pattern matches a leading dot.
     """
@@ -59,8 +58,7 @@ def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
 def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool:
     """Return True if the exclusion pattern `shape` of a command certainly matches one of the names.
 
-    A pattern with a trailing `/` is compared with `folders`. Programs interpret any other pattern with `/` differently,
-    so the result is False.
+    A pattern that ends with `/` is compared with `folders`.
     """
     plain = shape.removesuffix("/")
     meant = names if shape == plain else folders
@@ -68,13 +66,12 @@ def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool
 
 
 def may_choose(shape: str, name: str) -> bool:
-    """Return True if the inclusion pattern `shape` of a command can match a name, with letter case ignored."""
+    """Return True if the inclusion pattern `shape` can match a name in any letter case."""
     return "/" in shape or "{" in shape or fnmatchcase(name.lower(), shape.lower())
 
 
 def leads_through_pattern(path: str) -> bool:
-    """Return True if a name of the path, except the last, is a pattern (`*/x`). Such a name can match a link to another
-    folder."""
+    """Return True if a folder of the path is a pattern (`*/x`), which can match a link to another folder."""
     return not SIGNS.isdisjoint(path.rpartition("/")[0])
 
 

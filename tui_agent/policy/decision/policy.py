@@ -1,6 +1,6 @@
 """The policy: combines guards, rules, escalations and the profile into one decision about a tool call.
 
-Invariant: `decide` is pure and never raises. The order of rules does not matter, because deny wins.
+Invariant: `decide` is pure and never raises.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -38,11 +38,10 @@ NEVER_ASKS = "a read-only delegate cannot ask"
 class RulePolicy:
     """A `ports.policy.Policy` based on rules.
 
-    `user_rules`: the saved rules. A rule can be limited to one workspace.
-    `own`: absolute paths of the product's configuration and data folders, which no agent can write to.
-    `notes`: the folder of the project's notes. Agents can write to this folder, even if it lies in one of the folders
-    in `own`.
-    `catalog`: the known programs; by default, the built-in catalog.
+    - `user_rules`: the saved rules. A rule can be limited to one workspace.
+    - `own`: absolute paths of the product's configuration and data folders, which no agent can write to.
+    - `notes`: the folder of the project's notes. Agents can write to this folder, even inside the folders in `own`.
+    - `catalog`: the known programs; by default, the built-in catalog.
     """
 
     def __init__(
@@ -143,8 +142,10 @@ class RulePolicy:
         }
 
     def _rules(self, granted: tuple[str, ...], workspace: str | None) -> RuleIndex:
-        """Return the index of the session's rules (`granted`) and the saved rules for `workspace`. If `workspace` is
-        None, include the saved rules for all workspaces."""
+        """Return the index of the session's rules (`granted`) and the saved rules for `workspace`.
+
+        `workspace`: None for the saved rules of all workspaces.
+        """
         index = self._indexes.get((granted, workspace))
         if index is None:
             saved = (rule for rule in self.rules if workspace is None or rule.workspace in ("", workspace))
@@ -230,6 +231,6 @@ def _uses(lines: Lines) -> Iterator[tuple[FileUse, str]]:
 
 
 def _is_of_profile(judgement: Judgement, facts: PolicyFacts) -> bool:
-    """Return True if the judgement comes only from the profile. In this case, a hook can answer for the user."""
+    """Return True if the judgement comes only from the profile, so that a hook can answer for the user."""
     of_profile = judgement.rule_id.startswith(f"{facts.policy}.")
     return of_profile and not judgement.default_no and not judgement.needs_person

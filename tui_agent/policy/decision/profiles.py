@@ -1,7 +1,6 @@
 """The permission profiles, with their verdicts on effects that no guard or rule decides.
 
-Invariant: profiles are a table. No code checks the name of a profile. The user is asked about everything that the table
-does not decide.
+Invariant: profiles are a table, and no code checks the name of a profile.
 """
 
 from dataclasses import replace
@@ -18,7 +17,7 @@ class Profile:
 
     `calls`: calls of tools of MCP servers.
     `commands`: commands that do more than read.
-    `unproven`: a command line that the bash parser does not support, or a line that hides which program runs.
+    `unproven`: a command line that the bash parser does not support, or a line that hides its programs.
     `confined_commands`: replaces `commands` if a sandbox limits everything that the command can do.
     `hears_allow_rules`: rules that allow something are applied.
     `asks`: if False, calls that need approval are denied.
@@ -49,6 +48,4 @@ PROFILES: dict[PolicyName, Profile] = {
 }
 
 BEYOND_SANDBOX = frozenset(Effect) - {Effect.READS, Effect.WRITES, Effect.RUNS}
-"""Effects that exclude a command from the verdict `confined_commands`: a sandbox does not confine the effect, or the
-user must know about it.
-"""
+"""Effects that a sandbox does not confine, or that the user must know about."""

@@ -1,6 +1,6 @@
 """Predicates for git commands that print or pack the contents of files in the repository.
 
-Invariant: this module is pure. An uncertain word counts as an option that prints contents.
+Invariant: an uncertain word counts as an option that prints contents.
 """
 
 import re
@@ -19,7 +19,7 @@ _FILE_OF_REVISION: Final = re.compile(r"[\w./~^@,+-]*:[^:/][^:]*")
 def reads_commits(command: CommandReport) -> bool:
     """Return True if a git command prints or packs contents of files from commits.
 
-    If the command names each file together with a commit (`HEAD:a.py`), the result is False.
+    The result is False if the command names each file together with a commit (`HEAD:a.py`).
     """
     options, _ = _split_words(command)
     operands = _operands(command, options)

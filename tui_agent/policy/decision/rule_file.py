@@ -1,14 +1,13 @@
 """The rule file `policy.toml`: saved rules, each with examples that are checked when the file is loaded.
 
-Invariant: a file with one wrong rule or example is refused as a whole, and the error names the wrong rule. A project's
-rules come only from a text that the user trusted. `append_rule` is called only when the user answers "always".
-
     [[rule]]
     allow = "run pytest *"
     workspace = "/home/ada/timesheet"    # without it, the rule applies in every workspace
     why = "tests are safe here"
     matches = ["pytest -q"]
     differs = ["pytest-watch", "pip install pytest"]
+
+Invariant: a file with one wrong rule or example is refused as a whole.
 """
 
 import json
@@ -38,12 +37,15 @@ _BLANK_OR_COMMENT = re.compile(r"\s*(#|$)")
 
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
-    """Load the rules of a file, or no rules if it is missing. Raises `ConfigError` with the number of a wrong rule."""
+    """Load the rules of a file, or no rules if the file is missing.
+
+    Raise `ConfigError` with the number of a wrong rule.
+    """
     return read_rules(read_small(path) or "", path)
 
 
 def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
-    """Parse the text of the rule file `path`. Raises `ConfigError` with the number of a wrong rule."""
+    """Parse the text of the rule file `path`. Raise `ConfigError` with the number of a wrong rule."""
     try:
         found = parse_toml(text)
     except ValueError as error:
@@ -62,8 +64,7 @@ def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
 def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...]:
     """Load the rules of the user and of a project.
 
-    `trusted`: the trusted text of the project's file, used instead of the file itself; None if the project is not
-    trusted.
+    `trusted`: the trusted text of the project's file; None if the project is not trusted.
     """
     of_project = () if trusted is None else read_rules(trusted, project)
     return (*load_rules(user), *map(bound_rule, of_project))
@@ -72,9 +73,10 @@ def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...
 def bound_rule(rule: Rule) -> Rule:
     """Return a rule of a project, limited to that project's workspace and the commands that work on it.
 
-    A folder can be trusted by mistake. Even then, a project's rule cannot allow the network, other users' rights, other
-    folders or a tool. Raises `ConfigError` for a rule that allows more.
+    Raise `ConfigError` for a rule that allows more.
     """
+    # A folder can be trusted by mistake. Even then, its rules cannot allow the network, other users' rights, other
+    # folders or a tool.
     inside = not rule.rest.startswith("/")
     if rule.verdict != "allow" or rule.what == "run" or (inside and rule.what in ("read", "edit")):
         return replace(rule, bounded=True)
@@ -86,10 +88,11 @@ def bound_rule(rule: Rule) -> Rule:
 
 
 def append_rule(path: Path, text: str, workspace: str = "") -> None:
-    """Append a rule to a rule file, which is created if it is missing.
+    """Append a rule to a rule file, which is created if it is missing. An existing rule is not added again.
 
-    If `workspace` is empty, the rule applies to every workspace. If the file already has the rule for that workspace or
-    for every workspace, nothing is added. Raises `ConfigError` if the rule or the existing file is invalid.
+    `workspace`: the workspace of the rule; empty for every workspace.
+
+    Raise `ConfigError` if the rule or the existing file is invalid.
     """
     new = parse_rule(text)
     if any(old.text == new.text and old.workspace in ("", workspace) for old in load_rules(path)):
@@ -103,9 +106,11 @@ def append_rule(path: Path, text: str, workspace: str = "") -> None:
 
 
 def remove_rule(path: Path, text: str, workspace: str = "") -> None:
-    """Remove a rule for `workspace` from a rule file, or the rule for every workspace if `workspace` is empty.
+    """Remove a rule from a rule file.
 
-    Raises `ConfigError` if there is no such rule, or if its lines cannot be found in the file.
+    `workspace`: the workspace of the rule; empty for every workspace.
+
+    Raise `ConfigError` if there is no such rule, or if its lines cannot be found in the file.
     """
     rules = [(rule.text, rule.workspace) for rule in load_rules(path)]
     if (text, workspace) not in rules:
@@ -124,8 +129,10 @@ def remove_rule(path: Path, text: str, workspace: str = "") -> None:
 
 
 def _cut_table(lines: Sequence[str], starts: Sequence[int], index: int) -> str:
-    """Return the text of `lines` without the table number `index`. `starts`: for each table, the index of its first
-    line."""
+    """Return the text of `lines` without the table number `index`.
+
+    `starts`: for each table, the index of its first line.
+    """
     start, end = starts[index], [*starts, len(lines)][index + 1]
     first_kept = end
     while _BLANK_OR_COMMENT.match(lines[first_kept - 1]):  # stops at the header
@@ -137,8 +144,7 @@ def _cut_table(lines: Sequence[str], starts: Sequence[int], index: int) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a text as a TOML string. Raises `ConfigError` if the text cannot be encoded as UTF-8, as is the case for
-    some names of folders."""
+    """Return a text as a TOML string. Raise `ConfigError` if the text cannot be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -195,9 +201,9 @@ def _fits(rule: Rule, example: str) -> bool:
 
 
 def _stops(rule: Rule, example: str) -> bool:
-    """Return True if a rule for files, with the verdict `ask` or `deny`, applies to `example`.
+    """Return True if an `ask` or `deny` rule for files applies to `example`.
 
-    If `example` contains a space, it is judged as a command line, otherwise as a shell pattern of file paths.
+    An `example` with a space is a command line. Any other is a shell pattern of file paths.
     """
     facts = PolicyFacts("/workspace", "bypass")
     if " " not in example:

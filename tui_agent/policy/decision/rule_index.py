@@ -1,8 +1,6 @@
 """The index of rules by kind, and the search for the rules that apply to a file, host or tool.
 
-Invariant: an `allow` rule applies only if it certainly matches. An `ask` or `deny` rule applies if it might match, in
-any letter case. For a file, it can match the given path or the real path. If the rule's own path leads through a link,
-the rule also applies to the target of the link.
+Invariant: an `allow` rule applies only if it certainly matches, an `ask` or `deny` rule already if it might match.
 """
 
 import posixpath
@@ -24,9 +22,8 @@ _SESSION: Final = "this session"
 _SOURCE_FILE: Final = re.compile(
     r"[^/]\.(?:py|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|java|rb|md|txt|toml|json|ya?ml|sh|html|css)$"
 )
-"""Matches names of source files. Such names are hardly ever folders, so rules such as `**/*.lock` do not apply below
-them.
-"""
+"""Matches names of source files, which are hardly ever folders."""
+# Rules such as `**/*.lock` therefore do not apply below these names.
 
 
 class RuleIndex:
@@ -41,13 +38,12 @@ class RuleIndex:
         """`ask` and `deny` rules for commands."""
         fixed = (grammar.fixed_part(rule.rest) for rule in self.rules_against("read", "edit", "remove"))
         self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
-        """Fixed beginnings of the paths in `ask` and `deny` rules for files. `PolicyFacts.resolved` has them as keys.
-        """
+        """Fixed beginnings of the paths in `ask` and `deny` rules for files: the keys of `PolicyFacts.resolved`."""
         self.program_names = tuple(
             dict.fromkeys(grammar.first_word(rule.rest) for rule in self.against_commands)
         )
-        """Names of the programs in `ask` and `deny` rules for commands. A rule that begins with a pattern contributes
-        an empty name."""
+        """Names of the programs in `ask` and `deny` rules for commands. A rule that begins with a pattern has an empty
+        name."""
 
     def rules_for(self, what: What) -> Sequence[Rule]:
         """Return the rules of one kind, such as `run`."""
@@ -122,7 +118,7 @@ def first_judgement(rules: Sequence[Rule], verdict: str) -> Judgement | None:
 
 
 def stopping_judgement(rules: Sequence[Rule]) -> Judgement | None:
-    """Return the judgement of the first `deny` rule, otherwise of the first `ask` rule; None if there is neither."""
+    """Return the judgement of the first `deny` rule, else of the first `ask` rule, else None."""
     return first_judgement(rules, "deny") or first_judgement(rules, "ask")
 
 
@@ -144,10 +140,7 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
-    """Return True if a rule applies to a file with these names: the real path, then the path as given.
-
-    An `allow` rule must match the real path. For other rules, one match is enough.
-    """
+    """Return True if a rule applies to a file with these names: the real path, then the path as given."""
     if rule.verdict == "allow":
         return grammar.fits_path(rule.rest, names[0].relative, names[0].absolute)
     return any(
@@ -158,8 +151,7 @@ def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
 
 
 def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
-    """Return a rule's path as written. If the fixed beginning of the path leads through a link, also return the path
-    with that link resolved."""
+    """Return a rule's path as written and, if the path begins with a link, with the link resolved."""
     begin = grammar.fixed_part(rule.rest)
     real = facts.resolved.get(begin) if begin else None
     if real is None or real == lexical_place(begin, facts.workspace).absolute:
@@ -168,7 +160,7 @@ def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
 
 
 def _split_both_paths(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return a place's shell pattern and a rule's path as sequences of names, both relative to the same folder."""
+    """Return a place's shell pattern and a rule's path as sequences of names, relative to the same folder."""
     top = split_pattern(workspace, literal=True)
     if path.startswith("/"):
         names = split_pattern(at.absolute) if at.relative is None else (*top, *split_pattern(at.relative))

@@ -1,7 +1,6 @@
 """The guard against runaway commands: commands that end every process, or that start processes without end.
 
-Invariant: this module is pure. It looks only at a command's text and arguments. Programs that are never allowed have
-the key `forbidden` in the catalog.
+Invariant: the result depends only on a command's text and arguments.
 """
 
 import re
@@ -42,10 +41,10 @@ def reason_to_forbid(command: CommandReport) -> str:
 
 
 def starts_without_end(text: str) -> str:
-    """Return a reason to forbid a bash text that starts processes without end; empty for any other text.
+    """Return a reason to forbid a bash text that starts processes without end, or an empty string.
 
-    Examples: a function that starts itself in a pipe or in the background (`f() { f | f & }`), and an endless loop that
-    only starts background processes.
+    Examples: a function that starts itself in a pipe or in the background (`f() { f | f & }`), and an endless loop of
+    background processes.
     """
     text = text[:_MAX_TEXT]
     ends = _bracket_ends(text)
@@ -80,9 +79,7 @@ def _kill(arguments: Sequence[str]) -> str:
 
 
 def _kill_by_name(arguments: Sequence[str]) -> str:
-    """Return a reason to forbid a command that ends every process of the user (`pkill .`, `killall -u ada`); otherwise
-    "".
-    """
+    """Return a reason to forbid a command that ends every process of the user (`pkill .`), or an empty string."""
     text = "".join(f"{argument} " for argument in arguments)
     names = _OPTION_OF_KILL.sub("", text).split(" ")[:-1]
     everything = any(map(_EVERY_NAME.fullmatch, names)) or (not names and _SELECTS_USER.search(text))

@@ -1,4 +1,4 @@
-"""The check of a user's TOML table of programs. The profile `ask` judges the examples in the table.
+"""The check of a user's TOML table of programs, including its examples.
 
 Invariant: a file of any size and content yields faults, never an exception.
 """
@@ -16,7 +16,7 @@ from tui_agent.protocol.effects import RunEffect
 
 
 def check_table_path(path: Path) -> list[Problem]:
-    """Return the faults in a TOML file that describes programs, each with its line; empty if the file is valid."""
+    """Return the faults in a TOML file that describes programs, each with its line. Empty if the file is valid."""
     try:
         text = read_small(path)
     except ConfigError as error:

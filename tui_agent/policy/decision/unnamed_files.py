@@ -37,10 +37,8 @@ def is_uncertain(command: CommandReport) -> bool:
 
 
 def is_runner(command: CommandReport) -> bool:
-    """Return True if the command's program runs the project's own code in a usual way (`pytest`).
-
-    Rules against files are not guaranteed to stop such code.
-    """
+    """Return True if the command's program runs the project's own code in a usual way (`pytest`)."""
+    # Rules against files are not guaranteed to stop such code.
     script = any(use.action == "read" for use in command.files)
     own_code = command.program.remember or ((script or command.code) and Effect.WRITES not in command.effects)
     certain = Effect.RUNS in command.effects and not (command.doubts or command.name.startswith("git "))

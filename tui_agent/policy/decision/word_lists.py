@@ -1,6 +1,6 @@
 """The lists of names and words in `words.toml`.
 
-Invariant: this module holds only data. No list allows a command.
+Invariant: no list allows a command.
 """
 
 import re

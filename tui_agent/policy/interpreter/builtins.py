@@ -1,4 +1,4 @@
-"""The shell builtins that change the shell: its folder, its variables, or whether it continues.
+"""The shell builtins that change the shell: its folder, its variables, or its end.
 
 Invariant: the two states that `apply_builtin` returns cover everything that a builtin can do.
 """

@@ -1,4 +1,4 @@
-"""The reader of a command: looks up its words in the catalog, and reports on the command and the commands that it runs.
+"""The reader of a command: looks up its words in the catalog, and reports on the command and its inner commands.
 
 Invariant: a report is free of doubts only if the program and all options and operands are in the catalog.
 """
@@ -67,8 +67,8 @@ class CommandResult:
 RunText = Callable[[str, State, Value], tuple[tuple[CommandReport, ...], Value, Doubt | None]]
 """Function that interprets a bash script that a command runs.
 
-Arguments: the script's text, the state of the shell, and the standard input. Returns the reports of the script's
-commands, a value for everything that they might print, and a doubt if the bash parser refuses the script.
+- Arguments: the script's text, the state of the shell, and the standard input.
+- Result: the reports of the script's commands, a value for their output, and a doubt if the script is refused.
 """
 
 
@@ -76,8 +76,8 @@ commands, a value for everything that they might print, and a doubt if the bash 
 class CommandReader:
     """Interprets single commands, using a catalog.
 
-    `stdin`: the standard input of a command. A `KNOWN` value is the whole input. A `BOUNDED` value is a pattern that
-    matches each line of the input.
+    `stdin`: the standard input of a command. A `KNOWN` value is the whole input. A `BOUNDED` value is a pattern of each
+    line.
     """
 
     _run_text: RunText
@@ -138,10 +138,9 @@ class CommandReader:
     def _run(
         self, draft: Draft, call: ParsedCall, operands: Operands, stdin: Value
     ) -> tuple[list[CommandResult], Value | None]:
-        """Interpret everything that the command of the draft runs: a command in its operands, a script, or commands of
-        `find`.
+        """Interpret everything that the command of the draft runs: inner commands or a script.
 
-        The second value covers everything that the command can print; None if the inner commands do not determine that.
+        The second value covers the output of the command; None if the inner commands do not determine the output.
         """
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None
@@ -237,7 +236,7 @@ def _read_unknown(draft: Draft, reason: str, words: Sequence[Value], *, hides: b
 
 
 def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
-    """Return the variables `$0`, `$1`, … of a script, up to the first value that can become several words."""
+    """Return the variables `$0`, `$1`, … of a script, up to the first that can become several words."""
     certain = list(takewhile(lambda value: not value.many, values))
     return {str(place): replace(value, splits=False) for place, value in enumerate(certain[:10])}
 
@@ -297,10 +296,7 @@ def _note_shown(draft: Draft, call: ParsedCall) -> None:
 
 
 def _find_local_program(draft: Draft, call: ParsedCall, operands: Operands) -> str:
-    """Return the file that `npx` and similar programs run if it exists (`node_modules/.bin/tsc`).
-
-    Return "" if the command is not a plain name (`tsc@1`), or if an option has a value and so may change what runs.
-    """
+    """Return the file that `npx` and similar programs run if it exists (`node_modules/.bin/tsc`), or ""."""
     folder, words = call.entry.program.local_programs, operands.rest
     if not folder or not words or words[0].many or not _FILE_NAME.fullmatch(words[0].known or ""):
         return ""

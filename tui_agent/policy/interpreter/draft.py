@@ -29,8 +29,7 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "count": (re.compile(r"[+-]?(\d{1,6}|1000000)(\.\d+)?"), "{program} may run for a long time with {word}"),
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "{program} may run for a long time with {word}"),
 }
-"""For each meaning of a word that is a number: (pattern of valid numbers, doubt about a word that the pattern does not
-match)."""
+"""For each meaning of a word that is a number: (pattern of valid numbers, doubt about any other word)."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
     "awk": awk.find_doubt,
     "jq": jq.find_doubt,
@@ -53,10 +52,10 @@ _ONLY_ITSELF: Final = FileUse("", "read")
 class Draft:
     """The report of a command under construction.
 
-    `reach`: a `FileUse` without a path, as a template for the use of each named file.
-    `scripts`: bash texts that the command runs.
-    `printed`: patterns of the files that the command reads or lists, as the command names them. `src/` means `src` and
-    everything below it. An empty pattern means a file that is not certain.
+    - `reach`: a `FileUse` without a path, as a template for the use of each named file.
+    - `scripts`: bash texts that the command runs.
+    - `printed`: patterns of the files that the command reads or lists, as the command names them. `src/` means `src`
+      and everything below it. An empty pattern means a file that is not certain.
     """
 
     catalog: Catalog
@@ -183,8 +182,10 @@ class Draft:
             self.files.append(replace(use, path=path))
 
     def add_file(self, value: Value, action: FileAction, reach: FileUse | None = None) -> None:
-        """Record that the command uses the file that a word names. `reach` is a template for all fields of the
-        `FileUse` except path and action."""
+        """Record that the command uses the file that a word names.
+
+        `reach`: a template for the `FileUse`; its path and action are replaced.
+        """
         use = replace(reach or FileUse("", action), path=value.text, action=action, certainty=value.certainty)
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(use, f"it is not certain which file {value.source} is", value.suffix)
@@ -197,7 +198,7 @@ class Draft:
             self.add_use(replace(use, path=unescape(value.text), certainty=Certainty.KNOWN))
 
     def mention(self, value: Value) -> None:
-        """Record that a word could be the path of a file. It is not known what the command would do with this file."""
+        """Record that a word could be the path of a file, whose use is not known."""
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(FileUse("", "mention"), suffix=value.suffix)
             return
@@ -205,8 +206,7 @@ class Draft:
             self.add_use(FileUse(path, "mention", value.certainty))
 
     def _add_unknown(self, use: FileUse, doubt: str = "", suffix: str = "") -> None:
-        """Record the use of an unknown file. If the end of the file's path is known (`.env` in `"$X/.env"`), also
-        record a use of every file whose path ends in the same way."""
+        """Record the use of an unknown file, and of every file with the same `suffix` (`.env` in `"$X/.env"`)."""
         self.files.append(FileUse("", use.action, Certainty.UNKNOWN, use.below))
         if doubt:
             self.doubt("value", doubt)
@@ -216,7 +216,7 @@ class Draft:
             self.files.append(FileUse(posixpath.normpath(path), use.action, Certainty.BOUNDED, use.below))
 
     def _show_names(self, value: Value) -> None:
-        """Record that a pattern (`echo ~/*`) lists the names in its folder, even if no file is used."""
+        """Record that a pattern (`echo ~/*`) lists the names in its folder."""
         if value.names_files and value.certainty is Certainty.BOUNDED:
             folder, slash, _ = prefix_of(value).rpartition("/")
             self.add_use(FileUse(folder or slash or ".", "list"))
@@ -278,9 +278,9 @@ class Draft:
             self.printed.append(as_pattern(value))
 
     def _use_git_word(self, value: Value, word: GitWord, *, is_filter: bool = False) -> None:
-        """Note the files that a word of a git command names.
+        """Record the files that a word of a git command names.
 
-        `is_filter`: the word is certainly a path filter, so everything that git prints or changes lies below it.
+        `is_filter`: True if the word is certainly a path filter.
         """
         reach = self.reach
         if is_filter and self.entry.program.changes_paths:

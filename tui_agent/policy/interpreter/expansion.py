@@ -1,7 +1,6 @@
 """The expansion of words: turns a word of bash's syntax tree, in a given state of the shell, into values.
 
-Invariant: a value covers each text that bash can produce from a word: it is this text, a pattern that matches the text,
-or `UNKNOWN`.
+Invariant: a value covers each text that bash can produce from a word.
 """
 
 import re
@@ -31,9 +30,7 @@ _MAX_TEXT = 10_000
 """Maximum length of a known text, in characters. A longer text is treated as unknown."""
 
 RunScript = Callable[[syntax.Script, State], Value]
-"""Function that interprets the script of a command substitution. Returns a value for everything that the script may
-print.
-"""
+"""Function that interprets the script of a command substitution, and returns a value for the script's output."""
 
 
 def number_value(source: str) -> Value:
@@ -66,9 +63,7 @@ class Expander:
         return tuple(_join(parts, word.source) for parts in self._split(word.pieces))
 
     def expand_whole(self, word: syntax.Word) -> Value:
-        """Expand a word without word splitting and globbing, as bash does for an assigned value and for the text of
-        `<<<`.
-        """
+        """Expand a word without word splitting and globbing, as bash does for an assigned value and for `<<<`."""
         parts: list[Value] = []
         for piece in word.pieces:
             whole = syntax.Text(piece.text) if isinstance(piece, syntax.Pattern) else piece
@@ -101,7 +96,10 @@ class Expander:
         return known_value(text) if _PATTERN_SIGNS.isdisjoint(text) else self._file_pattern(text)
 
     def _value(self, piece: syntax.Piece, before: Sequence[Value]) -> Value:
-        """Return the value of one piece of a word. `before`: the values of the earlier pieces of the word."""
+        """Return the value of one piece of a word.
+
+        `before`: the values of the earlier pieces.
+        """
         match piece:
             case syntax.Text():
                 return known_value(piece.text)
@@ -163,11 +161,7 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 
 
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
-    """Return the value of one piece of a word, as it is in this place of the word.
-
-    A home folder or start folder that follows other text (`a$HOME`) becomes unknown. `before`: the values of the
-    earlier pieces of the word.
-    """
+    """Return the value of a piece after the values `before`, or unknown for a folder after other text (`a$HOME`)."""
     if not before or value.known is None or not value.known.startswith(("~", START)):
         return value
     text = before[-1].known
@@ -219,7 +213,7 @@ def _join(parts: Sequence[Value], source: str) -> Value:
 
 
 def _join_patterns(parts: Sequence[Value]) -> str | None:
-    """Return a pattern for the concatenated texts of these values; None if one of them can be any text."""
+    """Return a pattern for the concatenated texts of these values, or None if one of them can be any text."""
     joined = ""
     behind_nothing = False
     for part in parts:

@@ -1,6 +1,6 @@
 """The arguments of git that name files: revisions (`HEAD:a` is a file in a commit) and path filters (pathspecs).
 
-Invariant: this module is pure. Every file that git would show or change is included, in whatever way it is named.
+Invariant: every file that git would show or change is included, in whatever way it is named.
 """
 
 import re
@@ -20,8 +20,8 @@ _KNOWN_MAGIC = frozenset({"top", "literal", "glob", "exclude"})
 class GitWord:
     """The files that an argument of git names.
 
-    `files`: the files. The last file of a path filter covers everything that the filter selects.
-    `doubt`: a clause. If it is not empty, the argument can also name any other file.
+    - `files`: the files. The last file of a path filter covers everything that the filter selects.
+    - `doubt`: a reason why the argument can also name any other file, or an empty string.
     """
 
     files: tuple[FileUse, ...] = ()
@@ -29,15 +29,17 @@ class GitWord:
 
 
 def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool = False) -> FileUse:
-    """Return the `FileUse` of a path or pattern that git reads. If `from_top`, the path is relative to the top of git's
-    repository."""
+    """Return the `FileUse` of a path or pattern that git reads.
+
+    `from_top`: True if the path is relative to the top of git's repository.
+    """
     return FileUse(path or ".", "read", certainty, from_top=from_top)
 
 
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
     """Return the files that a revision names (`HEAD:a`, `:a`).
 
-    If `may_be_path` is True, also return the files that the argument selects as a path filter.
+    `may_be_path`: include the files that the argument selects as a path filter.
     """
     text = value.known
     if text is None:
@@ -91,7 +93,7 @@ def left_out_path(value: Value) -> str | None:
 
 
 def _split_magic(text: str) -> tuple[set[str], str]:
-    """Split a path filter of git into its magic words (`exclude` for `:!x`) and the path after them."""
+    """Split a path filter of git into its magic words (`exclude` for `:!x`) and its path."""
     found = _FILTER.fullmatch(text)
     words, signs, path = found.groups("") if found is not None else ("", "", text)
     return {word for word in words.split(",") if word} | {_SHORT_SIGNS[sign] for sign in signs}, path

@@ -1,6 +1,6 @@
-"""The reader of a whole command line: reports every command in it.
+"""The reader of a whole command line: reports every command in the line.
 
-Invariant: if the bash parser refuses a line, its reports cover every possible reading and prove nothing.
+Invariant: if the bash parser refuses a line, the reports cover every possible reading and prove nothing.
 """
 
 import re
@@ -92,10 +92,7 @@ class _LineReader:
         return reports, outcome.output, None
 
     def _read_loosely(self, text: str, refusal: Refusal, folders: Folders) -> tuple[CommandReport, ...]:
-        """Interpret a text in every possible way, because the bash parser refuses it.
-
-        Only guards, `ask` rules and `deny` rules use these reports.
-        """
+        """Interpret a text that the bash parser refuses in every possible way."""
         commands, complete = _possible_commands(text)
         self._unreadable = self._unreadable or not complete
         doubt = Doubt("syntax", refusal.reason)
@@ -123,8 +120,8 @@ class _LineReader:
 
 
 def _add_redirects(draft: Draft, words: Words) -> None:
-    """Note the files of words that look like redirections. In a text that the bash parser refuses, redirections are not
-    separated from the other words."""
+    """Record the files of words that look like redirections."""
+    # In a text that the bash parser refuses, redirections are not separated from the other words.
     for word, behind in pairwise((*words, None)):
         found = _REDIRECT.fullmatch(word or "")
         target = (found[2] or behind) if found is not None else None
@@ -133,8 +130,7 @@ def _add_redirects(draft: Draft, words: Words) -> None:
 
 
 def _possible_commands(text: str) -> tuple[list[Words], bool]:
-    """Return the words of every command that a text or its quoted texts might run, and True if no such command can be
-    missing."""
+    """Return the words of every command that a text might run, and True if none can be missing."""
     found: dict[Words, None] = {}
     complete = True
     texts = [text]

@@ -1,6 +1,6 @@
 """The assignment of meanings ("read", "host" …) to the operands of a call.
 
-Invariant: an operand that bash can expand to several words or to no word raises a doubt if it shifts other operands.
+Invariant: a pattern or variable that can shift other operands raises a doubt.
 """
 
 import re
@@ -23,7 +23,7 @@ class Operands:
 
     `used`: the single operands.
     `taker`: a meaning that takes all remaining words (`command`).
-    `rest`: the words that `taker` takes.
+    `rest`: the remaining words.
     `missing`: the meaning of the first expected operand that the call lacks.
     """
 
@@ -35,7 +35,10 @@ class Operands:
 
 
 def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value]) -> Operands:
-    """Assign a meaning to each operand of a call. `expected`: the meanings in the program's catalog entry."""
+    """Assign a meaning to each operand of a call.
+
+    `expected`: the meanings in the program's catalog entry.
+    """
     plan = [(cast(Meaning, item.rstrip(".?")), item[len(item.rstrip(".?")) :]) for item in expected]
     used: list[tuple[Meaning, Value]] = []
     doubts: list[Doubt] = []

@@ -1,7 +1,6 @@
-"""The parser of options and operands. It applies a program's list in the catalog exactly as getopt_long would.
+"""The parser of options and operands, which applies a program's list in the catalog exactly as getopt_long would.
 
-Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt. The parser
-then continues, so that `deny` rules see as much as possible.
+Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt.
 """
 
 import re
@@ -25,7 +24,7 @@ _NUMERIC = re.compile(r"-\d+")
 class ParsedOption:
     """An option of a call as spelled, with its values.
 
-    If the catalog does not list the option, `option` is `UNLISTED` and `word` is a guess.
+    For an unlisted option, `option` is `UNLISTED` and `word` is a guess.
     """
 
     spelling: str
@@ -38,7 +37,7 @@ class ParsedOption:
 class ParsedCall:
     """The words after a program's name, parsed by the catalog's `entry` for the program.
 
-    `guarded`: the number of operands before `--`; without `--`, the number of all operands.
+    `guarded`: the number of operands before `--`, or of all operands.
     """
 
     entry: Entry
@@ -55,7 +54,10 @@ class ParsedCall:
 
 
 def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> ParsedCall:
-    """Parse the words after a program's name. If `stops`, the first operand ends the options, whatever the entry says."""
+    """Parse the words after a program's name.
+
+    `stops`: the first operand ends the options, whatever the entry says.
+    """
     parser = _Parser(entry, iter(words), stops or entry.program.option_style == "first")
     guarded = parser.parse()
     options, operands, doubts = tuple(parser.options), tuple(parser.operands), tuple(parser.doubts)
@@ -140,7 +142,7 @@ class _Parser:
             self._take(f"{dash}{letter}", None)
 
     def _take(self, spelling: str, attached: Value | None) -> None:
-        """Add an option to the parsed call, with the value attached to it or with the next word."""
+        """Add an option with its attached value, or with the next word as its value."""
         option, name = self.entry.options.get(spelling), self.entry.name
         if option is None:
             whole = next((known for known in self.entry.options if known.startswith(spelling)), "")
@@ -180,8 +182,7 @@ class _Parser:
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
         """Add a doubt about a word that can be an option.
 
-        `by_name`: True if the file names in the workspace may settle the doubt. They can settle it only if all options
-        of the program are harmless.
+        `by_name`: True if the names of the workspace's files may settle the doubt.
         """
         settled = value if by_name and self.entry.program.options_are_harmless else None
         reason = f"{value.source} may become an option of {self.entry.name}"

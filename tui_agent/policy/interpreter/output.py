@@ -31,8 +31,7 @@ _BOUNDS: Final[Mapping[str, Value]] = {
 
 
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
-    """Return a value that covers everything that a known program can print, including lines that it copies from
-    `stdin`."""
+    """Return a value that covers everything that a known program can print, also lines of `stdin`."""
     program = call.entry.program
     kinds = [program.prints, *(parsed.option.prints for parsed in call.options if parsed.option.prints)]
     kinds += [output.prints for output in program.certain_outputs if _holds_for(output, call)]
@@ -88,7 +87,7 @@ def _plain_folder(pattern: str) -> str:
 
 
 def _known_text(draft: Draft) -> Value | None:
-    """Return the exact output of a simple command such as `echo x`; None if the output is not known."""
+    """Return the exact output of a simple command such as `echo x`, or None."""
     texts = ["" if value.known is None else value.known for value in draft.words[1:]]
     certain = all(value.known is not None for value in draft.words) and not "".join(texts[:1]).startswith("-")
     match draft.name, texts:

@@ -1,6 +1,6 @@
 """Shell patterns as texts: their literal prefix, and escaping.
 
-Invariant: this module is pure. A pattern matches every text that its value can have.
+Invariant: a pattern matches every text that its value can have.
 """
 
 import re
@@ -26,7 +26,7 @@ def unescape(pattern: str) -> str:
 
 
 def as_pattern(value: Value) -> str:
-    """Return a shell pattern that matches every text of a value; empty if the value can be any text."""
+    """Return a shell pattern for every text of a value, or an empty string if the value can be any text."""
     return escape(value.text) if value.known is not None else value.text
 
 
@@ -39,7 +39,7 @@ def prefix_of(value: Value) -> str:
 
 
 def without_prefix(value: Value, prefix: str) -> Value:
-    """Return the rest of a value after `prefix`. The value must certainly begin with `prefix` (see `prefix_of`)."""
+    """Return the rest of a value after `prefix`. The value must certainly begin with `prefix`."""
     text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
     rest = replace(value, text=text, names_files=False, prefix=value.prefix[len(prefix) :])
     uncertain = value.known is None
@@ -55,8 +55,8 @@ def split_assignment(word: Value) -> tuple[str, Value]:
 
 
 def cut_at_newlines(value: Value) -> Value:
-    """Return a value for one line of an output. The line can be only a part of a file name, because a file name can
-    contain newlines."""
+    """Return a value for one line of an output."""
+    # A file name can contain newlines, so the line can be only a part of a name.
     torn = not value.content
     return replace(
         value, many=False, splits=torn, may_be_option=value.may_be_option or torn, may_be_empty=True

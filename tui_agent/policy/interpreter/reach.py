@@ -15,7 +15,7 @@ _PATH_FILTERS = frozenset({"path filter", "revision or path"})
 
 
 def measure_reach(program: Program, options: Sequence[ParsedOption], operands: Operands) -> FileUse:
-    """Return a template for the uses of all files that the call names: a `FileUse` without a path."""
+    """Return a `FileUse` without a path, as a template for all files that the call names."""
     includes, excludes, others = _choose_names(options)
     left_out = [left_out_path(value) for meaning, value in operands.used if meaning in _PATH_FILTERS]
     return FileUse(
@@ -32,11 +32,9 @@ def measure_reach(program: Program, options: Sequence[ParsedOption], operands: O
 
 
 def _choose_names(options: Sequence[ParsedOption]) -> tuple[list[str], list[str], list[Option]]:
-    """Return the file name patterns that a command's options include and exclude, and the options that do not exclude
-    names.
+    """Return (included patterns, excluded patterns, all other options) of a call.
 
-    An empty pattern stands for an uncertain included name. An excluded pattern that ends with `/` applies only to
-    folders.
+    An empty pattern stands for an uncertain included name. A pattern that ends with `/` excludes only folders.
     """
     includes: list[str] = []
     excludes: list[str] = []

@@ -18,7 +18,7 @@ _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
 
 
 def may_fail(redirects: Sequence[Redirect]) -> bool:
-    """Return True if a redirection can fail because its file or descriptor is missing: then the command does not run."""
+    """Return True if a missing file or descriptor of a redirection can keep the command from running."""
     return any(
         redirect.operator not in ("<<", "<<<")
         and redirect.target is not None
@@ -31,9 +31,9 @@ def may_fail(redirects: Sequence[Redirect]) -> bool:
 def read_redirects(
     draft: Draft, redirects: Sequence[Redirect], expander: Expander, stdin: Value
 ) -> tuple[Value, Value | None]:
-    """Record the effects of a command's redirections in `draft`, the draft of the command's report.
+    """Record the effects of a command's redirections in `draft`.
 
-    Returns the command's standard input after the redirections, and the input of the next command in the pipe. The
+    Return the command's standard input after the redirections, and the input of the next command in the pipe. The
     second value is None if the output is not redirected.
     """
     output: Value | None = None

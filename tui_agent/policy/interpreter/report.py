@@ -12,7 +12,7 @@ from tui_agent.policy.catalog.model import Effect, Program
 
 
 class Certainty(StrEnum):
-    """The certainty of a word: its exact text is known, it matches a pattern, or nothing is known."""
+    """The certainty of a word: its exact text is known, its text matches a pattern, or nothing is known."""
 
     KNOWN = "known"
     BOUNDED = "bounded"
@@ -23,18 +23,18 @@ class Certainty(StrEnum):
 class Value:
     """A word of a command after bash has expanded it.
 
-    `source`: the text of the word in the command line.
-    `text`: the exact text if it is `KNOWN`; a shell pattern that matches every possible text if it is `BOUNDED` (`*`
-    and `?` match within one name, `**` any number of folders); empty if it is `UNKNOWN`.
-    `many`: the word can become several words or none.
-    `may_be_option`: the text can begin with `-`, `+`, `@`, `|` or `=`.
-    `names_files`: the text is always the name of an existing file in one of the folders `found_in`.
-    `found_in`: folders of the files; None means the folders of the command.
-    `splits`: the word is split at blanks or newlines, so a part of a file name need not match the pattern.
-    `prefix`, `suffix`: the certain beginning and end if the text is `UNKNOWN`.
-    `may_be_empty`: the text can be empty, even if the pattern does not match the empty text.
-    `content`: the text is always a number, a hash, or a git revision (no blanks; a colon only if `text` has one).
-    `shows`: environment variables whose values the text can contain.
+    - `source`: the text of the word in the command line.
+    - `text`: the exact text of a `KNOWN` word; for a `BOUNDED` word, a shell pattern that matches every possible text
+      (`*` and `?` match within one name, `**` any number of folders); empty for an `UNKNOWN` word.
+    - `many`: the word can become several words or none.
+    - `may_be_option`: the text can begin with `-`, `+`, `@`, `|` or `=`.
+    - `names_files`: the text is always the name of an existing file in one of the folders `found_in`.
+    - `found_in`: folders of the files; None means the folders of the command.
+    - `splits`: the word is split at blanks or newlines, so that a piece may not match the pattern.
+    - `prefix`, `suffix`: the certain beginning and end of an `UNKNOWN` text.
+    - `may_be_empty`: the text can be empty, even if the pattern does not match the empty text.
+    - `content`: the text is always a number, a hash, or a git revision (no blanks; a colon only if `text` has one).
+    - `shows`: environment variables whose values the text can contain.
     """
 
     source: str
@@ -70,14 +70,14 @@ FileAction: TypeAlias = Literal["read", "list", "write", "move", "delete", "ment
 class FileUse:
     """The use of a file or folder by a command.
 
-    `path`: relative to the folder the line starts in, absolute, or with `~`; a shell pattern if `certainty` is
-    `BOUNDED`; empty if it is `UNKNOWN`.
-    `below`: everything below the path is used too, except what `skips`, `only` and `excludes` leave out.
-    `skips`: kinds of files that are left out.
-    `only`: if not empty, only names that match one of these patterns are used.
-    `excludes`: names that match are left out. A pattern that ends with `/` matches only folders.
-    `follows_links`: links below the path are followed.
-    `from_top`: the path is also used a second time, relative to the top of the workspace.
+    - `path`: relative to the folder the line starts in, absolute, or with `~`; a shell pattern if `certainty` is
+      `BOUNDED`; empty for an `UNKNOWN` path.
+    - `below`: everything below the path is used too. The fields `skips`, `only` and `excludes` leave out some of it.
+    - `skips`: kinds of files that are left out.
+    - `only`: if not empty, only names that match one of these patterns are used.
+    - `excludes`: names that match are left out. A pattern that ends with `/` matches only folders.
+    - `follows_links`: links below the path are followed.
+    - `from_top`: the path is also used a second time, relative to the top of the workspace.
     """
 
     path: str
@@ -95,13 +95,16 @@ class FileUse:
 class Doubt:
     """A reason why it is not proven what a command does, as a clause ("it is not known what foo does").
 
-    `name`: the kind of doubt, for tests and rules.
-    `hides_command`: it is not even certain which program or script runs.
-    `value`: the word in question, if the names of the files in the workspace can settle the doubt.
+    - `name`: the kind of doubt, for tests and rules.
+    - `hides_command`: it is not even certain which program or script runs.
+    - `value`: the word in question, if the names of the files in the workspace can settle the doubt.
 
-    File names settle the doubt if `value.names_files` is true and the word matches no dangerous name. A dangerous name
-    begins with one of `- + @ | =` (kind "option-like"), contains one of `: * ? [` (kind "value"), or contains a blank,
-    a quote or a backslash (if `value.splits` is true).
+    File names settle the doubt if `value.names_files` is true and the word matches no dangerous name. A name is
+    dangerous in these cases:
+
+    - It begins with one of `- + @ | =` (kind "option-like").
+    - It contains one of `: * ? [` (kind "value").
+    - It contains a blank, a quote or a backslash, and `value.splits` is true.
     """
 
     name: Literal[
@@ -125,18 +128,18 @@ class Doubt:
 class CommandReport:
     """The report of a simple command, or of a command that another command runs (`xargs grep`, `bash -c '…'`).
 
-    `words`: the values of its words; the first is the program.
-    `name`: the program with its recognised subcommand (`git log`), or the plain name of an unknown program.
-    `entry`: the place of its catalog entry (`programs/git/log.toml`), empty for an unknown program.
-    `program`: that catalog entry.
-    `hosts`: hosts that the command can connect to.
-    `folders`: the folders that the command can run in, absolute or relative to the line's start folder. "" is the start
-    folder. None is any folder.
-    `settings`: variables set before the command or by it.
-    `code`: texts in the command that it runs as code.
-    `runs_next`: the command only starts the commands that follow in the report.
-    `local_program`: `node_modules/.bin/tsc` for `npx tsc`. If this file exists in the command's folder or in a parent, the
-    command runs it and downloads nothing.
+    - `words`: the values of its words; the first is the program.
+    - `name`: the program with its recognised subcommand (`git log`), or the plain name of an unknown program.
+    - `entry`: the place of its catalog entry (`programs/git/log.toml`), empty for an unknown program.
+    - `program`: the catalog entry.
+    - `hosts`: hosts that the command can connect to.
+    - `folders`: the folders that the command can run in, absolute or relative to the line's start folder. "" is the
+      start folder. None is any folder.
+    - `settings`: variables set before the command or by it.
+    - `code`: texts in the command that it runs as code.
+    - `runs_next`: the command only starts the commands that follow in the report.
+    - `local_program`: `node_modules/.bin/tsc` for `npx tsc`. If this file exists in the command's folder or in a
+      parent, the command runs it and downloads nothing.
     """
 
     source: str
@@ -164,10 +167,10 @@ class CommandReport:
 class LineReport:
     """The report of a command line or an argument vector.
 
-    `commands`: the reports of its commands, in text order.
-    `refusal`: the reason why the bash parser refuses the text. If it is not empty, `commands` has the commands of every
-    possible reading and proves nothing.
-    `unreadable`: the line can contain commands that no reading shows.
+    - `commands`: the reports of its commands, in text order.
+    - `refusal`: the reason why the bash parser refuses the text, or an empty string. With a refusal, `commands` has the
+      commands of every possible reading and proves nothing.
+    - `unreadable`: the line can contain commands that no reading shows.
     """
 
     line: str

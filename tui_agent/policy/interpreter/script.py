@@ -1,7 +1,6 @@
 """The walk through a script: interprets each command in every possible state of the shell.
 
-Invariant: every command is interpreted, and only with variables and folders that are possible. If the script is too
-long, one report with a doubt stands for all further commands.
+Invariant: every command is interpreted, and only with variables and folders that are possible.
 """
 
 import re

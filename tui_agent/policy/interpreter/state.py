@@ -1,6 +1,6 @@
 """The state of the shell between two commands: variables set in the line, and possible folders of the shell.
 
-Invariant: a state is immutable. A merge of two states covers all values and folders that are possible in either.
+Invariant: a state is immutable.
 """
 
 import posixpath
@@ -15,12 +15,13 @@ from tui_agent.policy.interpreter.report import Certainty, Value
 
 MAX_FOLDERS: Final = 32
 START: Final = "\ufdd0"
-"""Placeholder for the absolute path of the folder where the line starts: a noncharacter, which no line can contain."""
+"""Placeholder for the absolute path of the folder where the line starts."""
+# A noncharacter, because no line can contain it.
 UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 
 def forget(*values: Value) -> Value:
-    """Return a value that stands for any text. The text can contain the environment variables that `values` show."""
+    """Return a value that stands for any text, also for text with the environment variables of `values`."""
     return replace(UNSET, shows=tuple(sorted({name for value in values for name in value.shows})))
 
 
@@ -32,7 +33,7 @@ START_FOLDERS: Final[Folders] = ("",)
 class State:
     """A state of the shell between two commands.
 
-    `folders`: the folders that the shell can be in, as in `CommandReport`; empty if no command can run in this state.
+    `folders`: the possible folders of the shell, as in `CommandReport`; empty if no command can run.
     """
 
     variables: Mapping[str, Value] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class State:
         return replace(self, folders=_limit_folders(folders))
 
     def merge(self, other: "State") -> "State":
-        """Return a state that covers this state and `other`. A variable that differs in the two states becomes unknown."""
+        """Return a state that covers this state and `other`. A variable that differs becomes unknown."""
         if not other.folders or self == other:
             return self
         if not self.folders:
@@ -74,7 +75,7 @@ UNREACHED: Final = State({}, ())
 class Outcome:
     """Two states of the shell after a part of a script: one if the part succeeded, and one if it failed.
 
-    `output`: a value that covers everything that this part can print.
+    `output`: a value that covers everything that the part can print.
     """
 
     success: State
@@ -83,7 +84,7 @@ class Outcome:
 
     @property
     def any(self) -> State:
-        """One state of the shell that covers both cases: this part of the script succeeded, or it failed."""
+        """One state of the shell that covers success and failure."""
         return self.success.merge(self.failure)
 
 
@@ -93,7 +94,8 @@ def merge_states(states: Iterable[State]) -> State:
 
 
 def tidy_path(path: str) -> str:
-    """Remove `.` and empty names from a path, but keep `name/..`, because `name` can be a link to another folder."""
+    """Remove `.` and empty names from a path, but keep `name/..`."""
+    # `name` can be a link to another folder, so `name/..` cannot be removed.
     names = [name for name in path.split("/") if name not in ("", ".")]
     if path.startswith("/"):
         return "/" + "/".join(names)
@@ -101,13 +103,13 @@ def tidy_path(path: str) -> str:
 
 
 def goes_back(path: str) -> bool:
-    """Return True if `..` follows a name in the path, so that links decide where the path leads."""
+    """Return True if `..` follows a name in the path, so that the path depends on links."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     return any(name == ".." and before != ".." for before, name in pairwise(names))
 
 
 def join_path(folder: str, path: str) -> str:
-    """Return a path in `folder` relative to the line's start folder, with `name/..` kept and links not followed."""
+    """Return a path in `folder` relative to the line's start folder, with `name/..` kept."""
     if path.startswith("~"):
         return path if ".." in path.split("/") else path.rstrip("/") or path
     if path.startswith(START):
@@ -120,10 +122,9 @@ def join_path(folder: str, path: str) -> str:
 
 
 def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> str | None:
-    """Return the folder that `path` leads to from `folder`; None if that is not certain. "" is the start folder.
+    """Return the folder that `path` leads to from `folder` ("" for the start folder), or None if that is not certain.
 
-    `by_shell`: the shell's own `cd` changes the folder. It drops `name/..`, even if `name` is a link. Other programs
-    follow the link.
+    `by_shell`: True for the shell's own `cd`, which removes `name/..` even if `name` is a link.
     """
     if folder is None and not path.startswith(("/", "~", START)):
         return None
@@ -134,7 +135,7 @@ def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> st
 
 
 def folder_text(folders: Folders) -> str | None:
-    """Return the text of `$PWD` if the shell can be in these folders; None if that text is not certain."""
+    """Return the text of `$PWD` in a shell that can be in these folders, or None if the text is not certain."""
     if len(folders) != 1 or folders[0] is None:
         return None
     folder = folders[0]

@@ -1,8 +1,6 @@
 """The place of a path (in the workspace or outside), and the guards for the file at that path.
 
-Invariant: the disk is not accessed; real paths come from `PolicyFacts.resolved`. A guard applies if the given path or
-the real path is secret or protected, in any spelling that some file system considers the same, even if the file does
-not exist.
+Invariant: a guard applies if the given path or the real path is secret or protected, in any spelling.
 """
 
 import posixpath
@@ -44,7 +42,7 @@ class Place:
 
 
 def place(path: str, facts: PolicyFacts) -> Place:
-    """Return the place of a path. If `facts.resolved` does not have the path, links in it are not followed."""
+    """Return the place of a path. Links are followed only if `facts.resolved` has the path."""
     return _find_place(path, facts.resolved.get(path), facts.workspace)
 
 
@@ -81,9 +79,9 @@ def _from_home(path: str) -> str:
 class Guards:
     """The guards that protect files. No profile lifts these guards.
 
-    `own`: absolute paths of the product's configuration and data folders.
-    `notes`: absolute path of the folder with the project's notes. The agent can write there, although the folder lies
-    in the data folder.
+    - `own`: absolute paths of the product's configuration and data folders.
+    - `notes`: absolute path of the folder with the project's notes, which the agent can write although it lies in the
+      data folder.
     """
 
     def __init__(self, own: Iterable[str] = (), notes: str = "") -> None:
@@ -129,14 +127,12 @@ class Guards:
         return f"{at.absolute}/".startswith(self._data.readable)
 
     def _is_in_fork(self, at: Place, facts: PolicyFacts) -> bool:
-        """Return True if the path lies in a fork's workspace: a folder inside the product's own data folder."""
+        """Return True if the path lies in a fork's workspace, which is inside the product's own data folder."""
         session, name = posixpath.split(posixpath.normpath(facts.workspace))
         return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 
     def would_ruin(self, path: str, at: Place, facts: PolicyFacts) -> bool:
-        """Return True if deleting the path would delete a root folder, a home, a parent of a home, or the whole
-        workspace.
-        """
+        """Return True if deleting the path would delete a root folder, a home, a parent of a home, or the workspace."""
         plain = path
         while _matches_every_name(plain.rpartition("/")[2]):
             plain = plain.rpartition("/")[0] or ("/" if plain.startswith("/") else "")
@@ -212,8 +208,7 @@ def _matches_every_name(name: str) -> bool:
 
 
 def spellings(path: str) -> set[str]:
-    """Return two spellings of a path: in lower case, and in a form that is the same for all paths that a lenient file
-    system treats as one."""
+    """Return two spellings of a path: in lower case, and as a lenient file system compares it."""
     plain = path.lower()
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()
@@ -277,7 +272,7 @@ def places_table(name: str = "places") -> Mapping[str, Mapping[str, Sequence[str
 class _Places:
     """The table of guarded places, compiled for fast comparison.
 
-    `sought`: names of secret files. A shell pattern that seems made to find one of them is guarded, too.
+    `sought`: names of secret files, to recognise shell patterns that seem made to find them.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,6 @@
-"""The overlap of shell patterns with the paths of rules: whether both can match the same name.
+"""The comparison of shell patterns with the paths of rules: both overlap if they can match the same name.
 
-Invariant: this module is pure and never misses a name that both match. Letter case, the encoding of accents, and the
-content of negated or named classes are ignored. A pattern that is too long to compare can match anything.
+Invariant: no overlap is ever missed.
 """
 
 import re
@@ -18,7 +17,7 @@ _Token: TypeAlias = _Chars | None
 _SIGNS = frozenset("*?[")
 _SIGN = re.compile(r"[*?\[]")
 _MAX_PAIRS = 20_000
-"""Maximum product of two names' token counts. Above it, the names count as overlapping without a comparison."""
+"""Maximum product of two names' token counts. Longer names count as overlapping without a comparison."""
 _ANY_DEPTH = "**"
 _DOT: Final = ord(".")
 _Left = TypeVar("_Left")
@@ -33,7 +32,10 @@ def fold_case(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_pattern(path: str, *, literal: bool = False) -> tuple[str, ...]:
-    """Split the shell pattern of a path into names. `literal`: escape wildcard characters."""
+    """Split the shell pattern of a path into names.
+
+    `literal`: escape wildcard characters.
+    """
     names = (name for name in unicodedata.normalize("NFC", path).split("/") if name not in ("", "."))
     return tuple(_SIGN.sub(r"[\g<0>]", name) if literal else name for name in names)
 
@@ -43,8 +45,9 @@ def sequences_overlap(
 ) -> bool:
     """Return True if some sequence of items matches both patterns.
 
-    In a pattern, None matches any number of items. Any other element matches one item. `fits` returns True if two
-    elements can match the same item.
+    In a pattern, None matches any number of items. Any other element matches one item.
+
+    `fits`: function that returns True if two elements can match the same item.
     """
     for ends in (zip(left, right, strict=False), zip(reversed(left), reversed(right), strict=False)):
         for element, other in ends:
@@ -77,12 +80,10 @@ def sequences_overlap(
 def paths_overlap(
     pattern: Sequence[str], rule: Sequence[str], *, below: bool = False, dotted: bool = False
 ) -> bool:
-    """Return True if some path matches both a shell pattern and a rule's path. `split_pattern` has split both.
+    """Return True if some path matches both a shell pattern and a rule's path, each split by `split_pattern`.
 
-    `below`: the shell pattern also matches every path below a match.
-    `dotted`: the shell's `*` matches hidden names.
-
-    If the pattern's last name is just `*`, it matches the files in a rule's folder, not the folder itself.
+    - `below`: the shell pattern also matches every path below a match.
+    - `dotted`: the shell's `*` matches hidden names.
     """
     found, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
     if meant[-1:] == (_ANY_DEPTH,) and found and found[-1] != _ANY_DEPTH and not found[-1].strip("*?"):
@@ -106,8 +107,7 @@ def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
 
 
 def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
-    """Return False if the pattern certainly does not match `name`: the name is too short, or lacks a letter of the
-    pattern. True proves nothing."""
+    """Return False if the pattern certainly does not match `name`. True proves nothing."""
     letters = set(map(ord, name.lower()))
     single = [token for token in tokens if token is not None]
     return len(single) <= len(name) and all(
@@ -121,9 +121,8 @@ def _share_letter(left: _Chars, right: _Chars) -> bool:
 
 @lru_cache(maxsize=4096)
 def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
-    """Split the shell pattern of a name into tokens. A non-ASCII letter has several encodings, so its token matches any
-    text.
-    """
+    """Split the shell pattern of a name into tokens."""
+    # A non-ASCII letter has several encodings, so its token matches any text.
     out: list[_Token] = []
     at = 0
     while at < len(name):
@@ -144,7 +143,7 @@ def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
 
 
 def _end_of_class(name: str, start: int, shell: bool) -> int:
-    """Return the index of the `]` that closes the character class at `start`; -1 if no class begins there."""
+    """Return the index of the `]` that closes the character class at `start`, or -1 if no class begins there."""
     at = start + 1
     if name[at : at + 1] in ("!", "^" if shell else "!"):
         at += 1
@@ -158,7 +157,7 @@ def _end_of_class(name: str, start: int, shell: bool) -> int:
 
 
 def _class_letters(text: str, shell: bool) -> _Chars:
-    """Return the letters that a character class `[…]` matches, ignoring case; all letters for a negated or named class."""
+    """Return the letters that a class `[…]` matches in any case, or all letters for a negated or named class."""
     odd = shell and (text[0] == "^" or any(sign in text for sign in ("[:", "[.", "[=", "\\")))
     if text[0] == "!" or odd or not text.isascii():
         return _ANY

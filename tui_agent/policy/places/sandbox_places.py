@@ -1,6 +1,6 @@
-"""The files that a sandbox hides, or protects from writing. The policy's guards use the same table.
+"""The files that a sandbox hides, or protects from writing.
 
-Invariant: this module is pure. The sandbox protects by path the files that the policy guards by name.
+Invariant: the sandbox protects by path the files that the policy guards by name.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,8 +11,8 @@ from tui_agent.policy.places.paths import Guards, Place, places_table
 from tui_agent.ports.policy import PolicyFacts
 
 _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
-"""Names of folders that hold a repository. The sandbox cannot protect a whole folder of this kind, because commits
-write into it; it protects some of the files inside."""
+"""Names of folders that hold a repository."""
+# Commits write into these folders, so the sandbox protects only some of the files inside.
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def guarded_places(home: str) -> GuardedPlaces:
 
 
 def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
-    """Return a predicate for absolute paths outside every workspace: True if a guard protects the path from writes.
+    """Return a predicate that is True if a guard protects an absolute path outside every workspace from writes.
 
     `own`: the product's configuration and data folders.
     """

@@ -1,7 +1,6 @@
 """Recognises shell patterns that were written to find secret files.
 
-Invariant: this module is pure. A pattern counts only if it contains enough of a secret name's own letters (`*.pe*` for
-`*.pem`). Letters for a variable part (`x` in `x.pem`), or for a common ending such as `.json`, are ignored.
+Invariant: a pattern counts only if it contains enough of a secret name's own letters (`*.pe*` for `*.pem`).
 """
 
 import re
@@ -16,11 +15,8 @@ _ANY = "\0"
 """Character that replaces each `*` in a name, so that only a wildcard matches it."""
 _SHARED_ENDING = re.compile(r".(\.json|\.toml|\.ya?ml)\Z")
 _MANY_LETTERS = 4
-"""A pattern with at least this many letters is long.
-
-A long pattern counts as a search for a secret file if it has a third of the letters of the file's name; any other
-pattern must have half of them.
-"""
+"""Minimum number of letters in a long pattern."""
+# A long pattern must have a third of the letters of a secret file's name, any other pattern half of them.
 
 
 class SecretPatterns:
@@ -45,7 +41,7 @@ class SecretPatterns:
 
 
 def _can_match(parts: Sequence[str], path: Sequence[str]) -> bool:
-    """Return True if a shell pattern can match a path, and the first name of the pattern is not just a wildcard."""
+    """Return True if a shell pattern that does not begin with a mere wildcard can match a path."""
     *folders, last = path
     found = len(parts) == len(path) and bool(parts[0].strip("*?"))
     return found and all(map(names_overlap, parts, (*folders, last.replace("*", _ANY))))
@@ -78,6 +74,6 @@ def _has_enough_letters(pattern: str, letters: str, name: str) -> bool:
 
 
 def _plain_letters(pattern: str) -> str:
-    """Return the literal letters of a shell pattern; a class with one letter is replaced by that letter."""
+    """Return the literal letters of a shell pattern. A class with one letter becomes this letter."""
     plain = _CLASS.sub(lambda found: found[0][1] if len(found[0]) == 3 else "", pattern)
     return plain.replace("*", "").replace("?", "")

@@ -1,6 +1,6 @@
 """Predicates that decide from a path alone which workspace files a model can see without approval.
 
-Invariant: the predicates use the same table as the guards. No file is opened.
+Invariant: the predicates use the same table as the guards, and open no file.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from tui_agent.policy.places.paths import Guards, Place
 
 
 def may_hold_secrets(path: str) -> bool:
-    """Return True for a file that can hold secrets, or for a folder (`keys/`) in which any file can hold secrets.
+    """Return True for a file that can hold secrets, or for a folder of such files (`keys/`).
 
     `path`: relative to the workspace.
     """

@@ -11,9 +11,12 @@
     tool NAME      every call of a tool; `mcp_*` for several tools
 
 In PATH, `*` and `?` match within one name, and `**` matches any number of folders. In WORDS, `*` and `?` match within
-one word. An `allow` rule applies only to words and file names that are exactly known. An `ask` or `deny` rule applies
-if it might match, in any letter case.
-Invariant: parsing a rule's `text` returns an equal rule. Matching never raises.
+one word.
+
+An `allow` rule applies only to words and file names that are exactly known. An `ask` or `deny` rule applies if it might
+match, in any letter case.
+
+Invariant: parsing a rule's `text` returns an equal rule, and matching never raises.
 """
 
 import posixpath
@@ -39,11 +42,11 @@ WHATS: tuple[What, ...] = get_args(What)
 class Rule:
     """A rule of the user or a project, such as `allow edit src/**`.
 
-    `rest`: the path, host, words or command line.
-    `source`: where the rule was written.
-    `bounded`: True for a project's rule. Such a rule can allow only commands that read or change files of the
-    workspace, or run the workspace's code.
-    `workspace`: the only folder that the rule applies to. If it is empty, the rule applies to every workspace.
+    - `rest`: the path, host, words or command line.
+    - `source`: where the rule was written.
+    - `bounded`: True for a project's rule. Such a rule can allow only commands that read or change files of the
+      workspace, or run the workspace's code.
+    - `workspace`: the only folder that the rule applies to; empty for every workspace.
     """
 
     verdict: Verdict
@@ -65,7 +68,7 @@ class Rule:
 
 
 def parse_rule(text: str, source: str = "") -> Rule:
-    """Parse a rule such as `allow edit src/**`. Raises `ConfigError` with the fault."""
+    """Parse a rule such as `allow edit src/**`. Raise `ConfigError` with the fault."""
     verdict, _, tail = text.strip().partition(" ")
     what, _, rest = tail.strip().partition(" ")
     rest = rest.strip()
@@ -82,7 +85,7 @@ def parse_rule(text: str, source: str = "") -> Rule:
 
 
 def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
-    """Return the fault in the last part of a rule (after verdict and kind), and a hint that says how to correct it."""
+    """Return the fault in the last part of a rule, and a hint that says how to correct it."""
     if not rest:
         return "is incomplete", "Add a path, host, program or tool."
     try:
@@ -102,10 +105,9 @@ def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
 
 
 def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: bool = True) -> bool:
-    """Return True if the path of a rule matches a file.
+    """Return True if the path of a rule matches a file. A relative pattern matches only inside the workspace.
 
-    A relative pattern matches only inside the workspace. If `certain` is False, letter case and the encoding of accents
-    are ignored.
+    `certain`: if False, ignore letter case and the encoding of accents.
     """
     target = absolute if pattern.startswith("/") else relative
     if target is None:
@@ -129,7 +131,7 @@ def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def fixed_part(pattern: str) -> str:
-    """Return the leading names of a rule's path that are not patterns (`src` for `src/**`); empty if there are none."""
+    """Return the leading names of a rule's path that are not patterns (`src` for `src/**`), or an empty string."""
     return "/".join(takewhile(_SIGNS.isdisjoint, pattern.split("/")))
 
 
@@ -148,10 +150,11 @@ def first_word(pattern: str) -> str:
 
 
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
-    """Return True if a rule for commands matches the words of a command.
+    """Return True if a rule for commands matches the words of a command, where None is an unknown word.
 
-    If `certain`, an unknown word (None) matches nothing. Otherwise an unknown program name stands for one word, and any
-    other unknown word for any number of words. Letter case in the program's name is then ignored.
+    `certain`: if True, an unknown word matches nothing. If False, an unknown program name stands for one word. Any
+    other
+    unknown word then stands for any number of words, and the program's name matches in any letter case.
     """
     shapes: list[str | None] = [*_words(pattern)]
     if not shapes or (certain and None in words):
@@ -188,9 +191,9 @@ def _words(pattern: str) -> tuple[str, ...]:
 
 
 def fits_host(pattern: str, host: str, *, certain: bool = True) -> bool:
-    """Return True if a rule matches a host. See `HostPattern.fits` for `certain`.
+    """Return True if a rule matches a host. A text that names no host (`user@host`, a NUL) matches nothing.
 
-    A text that names no host (`user@host`, a NUL) matches nothing.
+    `certain`: see `HostPattern.fits`.
     """
     found = read_host(host)
     return found is not None and parse_pattern(pattern).fits(found, certain=certain)

@@ -2,8 +2,7 @@
 
 A text that programs understand in different ways has several readings: `127.1` can mean `127.0.0.1`.
 
-Invariant: an `allow` rule must match all readings of a host; an `ask` or `deny` rule must match one of them. A text
-that cannot be a host is refused.
+Invariant: an `allow` rule must match all readings of a host, an `ask` or `deny` rule only one of them.
 """
 
 import ipaddress
@@ -23,7 +22,7 @@ _WITH_PORT = re.compile(
 """Matches `[::1]:80`, `[::1]`, `name:80`, `name` and `::1`."""
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
-"""Matches what precedes a host in a word: an option such as `--url=`, and the scheme of the address."""
+"""Matches an option such as `--url=` and the scheme of an address, before a host in a word."""
 _ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]{0,60}:[/\\]{2}[^\s'"`<>()]+""")
 """Matches an address inside a text, such as `https://example.org/x`."""
 _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
@@ -51,7 +50,8 @@ class Host:
 class HostPattern:
     """The host pattern of a rule, such as `*.example.org:443`.
 
-    `names`: the names that the pattern matches. If `below`, it matches only their subdomains.
+    `names`: the names that the pattern matches.
+    `below`: the pattern matches only subdomains of `names`.
     `network`: the network whose addresses the pattern matches.
     `everything`: the pattern matches every host.
     `port`: the only port that the pattern matches.
@@ -66,7 +66,8 @@ class HostPattern:
     def fits(self, host: Host, *, certain: bool) -> bool:
         """Return True if the pattern matches a host.
 
-        If `certain`, the pattern must match every possible name of the host, and the port must be known. Otherwise one
+        `certain`: if True, the pattern must match every possible name of the host, and the port must be known. If
+        False, one
         matching name is enough.
         """
         if self.port is not None and self.port != host.port and (certain or host.port is not None):
@@ -98,7 +99,7 @@ def read_host(text: str) -> Host | None:
 
 @lru_cache(maxsize=512)
 def parse_pattern(text: str) -> HostPattern:
-    """Parse the text after `connect` in a rule. Raises `ConfigError` with the fault."""
+    """Parse the text after `connect` in a rule. Raise `ConfigError` with the fault."""
     if text == "*":
         return HostPattern(everything=True)
     if "/" in text:
@@ -120,10 +121,7 @@ def parse_pattern(text: str) -> HostPattern:
 
 
 def is_private_host(host: Host) -> bool:
-    """Return True if the host can mean an address of this machine or of a private network.
-
-    The address of a cloud's metadata service counts as private.
-    """
+    """Return True if the host can mean an address of this machine or of a private network."""
     addresses = [address for name in host.names if (address := _address(name)) is not None]
     return any(not address.is_global or address.is_multicast for address in addresses)
 
@@ -185,10 +183,8 @@ def _plain_names(name: str) -> tuple[str, ...]:
 
 
 def _read_ipv4(name: str) -> Iterator[str]:
-    """Yield the IPv4 addresses that a host name can mean.
-
-    For `010.0.0.1`, the C library reads an octal number, and other programs read a decimal number.
-    """
+    """Yield the IPv4 addresses that a host name can mean."""
+    # For `010.0.0.1`, the C library reads an octal number, and other programs read a decimal number.
     with suppress(OSError):
         yield str(ipaddress.IPv4Address(socket.inet_aton(name)))
     decimals = _address(".".join(label.lstrip("0") or "0" for label in name.split(".")))
@@ -218,9 +214,9 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def host_in_address(address: str) -> str:
-    """Return the host in an address such as `https://example.org/x`, as written; empty if the text is not an address.
+    """Return the host in an address such as `https://example.org/x`, or an empty string if the text is not an address.
 
-    If the address has a scheme, even an invalid host is returned.
+    In an address with a scheme, the host may be invalid.
     """
     scheme, slashes, rest = address.partition("://")
     host = (rest if slashes else scheme).split("/", 1)[0].split("?", 1)[0]

@@ -9,9 +9,9 @@ class TestFinished(Payload):
     """A test run ended: `command` ran in `folder` of the workspace.
 
     `passed`, `failed`, `skipped`: -1 if unknown. `failed` includes `errors`: tests without a result, and files that
-    could not be loaded. `xfailed`: tests that failed as expected. `xpassed`: tests that passed unexpectedly. `part`: if
-    an evaluation ran the tests on a checkpoint, the message part before this checkpoint. `exit_code`: null if the
-    command gave none. `fault`: reason why the run failed although no test failed; otherwise empty.
+    could not be loaded. `xfailed`: tests that failed as expected. `xpassed`: tests that passed unexpectedly. `part`:
+    message part before the checkpoint on which an evaluation ran the tests. `exit_code`: null if the command gave none.
+    `fault`: reason why the run failed although no test failed; otherwise empty.
     """
 
     __test__ = False  # the name looks like a test class to pytest

@@ -11,7 +11,7 @@ Author: TypeAlias = Literal["agent", "command", "human"]
 MAX_PATHS_IN_EVENT = 200
 """Maximum number of paths listed in one event."""
 LONG_COMMAND_S = 2.0
-"""If a command runs longer than this many seconds, someone else has probably had time to change files meanwhile."""
+"""Number of seconds after which a command counts as long. During a long command, someone else may change files too."""
 
 
 class FileRead(Payload):
@@ -34,8 +34,8 @@ class FileChanged(Payload):
     permission bits after the change. `before_sha256`, `after_sha256`: hex SHA-256 of the original bytes, if the blob is
     redacted.
 
-    If turns were undone but a file kept their changes, these changes are recorded again with the author `human`.
-    `original_author`: who made them.
+    Changes of undone turns that stay in a file are recorded again, with the author `human`. `original_author`: who made
+    these changes.
     """
 
     kind: Literal["file.changed"] = "file.changed"
@@ -98,8 +98,7 @@ class CheckpointTaken(Payload):
     `unlisted_count`: number of paths above `MAX_PATHS_IN_EVENT`. `folders`: numbers of changed files in generated
     folders. `skipped`: phrases about files that are not in the commit (too large, or over the quota).
 
-    If turns were undone but files kept their changes, the author is `human`, and `original_author` is who made the
-    changes.
+    `original_author`: who made changes of undone turns that stay in files. Their `author` is `human`.
     """
 
     kind: Literal["checkpoint.taken"] = "checkpoint.taken"
@@ -189,7 +188,5 @@ class CheckpointRestored(Payload):
 
     @property
     def kept_folders(self) -> tuple[tuple[str, int], ...]:
-        """Pairs of a generated folder and the number of its files that were not restored, because someone else changed
-        them.
-        """
+        """Pairs of a generated folder and the number of its files that were not restored."""
         return tuple((folder.path, folder.conflicts) for folder in self.folders if folder.conflicts)

@@ -1,5 +1,4 @@
-"""Events of hooks. A hook is a user's command or a plugin's function that is run before or after a tool call, prompt,
-turn or session."""
+"""Events of hooks: commands or functions that run before or after a tool call, prompt, turn or session."""
 
 from typing import Final, Literal, TypeAlias
 

@@ -1,5 +1,4 @@
-"""Events of background jobs: commands that outlive the call that started them. A job ends with the session at the
-latest."""
+"""Events of background jobs: commands that outlive the call that started them."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias

@@ -58,7 +58,7 @@ class ModelDelta(Payload):
     """A piece of a streaming answer.
 
     Pieces are merged for 50 ms, or up to 2 KB. `part_index`: index of the part in the answer. A tool call's arguments
-    are recorded only in the complete answer, because secrets cannot be recognised in a part of them.
+    are recorded only in the complete answer, where secrets can be recognised.
     """
 
     kind: Literal["model.delta"] = "model.delta"
@@ -74,8 +74,8 @@ class ModelResponded(Payload):
     """A complete answer of a model. `first_part`: number of its first part.
 
     `cost_usd`: null if no price is known. Times are in milliseconds since the request. `author`: `agent` if an agent
-    wrote the answer without a model. Such an answer has no request and no cost. An answer of an agent that is a
-    separate program, such as `codex`, has no request either.
+    wrote the answer without a model. Such an answer has no request and no cost. Answers of agents that are separate
+    programs, such as `codex`, have no request.
     """
 
     kind: Literal["model.responded"] = "model.responded"
@@ -134,10 +134,8 @@ class ModelFailed(Payload):
 
     @property
     def cost_precision(self) -> CostPrecision:
-        """`partial` if the provider may charge an unknown amount, `estimated` if tui-agent estimated the tokens.
-
-        A request that the provider refused costs nothing.
-        """
+        """`partial` if the provider may charge an unknown amount, `estimated` if tui-agent estimated the tokens,
+        otherwise `exact`."""
         if self.cost_usd is None:
             is_free = self.usage == Usage() and self.fault != "cancelled"
             return "exact" if is_free else "partial"

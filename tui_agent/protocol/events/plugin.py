@@ -54,7 +54,7 @@ class PluginLoaded(Payload):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines that the chat shows: that the plugin was loaded during the session, and the sentences in
+        """The lines that the chat shows about a plugin that was loaded during the session, and the sentences in
         `left_out`."""
         given = ", ".join(self.contributions) or "nothing"
         loaded = (f"The plugin {self.plugin} was loaded: {given}.",) if self.while_running else ()

@@ -10,8 +10,8 @@ from tui_agent.protocol.settings import PolicyName
 Reach: TypeAlias = Literal["once", "session", "always", "everywhere"]
 """The calls that an answer to an approval allows.
 
-`once`: only this call. The others allow all calls that the rule matches: in this session (`session`), in this workspace
-(`always`) or in all workspaces (`everywhere`).
+`once`: only this call. `session`, `always`, `everywhere`: all calls that the rule matches in this session, in this
+workspace or in all workspaces.
 """
 Rerun: TypeAlias = Literal["", "outside", "with_files"]
 
@@ -33,8 +33,8 @@ class PermissionChoice(FrozenModel):
 class CommandEffect(FrozenModel):
     """A short description of one effect of a command.
 
-    `verb`: such as `writes` or `network`. `target`: its object. `risky`: True unless the effect only reads the
-    workspace or runs its code.
+    `verb`: such as `writes` or `network`. `target`: its object. `risky`: False if the effect only reads the workspace
+    or runs its code.
     """
 
     verb: str
@@ -60,8 +60,8 @@ class PermissionRequested(Payload):
     command line in order. `time_limit_s`: maximum run time. `sandbox`: name of the sandbox, or empty. `environment`:
     name of the environment if the command does not run on this machine.
 
-    If the user wrote a faulty rule, the user is asked again, with `rejected_rule`, its `rejected_reach`, and
-    `rule_error`, which describes the fault.
+    `rejected_rule`, `rejected_reach`, `rule_error`: set if the user wrote a faulty rule and is asked again.
+    `rule_error` describes the fault.
 
     `rerun`: set if the sandbox blocked the call; `reason` describes the blocked action. The call would then run again
     outside the sandbox, or in the sandbox with the files that it needs.
@@ -90,10 +90,7 @@ class PermissionRequested(Payload):
     rerun: Rerun = ""
 
     def choice_for(self, reach: Reach) -> PermissionChoice | None:
-        """Return the choice with this reach, or None.
-
-        For `everywhere`, return the choice `always`: its rule can be saved for all workspaces.
-        """
+        """Return the choice with this reach, or None. For `everywhere`, return the choice `always`."""
         reach = "always" if reach == "everywhere" else reach
         return next((choice for choice in self.choices if choice.reach == reach), None)
 
@@ -123,7 +120,7 @@ class PermissionRevoked(Payload):
 class PermissionDecided(Payload):
     """A tool call was allowed or denied. The event is stored before the call starts.
 
-    If `reach` is `session` or `rule` begins with `OPENS_FILES`, the rule applies in this session and its forks. Other
+    Rules with the reach `session`, and rules that begin with `OPENS_FILES`, apply in this session and its forks. Other
     rules are saved in policy.toml with their workspace. `message`: the user's note to the model.
     """
 

@@ -97,10 +97,11 @@ class SessionHeadMoved(Payload):
     `turn`, `iteration`, `agents`: highest numbers so far, so that no number is used twice. `used`: used part of the
     budgets, which a move does not reduce. `files`: True if files are restored too (`checkpoint.restored` follows).
 
-    With the reasons `hunk` and `files`, only files changed: `to_seq` is the previous event, and `from_seq` is the event
-    before the changes. `hunk`: the reverted hunk. `redone`: reason of the move that a redo reverses. `restored_turns`:
-    number of turns that the redo restores. `kept_commits`: commits of undone turns that are still in the user's
-    repository, as short id and subject (`1a2b3c4 Fix the total`), oldest first. At most `MAX_KEPT_COMMITS` are listed.
+    The reasons `hunk` and `files` mean that only files changed. `to_seq` is then the previous event, and `from_seq` is
+    the event before the changes. `hunk`: the reverted hunk. `redone`: reason of the move that a redo reverses.
+    `restored_turns`: number of turns that the redo restores. `kept_commits`: commits of undone turns that are still in
+    the user's repository, as short id and subject (`1a2b3c4 Fix the total`). The oldest is first; at most
+    `MAX_KEPT_COMMITS` are listed.
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
@@ -145,8 +146,7 @@ TrajectoryEnd: TypeAlias = Literal[
 
 
 class SessionEnded(Payload):
-    """The task of a session ended. Only an evaluation or `tui-agent run` records this event; a user of the app can
-    always continue.
+    """The task of a session ended. Only an evaluation or `tui-agent run` records this event.
 
     `solved`, `unsolved`: result of tests and a verifier. `finished`: the agent ended its work, and nothing checked the
     result. `agent_error`: failure of the model, the engine or the policy. `env_error`: failure of files, processes,

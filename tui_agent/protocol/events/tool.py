@@ -53,10 +53,10 @@ class ToolFinished(Payload):
     """A tool call ended, with the result for the model.
 
     `part`: number of the message part (null: the call never ran). `summary`: outcome in a few words for the row on the
-    screen (`61 lines`, `exit 1`, `denied: rule …`). If `content` is only a preview, `full_output` is the full output,
-    and `artifact` stores it for `read_file` and `grep`. `data`: JSON that the tool defines. `duration_ms`: run time,
-    without waiting for the user's decision. `environment`: True if files or processes failed (a full disk, a program
-    that cannot start), not the tool. `lost`: True if the machine is gone or its provider does not answer.
+    screen (`61 lines`, `exit 1`, `denied: rule …`). `full_output`: the full output if `content` is only a preview.
+    `artifact` stores it for `read_file` and `grep`. `data`: JSON that the tool defines. `duration_ms`: run time,
+    without waiting for the user's decision. `environment`: True if the environment failed (a full disk, a program that
+    cannot start), not the tool. `lost`: True if the machine is gone or its provider does not answer.
     """
 
     kind: Literal["tool.finished"] = "tool.finished"

@@ -1,6 +1,6 @@
 """The closed, tagged union of all event payloads.
 
-Invariant: `KINDS` has exactly one class for every kind. docs/events.md is generated from it.
+Invariant: `KINDS` has exactly one class for every kind.
 """
 
 from typing import Annotated, TypeAlias, get_args

@@ -1,7 +1,6 @@
 """The check of values assigned to a secret's name: `password = …`, `"token": …`, `PASS=…`.
 
-Invariant: a value that is a name, type, version, expression or message is not a secret. A plain word is a secret only
-in configuration.
+Invariant: a value that is a name, type, version, expression or message is not a secret.
 """
 
 import re
@@ -67,7 +66,7 @@ def _is_number_or_sealed(candidate: Candidate, name: str) -> bool:
 
 
 def is_quoted_secret(value: str, name: str) -> bool:
-    """Return True if a quoted text is a secret, and not a template, a sentence or a name."""
+    """Return True if a quoted text is a secret, not a template, sentence or name."""
     named = has_shape(value, "resource") and not is_secret_in_pieces(value)
     if named or has_shape(value, "template", "path"):
         return False
@@ -108,7 +107,7 @@ def _is_bare_word_secret(value: str, name: str) -> bool:
 
 
 def _is_short_name_secret(candidate: Candidate) -> bool:
-    """Return True if the value after `PASS=` or `pass:` is a password, and not a test count or result."""
+    """Return True if the value after `PASS=` or `pass:` is a password, not a test count or result."""
     value, name = candidate.value, candidate.group("name")
     if re.match(r"(?i)\d+[a-z%/]*$|test|\w*[(:/]", value):
         return False
@@ -123,7 +122,7 @@ def _is_short_name_secret(candidate: Candidate) -> bool:
 
 
 def _is_configured(candidate: Candidate) -> bool:
-    """Return True if a plain word assigned to a password's name is the password, and not a variable in code."""
+    """Return True if a plain word assigned to a password's name is a password, not a variable in code."""
     value, sign = candidate.value, _sign(candidate)
     if len(value) < 6 or '"' in sign or "'" in sign or value.isupper() or has_shape(value, "state"):
         return False

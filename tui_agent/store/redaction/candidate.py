@@ -15,15 +15,17 @@ BEFORE, AFTER = 3_000, 700
 
 
 class Candidate:
-    """A match that is possibly a secret. The text around it is decoded as Latin-1, so that one byte is one character."""
+    """A match that is possibly a secret, with the text around it decoded as Latin-1."""
+
+    # In Latin-1, one byte is one character.
 
     __slots__ = ("_groups", "_match_start", "_span", "end", "raw", "start", "value")
 
     def __init__(self, match: "re2._Match[bytes]", groups: Mapping[str, int]) -> None:
         """Examine a match of a rule's pattern. `groups` maps the pattern's named groups to their numbers.
 
-        The secret is the last matched group with a name that begins with `secret`. If no such group matched, the secret
-        is empty. If the pattern has no such group, the secret is the whole match.
+        The secret is the last matched group whose name begins with `secret`. Without such groups in the pattern, the
+        secret is the whole match.
         """
         self.raw: bytes = match.string
         self._span = span = match.span
@@ -39,10 +41,7 @@ class Candidate:
         self.value: str = self.raw[start:end].decode("utf-8", "replace")
 
     def span_of(self, name: str) -> tuple[int, int]:
-        """Return the offsets of a group in the text: its first byte, and the byte after its last.
-
-        Both are -1 if the group does not exist or did not match.
-        """
+        """Return the start and end of a group in bytes. Return (-1, -1) if the group is missing or did not match."""
         return self._span(self._groups[name]) if name in self._groups else (-1, -1)
 
     def group(self, name: str) -> str:
@@ -75,10 +74,7 @@ class Candidate:
         return self.raw[self.end : self.end + AFTER].decode("latin-1")
 
     def part(self, part: CandidatePart) -> str:
-        """Return the text of the part with the name `part`, such as `value`, which a rule's field `unless` uses.
-
-        The text is a part of the candidate, or text around the candidate.
-        """
+        """Return a part of the candidate, or text around it, by the part's name (such as `value`)."""
         match part:
             case "value":
                 return self.value

@@ -21,8 +21,7 @@ from tui_agent.store.redaction.values import (
 
 
 def is_given(candidate: Candidate) -> bool:
-    """Return True if the candidate's value is literal, and not a placeholder, a template, a variable, a file name after
-    `@`, an option or a quoted message."""
+    """Return True if the candidate's value is literal, not a placeholder, template, reference or quoted message."""
     value = candidate.value.strip()
     return not has_shape(value, "placeholder", "template", "reference") and not _is_quoted_message(candidate)
 
@@ -51,21 +50,19 @@ def is_statement_password(candidate: Candidate) -> bool:
 
 
 def is_mailgun_key(candidate: Candidate) -> bool:
-    """Return True unless the line shows that the match `key-…` names a path, a cache entry or an element of a page."""
+    """Return False if the line shows that `key-…` is a path, a cache entry or an element of a page."""
     return not has_shape(candidate.line_before(80) + candidate.lead, "thing-before")
 
 
 def is_option_value(candidate: Candidate) -> bool:
-    """Return True if an option's value is a password or key.
-
-    If a letter or digit precedes the match, what looks like an option can be the end of a word (`single-token text`).
-    Then the value must contain a digit.
-    """
+    """Return True if an option's value is a password or key."""
+    # After a letter or digit, the option can be the end of a word (`single-token text`). Then the value must contain a
+    # digit.
     return is_chosen(candidate) and (has_digit(candidate.value) or not candidate.preceding_text(1).isalnum())
 
 
 def is_block_text(candidate: Candidate) -> bool:
-    """Return True for the text of a YAML block, unless it consists of further keys or a message."""
+    """Return True if the text of a YAML block is neither further keys nor a message."""
     first = candidate.value.split("\n")[0]
     return not re.match(r"[\w.-]{1,60}:(?:\s|$)", first) and (
         " " not in first or not has_shape(first, "message")
@@ -73,7 +70,7 @@ def is_block_text(candidate: Candidate) -> bool:
 
 
 def is_login_argument(candidate: Candidate) -> bool:
-    """Return True for a password in a call that signs in: the second text argument, as in `login("ada", "…")`."""
+    """Return True for a password in a call that signs in, as in `login("ada", "…")`."""
     value = candidate.value
     if looks_random(value, 20):
         return True
@@ -85,9 +82,7 @@ def is_login_argument(candidate: Candidate) -> bool:
 
 
 def is_told(candidate: Candidate) -> bool:
-    """Return True for a password in prose: letters with digits or special characters, but not a common word with a
-    number.
-    """
+    """Return True for a password in prose: letters with digits or special characters, not a numbered word."""
     value = candidate.value.rstrip(".,!?:;)")
     if has_shape(value, "algorithm", "not-told"):
         return False
@@ -97,11 +92,8 @@ def is_told(candidate: Candidate) -> bool:
 
 
 def is_login_option(candidate: Candidate) -> bool:
-    """Return True for the password in `-u user:password` and similar options.
-
-    After a program that signs in with this option, any value except a placeholder is accepted. After other programs,
-    names, numbers and paths are rejected (`docker run --user node:node`, `-u 1000:1000`).
-    """
+    """Return True for the password in `-u user:password` and similar options."""
+    # Other programs use `-u` for names and numbers (`docker run --user node:node`, `-u 1000:1000`).
     value, option = candidate.value, candidate.group("option")
     line = candidate.line_before(400) + candidate.lead.partition(option)[0]
     if option[-1] in "aA" and not option.startswith("--"):
@@ -123,7 +115,7 @@ def is_default_text(candidate: Candidate) -> bool:
 
 
 def is_signing_key(candidate: Candidate) -> bool:
-    """Return True for a value that looks like a secret and is not a plain name (such as `dev-key-1`)."""
+    """Return True for a value that looks like a secret, not like a plain name (`dev-key-1`)."""
     return is_secret_text(candidate.value) and not has_shape(candidate.value, "plain-name")
 
 

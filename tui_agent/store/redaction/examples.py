@@ -1,6 +1,6 @@
 """The check of a redaction rule's examples: finds the first example that the rule gets wrong, and the reason.
 
-Invariant: an example is processed like a real text, first by the keywords, then by the pattern and the checks.
+Invariant: an example is processed like a real text.
 """
 
 import random
@@ -45,10 +45,9 @@ def _format_spans(rule: Rule, raw: bytes) -> str:
 
 
 def example_text(example: str, seed: str) -> str:
-    """Replace each placeholder such as `{{a-z0-9 20}}` in an example: here by 20 characters, taken from a-z and 0-9 in
-    turn.
+    """Replace each placeholder in an example, such as `{{a-z0-9 20}}` by 20 characters from a-z and 0-9.
 
-    The characters depend only on `seed`, so an example always gives the same text.
+    The characters depend only on `seed`.
     """
     source = random.Random(seed)
 

@@ -26,7 +26,7 @@ def read_rules_file(name: str) -> str:
 
 
 def expand(pattern: str) -> str:
-    """Replace each `{{name}}` in a pattern by the fragment of that name. Raises `ValueError` for an unknown name."""
+    """Replace each `{{name}}` in a pattern by the fragment of that name. Raise `ValueError` for an unknown name."""
     pieces = rules_table("fragments")["fragments"]
 
     def fill(match: re.Match[str]) -> str:

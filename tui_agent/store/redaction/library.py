@@ -1,6 +1,6 @@
 """The bundled redaction rules, and the search for rules that can match a text.
 
-Invariant: no file is read before the first text is examined. A pattern is compiled when one of its keywords occurs.
+Invariant: no file is read before the first text is examined.
 """
 
 import re
@@ -15,15 +15,15 @@ from tui_agent.store.redaction.rule import OPTIONS, Rule
 
 _EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
 _COUNTED, _COUNTS = b"token", b'tokens":'
-"""`_COUNTED` is a keyword. The search ignores it inside `_COUNTS`, a text in every event about a model's usage."""
+"""The keyword `_COUNTED` is ignored inside `_COUNTS`, a text in every event about a model's usage."""
 _MAX_HITS = 100
-"""Number of hits after which the words found so far are removed from the search, so that the rest of the text is
-searched faster."""
+"""Number of hits after which the words found so far are removed from the search."""
+# Makes the search in the rest of the text faster.
 
 
 @cache
 def bundled_rules(*, with_examples: bool = False) -> tuple[Rule, ...]:
-    """Return the bundled rules. Examples are left out by default, because they take longest to parse."""
+    """Return the bundled rules. Examples are left out by default, because parsing them is slow."""
     texts = [read_rules_file(family) for family in rules_table("fragments")["families"]]
     if not with_examples:
         texts = [_EXAMPLES.sub("", text) for text in texts]
@@ -58,7 +58,7 @@ class KeywordIndex:
 
 
 class _WordSearch:
-    """Finds many words in one pass. A longer match is also a match of every word that it begins with."""
+    """Finds many words in one pass."""
 
     def __init__(self, words: Mapping[bytes, set[int]], edge: str) -> None:
         self._edge = edge
@@ -67,7 +67,7 @@ class _WordSearch:
         self.uncounted = _words_pattern(edge, self._all - {_COUNTED})
 
     def rules_of(self, raw: bytes, low: bytes) -> set[int]:
-        """Return the numbers of the rules that have a word in the text `raw`. `low` is the same text in lower case."""
+        """Return the numbers of the rules with a word in the text `raw`. `low`: the same text in lower case."""
         found: set[bytes] = set()
         at, hits = 0, 0
         pattern = _words_pattern(self._edge, self._all)

@@ -1,8 +1,6 @@
 """The redactor: finds the secrets in a text and covers them.
 
-Invariant: redaction takes time linear in the text. Everything that is not a secret stays byte for byte unchanged.
-
-A rule's pattern runs only on a text that has one of the rule's keywords.
+Invariant: redaction takes time linear in the text, and changes only secrets.
 """
 
 import re
@@ -28,17 +26,18 @@ MAX_REMEMBERED_LENGTH = 200
 MAX_REMEMBERED = 4_096
 """Maximum number of texts in the cache of texts without secrets."""
 MIN_SECRET = 8
-"""Minimum length of a variable's value to be redacted, in characters. Shorter values are often ordinary words."""
+"""Minimum length of a variable's value to be redacted, in characters."""
+# Shorter values are often ordinary words.
 _BINARY_HEAD = 8_192
-"""Number of bytes at the start of a file's content to check for a NUL, to detect binary content."""
+"""Number of bytes at the start of a file that are searched for a NUL, to detect binary content."""
 _LINE_END = r"(?:[ \t]*\\\r?\n|[ \t]+\\{3}(?:r\\)?n)"
 """Matches a backslash and a newline, in plain text or escaped in JSON."""
 _CONTINUATION = rf"{_LINE_END}+[ \t]*"
 _CONTINUED_LINE = rf"(?:[^\n]*{_LINE_END})+[^\n]*"
 _BLANK_OR_QUOTE = re.compile(rb"[\s\"'`]")
-"""Matches blanks and quotes. They end a word in a command line, but not if the command is given as a list of words."""
+"""Matches blanks and quotes, which end a word in a command line."""
 _SCRIPT_OPTION = re.compile(rb"-\w*c")
-"""Matches a shell's option for a script (`-c`). The word after the option is a script of several words."""
+"""Matches a shell's option for a script (`-c`)."""
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
@@ -55,11 +54,10 @@ class Hit:
 class Redactor:
     """Replaces secrets in texts by `[redacted: …]`: secrets that a rule finds, and the values of secret variables.
 
-    `secrets`: maps variable names to values. A value is found in any common encoding and replaced by the variable's
-    name.
-    `rules`: additional rules, which precede the bundled rules.
-    `disabled`: ids of rules to leave out.
-    `allowed`: function that returns True for a secret that is not replaced.
+    - `secrets`: maps variable names to values. A value is found in any common encoding.
+    - `rules`: additional rules, which precede the bundled rules.
+    - `disabled`: ids of rules to leave out.
+    - `allowed`: function that returns True for a secret that is not replaced.
     """
 
     def __init__(
@@ -78,7 +76,7 @@ class Redactor:
         self.learn(secrets or {})
 
     def learn(self, secrets: Mapping[str, str]) -> None:
-        """Redact more secrets from now on, such as a token that was just issued. Can be called in any thread."""
+        """Redact more secrets from now on, such as a new token. Can be called in any thread."""
         spelled = {
             spelling.encode("utf-8", "surrogateescape"): name
             for name, value in secrets.items()
@@ -90,13 +88,13 @@ class Redactor:
         self._clean = set()
 
     def suspects(self, raw: bytes) -> bool:
-        """Return False only if JSON or other UTF-8 text has no secret. True means that the text must be examined."""
+        """Return True if JSON or other UTF-8 text may have a secret, so that it must be examined."""
         return any(value in raw for value, _ in self._secrets) or self._index().may_match(raw)
 
     def redact_content(self, data: bytes) -> bytes:
-        """Return a file's content without secrets. If it has no secrets, `data` itself is returned.
+        """Return a file's content without secrets. If it has no secrets, return `data` itself.
 
-        In binary content only the values of variables are found.
+        In binary content, only the values of variables are found.
         """
         codec = _UTF_16.get(data[:2])
         if codec is None:
@@ -124,10 +122,8 @@ class Redactor:
         return text
 
     def words(self, words: Sequence[str]) -> list[str]:
-        """Return a command's words without secrets.
-
-        An earlier word often shows that a word is a secret (`curl -u bob:…`).
-        """
+        """Return a command's words without secrets."""
+        # An earlier word often shows that a word is a secret (`curl -u bob:…`), so the words are examined together.
         raw = [word.encode("utf-8", "surrogatepass") for word in words]
         whole = [
             word if _SCRIPT_OPTION.fullmatch(before) else _BLANK_OR_QUOTE.sub(b"!", word)
@@ -141,10 +137,9 @@ class Redactor:
         ]
 
     def hits(self, raw: bytes, *, only_given: bool = False) -> list[Hit]:
-        """Return the secrets in a text in order, without overlaps.
+        """Return the secrets in a text in order, with overlapping secrets merged.
 
-        Overlapping secrets are merged and named by the first rule. With `only_given`, only values of variables are
-        searched for.
+        `only_given`: True to search only for values of variables.
         """
         found = list(self._given_hits(raw))
         if not only_given:
@@ -201,11 +196,10 @@ def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex
 
 
 def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
-    """Yield each line that is continued with backslashes, joined into one line as in a shell, with two lists about the
-    joined parts.
+    """Yield each line that is continued with backslashes, joined into one line, with two lists about its parts.
 
-    The first list has the offset of each part in the joined line. The second list has, for each part, the number that
-    converts an offset in the joined line to an offset in `raw` when it is added.
+    The first list has the offset of each part in the joined line. The second list has the distance from each part to
+    its offset in `raw`.
     """
     if b"\\" not in raw:
         return
@@ -236,8 +230,7 @@ def merge_hits(hits: list[Hit]) -> list[Hit]:
 
 
 def clip_hits(hits: Iterable[Hit], start: int, end: int) -> list[Hit]:
-    """Return the hits between the offsets `start` and `end`, cut to this range. The offsets of the returned hits are
-    relative to `start`."""
+    """Return the hits between the offsets `start` and `end`, cut to this range and relative to `start`."""
     return [
         replace(hit, start=max(hit.start - start, 0), end=min(hit.end, end) - start)
         for hit in hits

@@ -44,10 +44,11 @@ def _known_shape(name: str) -> str:
 class Rule(BaseModel):
     """A redaction rule for one kind of secret.
 
-    `pattern`: regular expression. Its group `secret` (or `secret2`, or the whole match) is covered.
-    `keywords`: words in lower case. Every text that the pattern matches contains one of them. A keyword after `^` must
-    begin a word.
-    `examples`: texts in which the secret is between `[[` and `]]`. `{{a-z0-9 20}}` is replaced by 20 such characters.
+    - `pattern`: regular expression. Its group `secret` (or `secret2`, or the whole match) is covered.
+    - `keywords`: words in lower case. Every text that the pattern matches contains one of them. A keyword after
+      `^` must begin a word.
+    - `examples`: texts in which the secret is between `[[` and `]]`. `{{a-z0-9 20}}` is replaced by 20 such
+      characters.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,9 +59,9 @@ class Rule(BaseModel):
     keywords: Annotated[tuple[Keyword, ...], Field(min_length=1, max_length=60)]
     checks: tuple[Annotated[str, AfterValidator(_known_check)], ...] = ()
     unless: tuple[tuple[CandidatePart, Annotated[str, AfterValidator(_known_shape)]], ...] = ()
-    """Pairs of (part of a candidate, name of a shape), such as `("value", "placeholder")`.
+    """Pairs of (part of a candidate, name of a shape) that reject a candidate, such as `("value", "placeholder")`.
 
-    A candidate is rejected if one of these parts has the given shape (see `rules/shapes.toml`).
+    The shapes are in `rules/shapes.toml`.
     """
     entropy: Annotated[float, Field(ge=0, le=8)] | None = None
     """Minimum entropy of the secret, in bits per character."""
@@ -73,11 +74,11 @@ class Rule(BaseModel):
         return pattern, {name.decode(): number for name, number in pattern.groupindex.items()}
 
     def spans(self, raw: bytes) -> Iterator[tuple[int, int]]:
-        """Yield the start and end of each secret that the rule finds in a text, in bytes and in order."""
+        """Yield the start and end of each secret in a text, in bytes and in order."""
         return ((found.start, found.end) for found, refusal in self.judge_matches(raw) if not refusal)
 
     def judge_matches(self, raw: bytes) -> Iterator[tuple[Candidate, str]]:
-        """Yield each match of the pattern, in order, with the reason why it is not a secret; "" for a secret."""
+        """Yield each match of the pattern in order, with the reason why it is not a secret (or "")."""
         pattern, groups = self._compiled
         at = 0
         while at <= len(raw) and (match := pattern.search(raw, at)):
@@ -105,7 +106,7 @@ class Rule(BaseModel):
 
 @cache
 def compile_pattern(pattern: str) -> "re2._Regexp[bytes]":
-    """Compile a pattern for bytes. Raises `ValueError` with RE2's reason."""
+    """Compile a pattern for bytes. Raise `ValueError` if RE2 refuses the pattern."""
     try:
         return re2.compile(pattern.encode(), OPTIONS)
     except re2.error as error:
@@ -121,7 +122,7 @@ def entropy(value: str) -> float:
 
 
 def _is_secret_name(candidate: Candidate) -> bool:
-    """Return True unless the group `name` is only a part of another word, such as `pass` in `compass`."""
+    """Return False if the group `name` is only a part of another word, such as `pass` in `compass`."""
     start, end = candidate.span_of("name")
     if start < 0:
         return True

@@ -20,7 +20,7 @@ def _matcher(name: str) -> Callable[[str], object]:
 
 
 def has_shape(text: str, *names: str) -> bool:
-    """Return True if a text has one of the named shapes. Some shapes are compared with only a part of the text."""
+    """Return True if a text has one of the named shapes."""
     for name in names:  # noqa: SIM110 - a generator is slower, and this runs often for every candidate
         if _matcher(name)(text):
             return True

@@ -1,6 +1,6 @@
 """The user's own redaction rules, allow list and disabled rules, from `[redaction]` in the configuration.
 
-Invariant: user rules pass the same validation as bundled rules, and their examples are checked before any rule is used.
+Invariant: user rules pass the same validation as bundled rules.
 """
 
 import difflib
@@ -29,12 +29,11 @@ _REASONS = {
     ("extra_forbidden",): "this key is not known",
     ("tuple_type",): "write a list of texts, between [ and ]",
 }
-"""Maps a validation error of pydantic to a readable message. A key has the type of the error and, for some errors, the
-name of the field."""
+"""Maps a validation error of pydantic to a readable message."""
 
 
 class UserRule(Rule):
-    """A redaction rule of the user. RE2 must accept the rule's pattern, and the rule must have an example."""
+    """A redaction rule of the user, with an example and a pattern that RE2 accepts."""
 
     examples: Annotated[tuple[Text, ...], Field(min_length=1, max_length=50)]
 
@@ -88,10 +87,7 @@ def _checked_rules(tables: Sequence[Mapping[str, object]]) -> list[UserRule]:
 
 
 def _allow_list(entries: Iterable[str]) -> Callable[[bytes], bool]:
-    """Return a predicate that is True for a secret on the user's allow list.
-
-    The entries of the list are plain texts, or patterns between slashes.
-    """
+    """Return a predicate for secrets on the user's allow list, whose entries are plain texts or `/patterns/`."""
     patterns: list[re2._Regexp[bytes]] = []
     for entry in entries:
         is_pattern = len(entry) > 2 and entry.startswith("/") and entry.endswith("/")

@@ -22,7 +22,7 @@ def has_both_cases(value: str) -> bool:
 
 
 def looks_random(value: str, least: int = 16) -> bool:
-    """Return True for a generated value of at least `least` characters, but not for a hash, id, path or address."""
+    """Return True for a generated value of at least `least` characters that is not a hash, id, path or address."""
     if len(value) < least or has_shape(value, "placeholder"):
         return False
     padded = value.endswith("=") and len(value) % 4 == 0 and len(value) > 40
@@ -38,8 +38,7 @@ def looks_random(value: str, least: int = 16) -> bool:
 
 
 def looks_issued(value: str) -> bool:
-    """Return False if a key is a placeholder, i.e. the text after its prefix (`sk-…`) is a single word or a few
-    repeated characters."""
+    """Return False if a key such as `sk-…` is only a placeholder."""
     rest = value[4:]
     return (
         (has_digit(rest) or (any(c.islower() for c in rest) and any(c.isupper() for c in rest)))
@@ -83,10 +82,7 @@ def is_random_letters(value: str) -> bool:
 
 
 def is_secret_in_pieces(value: str) -> bool:
-    """Return True if the pieces of a text joined by dots are one secret (`Xy7.kL9.pQ2w`).
-
-    At least two pieces have digits. Letters follow the digits, or the case is mixed, unlike in module names and hosts.
-    """
+    """Return True if the pieces of a text joined by dots are one secret (`Xy7.kL9.pQ2w`)."""
     if not has_shape(value, "pieces") or has_shape(value, "module-name", "location"):
         return False
     numbered = [piece for piece in value.split(".") if has_digit(piece)]

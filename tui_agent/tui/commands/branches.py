@@ -1,4 +1,4 @@
-"""The commands /fork, /what-if and /compare: create branches of a session, and show two branches side by side."""
+"""The commands /fork, /what-if and /compare, for branches of a session."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ NOTHING = "Nothing to fork yet: send a message first."
 
 
 def fork(context: AppContext, argument: str) -> None:
-    """Fork the session at the event with the number `argument`. Without an argument, fork at the newest event."""
+    """Fork the session at the event with the number `argument`, by default at the newest event."""
     seq = _parse_event(context, argument, "/fork", context.views.seq)
     if seq is not None:
         context.worker(_start(context, seq, tree_fork.fork), "fork")
@@ -28,7 +28,7 @@ def fork(context: AppContext, argument: str) -> None:
 async def _start(
     context: AppContext, seq: int, start: Callable[[AppContext, ForkPoint, tree_fork.Say], None]
 ) -> None:
-    """Call `start` with the fork point at event `seq`, or tell the user that the session has nothing to fork yet."""
+    """Call `start` with the fork point at event `seq`; warn the user if there is nothing to fork."""
     point = await tree_fork.fork_point_here(context, seq)
     if point is None or seq < 0:
         context.app.say(NOTHING, "warning")
@@ -61,9 +61,9 @@ MAX_NAMES = 2
 
 
 def compare(context: AppContext, argument: str) -> None:
-    """Compare the two sessions named in `argument`, or the open session with one named session.
+    """Compare the two sessions named in `argument`, or the named session with the open one.
 
-    Without an argument, compare the open session with its parent or, if there is no parent, with its newest fork.
+    Without an argument, compare the open session with its parent or its newest fork.
     """
     named = tuple(argument.split())
     if len(named) > MAX_NAMES:
@@ -85,11 +85,7 @@ def compare(context: AppContext, argument: str) -> None:
 
 
 def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:
-    """Continue with the branch `side`.
-
-    If the branch belongs to another session, open that session. Otherwise, revert the open session to the branch's last
-    event.
-    """
+    """Continue with the branch `side`: open its session, or revert the open session to its last event."""
     own = context.app.session_id
     if side.session != own:
         switch(context, side.session)

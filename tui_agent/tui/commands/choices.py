@@ -1,4 +1,4 @@
-"""Commands that choose a setting: effort, agent, policy, cost limit, theme. Commands about models are in `model.py`."""
+"""Commands that choose a setting: effort, agent, policy, cost limit, theme."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -54,10 +54,9 @@ def choose_agent(context: AppContext, argument: str) -> None:
 async def list_agents(
     context: AppContext, picker: Picker, kind: str, now: str = "", others: Sequence[Item] = ()
 ) -> None:
-    """Fill the picker with the agents that have the kind `hub` (main agents) or `delegate` (subagents), followed by
-    `others`.
+    """Fill the picker with the agents of one kind, followed by `others`.
 
-    The agent named `now` is marked as current.
+    `kind`: `hub` for main agents, `delegate` for subagents. `now`: the name of the current agent.
     """
     _, output = await context.ask("agents", "list", "--json", *context.place)
     rows = json_rows(output)
@@ -103,7 +102,7 @@ def choose_policy(context: AppContext, argument: str) -> None:
 async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") -> None:
     """Load the saved rules that apply to the session, and show them in the sheet.
 
-    `fault`: why a rule could not be removed.
+    `fault`: error message of a failed removal, shown in the sheet.
     """
     status, output = await context.ask("policy", "rules", "--json", *context.place)
     home = context.app.environ.get("HOME", "").rstrip("/")
@@ -148,7 +147,7 @@ def _shorten(source: str, home: str) -> str:
 
 
 def next_policy(context: AppContext, argument: str) -> None:
-    """Switch to the next policy: plan, ask or accept-edits. The policy bypass can only be chosen by name."""
+    """Switch to the next policy in the order plan, ask, accept-edits."""
     order: tuple[UserPolicy, ...] = ("plan", "ask", "accept-edits")
     now = context.state.settings.policy if context.state.settings else "ask"
     context.choices.try_policy(order[(order.index(now) + 1) % len(order)] if now in order else "ask")
@@ -187,7 +186,7 @@ def toggle_vim(context: AppContext, argument: str) -> None:
 def choose_theme(context: AppContext, argument: str) -> None:
     """Switch to the theme `argument`: a name, `dark` or `light`.
 
-    Without an argument, list the themes with a preview of each.
+    Without an argument, list the themes.
     """
     themes, faults = discover(theme_folders(context.app.environ), context.app.plugin_themes())
     if argument:
@@ -229,16 +228,16 @@ def choose_theme(context: AppContext, argument: str) -> None:
 
 
 def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
-    """Return the name of a dark theme for `dark`, and of a light theme for `light`. Return `""` for any other word."""
+    """Return the name of a theme for `dark` or `light`; `""` for any other word."""
     wanted = {"dark": True, "light": False}.get(word)
     names = [name for name in (DEFAULT_THEME, *themes) if name in themes and themes[name].dark is wanted]
     return next(iter(names), "")
 
 
 def _keep_theme(context: AppContext, name: str, why: str = "") -> None:
-    """Save the theme for later starts, and show a notice with the theme's name.
+    """Save the theme for later starts, and show a notice.
 
-    `why`: text that follows the name in the notice; it says why this theme was chosen.
+    `why`: the reason for the choice, shown after the theme's name.
     """
     context.choices.remember(theme=name)
     note = context.config.note_on_choice("theme", name) if context.config is not None else ""

@@ -58,11 +58,8 @@ def _list_items(view: CompactedView) -> list[Item]:
 
 
 def _offer_undo(context: AppContext, view: CompactedView) -> None:
-    """Ask the user whether to undo the newest summary.
-
-    The summary is not undone without this question, because its row comes first in a list and Enter could select that
-    row by accident.
-    """
+    """Ask the user whether to undo the newest summary."""
+    # Without this question, Enter on the list's first row could undo the summary by accident.
     items = [
         Item("leave", "Keep it", "the summary stays in the context"),
         Item(UNDO, "Undo it", "its messages are in the context again"),

@@ -12,9 +12,9 @@ AT_ONCE = ("theme", "vim", "keys", "status")
 
 
 def save_setting(context: AppContext, key: tuple[str, ...], value: Value | None) -> bool:
-    """Write a setting to the user's config.toml, apply the changed configuration, and show a notice about it.
+    """Save a setting in the user's config.toml and apply it.
 
-    Returns False if the value was not saved.
+    Return False if the value was not saved.
     """
     config, app, name = context.config, context.app, ".".join(key)
     if config is None:

@@ -32,8 +32,7 @@ _INTENTS: Final = {
     "context_put_away": ("compact", "list"),
     "context_map": ("map",),
 }
-"""Maps each action of the context sheet to the app action that it runs, followed by that app action's argument if it
-has one."""
+"""Maps each action of the context sheet to the app action that it runs, and its argument."""
 _IDLE: Final = ("context_summarise",)
 """Actions of the context sheet that are not available during a turn."""
 _LEAST_BAR: Final = 5
@@ -83,10 +82,7 @@ class ContextSheet(Viewer):
         self.extra = names if view.used else names[-1:]
 
     def go_on(self, name: str) -> bool:
-        """Close the sheet, and run the app's action for the sheet's action `name`.
-
-        Return False if the action is not available now.
-        """
+        """Close the sheet and run its action `name`; return False if the action is not available now."""
         if name in self.extra:
             self.dismiss(None)
             self.app.post_message(Intent(*_INTENTS[name]))
@@ -156,10 +152,9 @@ def _draw_sections(facts: Facts, view: ContextMeterView) -> None:
 
 
 class _Columns(NamedTuple):
-    """The columns in the table of context sections; widths are in cells.
+    """Widths of the columns in the table of context sections, in terminal cells.
 
-    The name and the tokens are always shown. If the other columns do not fit, the first to be left out is the bar, then
-    the share, then the budget.
+    A narrow table leaves out the bar, then the share, then the budget.
     """
 
     name: int

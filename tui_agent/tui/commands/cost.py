@@ -63,7 +63,7 @@ def show_cost(context: AppContext, argument: str) -> None:
 def _draw_turns(facts: Facts, trace: TraceView, state: SessionStateView, *, is_priced: bool) -> None:
     """Add a row for each turn: cost, tokens sent and received, and the largest request.
 
-    All undone turns share one row. The totals in the last row include the undone turns.
+    All undone turns share one row.
     """
     wide = facts.width >= 62
     cells = (10, 10 * is_priced, 13, 11, 18) if wide else (9, 10 * is_priced, 8, 9, 9)
@@ -118,5 +118,5 @@ def _draw_turns(facts: Facts, trace: TraceView, state: SessionStateView, *, is_p
 
 
 def _has_model_calls(trace: TraceView, span: Span) -> bool:
-    """Return True if `span` in the trace is a model call, or a turn with at least one model call."""
+    """Return True if `span` is a model call, or a turn with a model call."""
     return span.kind == "model" or any(trace.spans[child].children for child in span.children)

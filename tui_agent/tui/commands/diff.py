@@ -16,7 +16,10 @@ _TURN = re.compile(r"turn (\d+)")
 
 
 def show_diff(context: AppContext, argument: str) -> None:
-    """Show the changed files; `argument` is a path, a part of a path, or `turn N` for the changes of one turn."""
+    """Show the changed files.
+
+    `argument`: a path, part of a path, or `turn N` for the changes of one turn.
+    """
     if match := _TURN.fullmatch(argument):
         _show_turn(context, int(match[1]))
         return
@@ -39,10 +42,7 @@ def _show_turn(context: AppContext, turn: int) -> None:
 
 
 async def _events_of(context: AppContext, turn: int) -> list[Envelope]:
-    """Return the events of a turn on the current branch; empty if there is no such turn.
-
-    Events about file changes by the user are left out.
-    """
+    """Return the events of a turn, without the user's own file changes; empty if there is no such turn."""
     ends = [entry for entry in context.views.transcript.view().entries if isinstance(entry, TurnEntry)]
     index = next((index for index, entry in enumerate(ends) if entry.turn == turn), None)
     first = 0 if not index else ends[index - 1].seq + 1

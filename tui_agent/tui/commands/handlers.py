@@ -1,7 +1,6 @@
-"""Maps each action in the registry to its handler, the function that runs the action.
+"""Maps each action in the registry to its handler function.
 
-Invariant: a handler only reads views, submits commands, or opens a sheet or screen. A test checks that the names match
-the registry.
+Invariant: a handler only reads views, submits commands, or opens a sheet or screen.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,10 +39,9 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 
 
 def _with_options(handler: Handler, **options: Handler) -> Handler:
-    """Return a handler that chooses a function by the first word of its argument.
+    """Return a handler that calls one of `options`, chosen by the first word of the argument.
 
-    If `options` contains this word, the handler calls the function there with the rest of the argument. Otherwise, it
-    calls `handler` with the whole argument.
+    If no option has this name, the result calls `handler`.
     """
 
     def handle(context: AppContext, argument: str) -> None:

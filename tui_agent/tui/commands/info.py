@@ -22,14 +22,14 @@ FIRST_GROUPS: Final = "Prompt", "Commands", "App", "Transcript", "Menu"
 
 
 def show_help(context: AppContext, argument: str) -> None:
-    """List all keys and commands, or those that match the argument. The keys of the prompt come first."""
+    """List all keys and commands, or those that match the argument."""
     groups = {name: number for number, name in enumerate(FIRST_GROUPS)}
     actions = sorted(context.app.actions, key=lambda action: groups.get(action.group, len(groups)))
     _list_actions(context, "Help", actions, argument.strip())
 
 
 def open_palette(context: AppContext, argument: str) -> None:
-    """List all actions that work on any screen, and run the chosen action. Commands come first."""
+    """List all actions that work on any screen, and run the chosen action."""
     hidden = ("palette", "stop", "copy_or_stop")
     actions = [
         action for action in context.app.actions if action.scope == "app" and action.name not in hidden
@@ -101,8 +101,7 @@ def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
 
 
 def show_plugins(context: AppContext, argument: str) -> None:
-    """Show the loaded plugins, and the plugins that failed to load with the reasons. With an argument, enable or
-    disable a plugin."""
+    """Show the loaded and failed plugins; with an argument, enable or disable a plugin."""
     verb, _, name = argument.partition(" ")
     if argument and (verb not in ("enable", "disable") or not name):
         context.app.say("Type /plugins, /plugins enable NAME or /plugins disable NAME.", "warning")
@@ -212,11 +211,7 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
 
 
 def toggle_block(context: AppContext, argument: str) -> None:
-    """Fold or unfold a block of the transcript.
-
-    If a notice is cut off, show its full text instead. If the cursor is on a folded pasted text in the prompt, unfold
-    the pasted text instead.
-    """
+    """Expand a cut-off notice or a folded paste. If there is neither, fold or unfold a transcript block."""
     if show_full_notice(context, context.app.notice):
         context.app.hide_notice()
     elif not (context.editor.has_focus and context.editor.unfold_paste()):

@@ -1,5 +1,4 @@
-"""The command /keys: changes the keys of an action, restores the default keys, and shows what the terminal sends for a
-key."""
+"""The command /keys: changes and tests the keys of actions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +14,7 @@ TEST, RESET, CHANGE = "\0test", "\0reset", "\0change"
 
 
 def edit_keys(context: AppContext, argument: str, current: str = "") -> None:
-    """List the actions with their keys. If `argument` names an action, change the keys of that action."""
+    """List the actions with their keys, or change the keys of the action named `argument`."""
     if argument:
         if argument in BY_NAME and not BY_NAME[argument].typed:
             _choose_change(context, argument)
@@ -49,7 +48,7 @@ def _open_choice(context: AppContext, name: str) -> None:
 
 
 def _choose_change(context: AppContext, name: str) -> None:
-    """Ask for the new keys of an action. If the user has changed the action's keys, also offer the default keys."""
+    """Ask for an action's new keys; offer a reset if the user has changed them."""
     if name not in _configured_keys(context):
         _capture(context, name)
         return
@@ -82,10 +81,10 @@ def _capture(context: AppContext, name: str) -> None:
 
 
 def check_keys(changed: Mapping[str, str | Sequence[str]], name: str, keys: Sequence[str]) -> KeyCheck:
-    """Check new keys for the action `name`, and describe the problems that they cause.
+    """Check new keys for the action `name`, and describe their problems.
 
-    `changed`: the user's key settings so far. In the result, `fault` says why the keys cannot be used, and `note` is a
-    warning about keys that can be used.
+    `changed`: the user's key settings so far. In the result, `fault` says why the keys cannot be used; `note` is only a
+    warning.
     """
     before = apply_key_settings(changed).messages
     after = apply_key_settings({**changed, name: keys})

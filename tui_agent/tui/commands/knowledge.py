@@ -1,6 +1,6 @@
 """Commands about the agent's knowledge: skills, memory, notes, and a first AGENTS.md.
 
-Invariant: skills are shown as the session loaded them. Notes are shown as they are on disk now.
+Invariant: skills are shown as the session loaded them, notes as they are on disk.
 """
 
 import asyncio
@@ -80,10 +80,7 @@ def list_commands(context: AppContext, argument: str) -> None:
 
 
 def write_guide(context: AppContext, argument: str) -> None:
-    """Create a first AGENTS.md.
-
-    If a model is set, the model writes the file; otherwise the engine makes the file from the repository's files.
-    """
+    """Create a first AGENTS.md, written by the model or, without a model, by the engine."""
     if context.has_model:
         context.submit(SubmitPrompt(text=GUIDE))
     else:
@@ -91,7 +88,7 @@ def write_guide(context: AppContext, argument: str) -> None:
 
 
 def show_memory(context: AppContext, argument: str) -> None:
-    """Show the working memory and the notes of earlier sessions; if `argument` names a note, show that note."""
+    """Show the working memory and the notes of earlier sessions, or the note named `argument`."""
     note_files: list[NoteFile] | None = None
 
     def draw(facts: Facts) -> None:

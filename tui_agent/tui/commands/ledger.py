@@ -15,7 +15,7 @@ _REQUESTS = 6
 
 
 def draw_ledger(facts: Facts, view: LedgerView, price: float | None) -> None:
-    """Add tables that show what fills the context. Each table is sorted by size.
+    """Add tables that show what fills the context, sorted by size.
 
     `price`: USD per million input tokens; None if unknown.
     """

@@ -1,7 +1,6 @@
 """Commands that set the model, or a provider and its key.
 
-Invariant: a list opens immediately with the entries that the app knows; other entries are added later. A typed API key
-is kept only in memory, unless the user asks to store it.
+Invariant: a typed API key is written to disk only when the user asks for it.
 """
 
 import asyncio
@@ -25,8 +24,10 @@ from tui_agent.units import format_duration
 
 
 def choose_model_or_provider(context: AppContext, argument: str) -> None:
-    """Switch to the model named `argument`, or set up a model of the server with this URL; without an argument, let the
-    user choose from a list."""
+    """Switch to the model named `argument`; without an argument, let the user choose.
+
+    If `argument` is a URL, set up a model of the server there.
+    """
     back = partial(choose_model_or_provider, context, "")
     if is_web_address(argument):
         set_up_provider(context, argument)
@@ -87,16 +88,19 @@ def use_base_url(context: AppContext, argument: str) -> None:
 
 
 def use_local_model(context: AppContext, argument: str) -> None:
-    """Use a model of a server on this machine; `argument` is the server's URL and the model's name."""
+    """Use a model of a server on this machine.
+
+    `argument`: the server's URL and the model's name.
+    """
     address, _, name = argument.partition(" ")
     context.choices.choose_model(f"openai-chat/{name}", address)
 
 
 def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], None] = lambda: None) -> None:
-    """Ask for a provider's key.
+    """Ask for the API key of a provider.
 
-    `argument` is a provider, a model or a URL. Without an argument, ask for the key of the configured model. If no
-    configured model needs a key, let the user choose a provider. If the user closes the form, `back` is called.
+    `argument`: a provider, a model or a URL; empty for the configured model or the user's choice. `back`: called if the
+    user closes the form.
     """
     wanted = context.config.model if context.config is not None and not context.has_model else ""
     if is_web_address(argument):
@@ -142,7 +146,10 @@ def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = 
 def _open_form(
     context: AppContext, back: Callable[[], None] = lambda: None, *, model: str = "", base_url: str = ""
 ) -> None:
-    """Open the form for a provider's key, filled in with a model or a URL; closing the form calls `back`."""
+    """Open the form for a provider's key, filled in with a model or a URL.
+
+    `back`: called if the user closes the form.
+    """
     config = context.config
     form = ProviderForm(
         lambda given: context.worker(_test_model(context, form, given), "provider"),
@@ -184,10 +191,9 @@ async def _test_model(context: AppContext, form: ProviderForm, given: Provider) 
 
 
 async def use_provider(context: AppContext, given: Provider, answer: str = "") -> None:
-    """Switch to the model from the provider form, and give the engine the key for this run.
+    """Switch to the model from the provider form, and give the engine its key.
 
-    If the user asked to store the key, store the key.
-    `answer`: the model's answer to the test request, in words; `""` if no test request was sent.
+    `answer`: the model's answer to the test request; empty if none was sent.
     """
     app, config, remarks = context.app, context.config, [answer]
     if given.key and config is not None:

@@ -8,10 +8,7 @@ from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
 
 
 def open_pane(context: AppContext, argument: str) -> None:
-    """Show the pane named `argument`.
-
-    Without an argument, show the only pane, or let the user choose a pane.
-    """
+    """Show the pane named `argument`; without a name, let the user choose."""
     panes = context.plugin_panes.panes
     name = argument or (next(iter(panes)) if len(panes) == 1 else "")
     if name in panes:

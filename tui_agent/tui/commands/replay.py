@@ -20,7 +20,7 @@ MAX_EVENTS = 10**9
 class OpenSession:
     """The open session as a source of events for the replay screen.
 
-    `recorded`: reader of the session's log file; if None, the engine is asked for the events.
+    `recorded`: reader of the log file; None to ask the engine for the events.
     """
 
     def __init__(self, context: AppContext, recorded: ReplaySource | None) -> None:
@@ -55,7 +55,7 @@ class OpenSession:
 
 
 def open_replay(context: AppContext, argument: str) -> None:
-    """Show the session as it was at the event with the number `argument`. Without an argument, use the newest event."""
+    """Show the session as it was at the event with the number `argument`, by default the newest."""
     if argument and (not argument.isdecimal() or int(argument) > context.views.seq):
         context.app.say(f"/replay needs the number of an event, up to {context.views.seq}.", "warning")
         return
@@ -77,9 +77,9 @@ def open_replay(context: AppContext, argument: str) -> None:
 
 
 def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:
-    """Open a sheet over the replay, and ask how to revert the session to event `seq`.
+    """Ask the user how to revert the session to event `seq`.
 
-    During a turn, close the replay with `leave`; the app then tells the user that it cannot revert now.
+    `leave`: closes the replay.
     """
     if context.is_running:
         leave()

@@ -1,6 +1,6 @@
 """The commands /doctor, /export and /bug.
 
-Invariant: files are written only on request, and existing files are never overwritten.
+Invariant: a file is written only on request, and never over an existing file.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ COLOURS = {"full": "true colour", "16": "16 colours", "none": "no colours"}
 
 
 def show_doctor(context: AppContext, argument: str) -> None:
-    """Show the checks of this installation, then facts about the open session. Failed checks come first."""
+    """Show the checks of this installation, failed ones first, then facts about the open session."""
     checks: list[tuple[str, str, str, str]] = []
     answer = "looking …"
 
@@ -127,10 +127,7 @@ FILE_FORMATS: Final = ("bundle", "archive", "trajectory")
 
 
 def export(context: AppContext, argument: str) -> None:
-    """Ask where to save the open session, and write it to a new file.
-
-    `argument`: the format.
-    """
+    """Ask where to save the open session, and export it in the format `argument`."""
     export_format = argument.strip().lower() or FORMATS[0]
     if export_format not in FORMATS:
         context.app.say(f"The format can be {', '.join(FORMATS)}.", "warning")

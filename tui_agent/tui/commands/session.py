@@ -30,7 +30,7 @@ SESSION_ID_PREFIX = "ses_"
 
 
 def list_or_open_session(context: AppContext, argument: str) -> None:
-    """Open the session with the id `argument`. If no session has this id, list the sessions that match `argument`."""
+    """Open the session with the id `argument`, or list the sessions that match `argument`."""
     if not argument:
         context.app.push_screen(SessionsScreen(context))
     else:
@@ -40,7 +40,7 @@ def list_or_open_session(context: AppContext, argument: str) -> None:
 def begin(context: AppContext, argument: str, *, lists: bool) -> None:
     """Open the session with the id `argument`.
 
-    If no session has this id and `lists` is True, list the sessions that match `argument`.
+    `lists`: True to list the matching sessions if no session has this id.
     """
     if context.sessions.under_way:
         context.app.do("sessions" if lists else "pause", argument if lists else f"resume {argument}")
@@ -82,9 +82,9 @@ async def _open_or_list(context: AppContext, argument: str, *, lists: bool, can_
 
 
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
-    """Return the id of the only session whose id begins with `argument`, and an error text.
+    """Return the id of the session whose id begins with `argument`, and an error message.
 
-    The id is empty if no session or several sessions match. The error text is empty if nothing went wrong.
+    Without a single match, the id is empty.
     """
     if len(argument.split()) != 1:
         return "", ""
@@ -124,7 +124,7 @@ def start_session(context: AppContext, argument: str) -> None:
 
 
 def reset_session(context: AppContext, argument: str) -> None:
-    """Start a session with a summary of the open session, or of the session `argument`; the old log is kept."""
+    """Start a session with a summary of the open session, or of the session `argument`."""
     context.sessions.go_to(_reset(context, argument), "reset")
 
 
@@ -138,7 +138,7 @@ async def _reset(context: AppContext, wanted: str) -> None:
 
 
 def resume(context: AppContext, argument: str) -> None:
-    """Continue a paused turn; if `argument` is a session's id or no turn is paused, open an earlier session."""
+    """Continue the paused turn, or open the session `argument`."""
     if argument:
         begin(context, argument, lists=False)
     elif context.state.agent_state == "paused":
@@ -170,9 +170,7 @@ def rename(context: AppContext, argument: str) -> None:
 
 
 def unqueue(context: AppContext, argument: str) -> None:
-    """Move the queued message with the number `argument` back into the prompt. Without an argument, move the newest
-    message.
-    """
+    """Move the queued message number `argument`, by default the newest, back into the prompt."""
     message = _queued_message(context, argument, newest=True)
     if message is None:
         return
@@ -214,7 +212,7 @@ async def _saved_pictures(context: AppContext, images: Sequence[ImageContent]) -
 
 
 def send_queued(context: AppContext, argument: str) -> None:
-    """Send the queued message with the number `argument` now. Without an argument, send the oldest message."""
+    """Send the queued message number `argument` now, by default the oldest."""
     message = _queued_message(context, argument, newest=False)
     if message is not None:
         context.submit(SendQueued(queue_id=message.queue_id))
@@ -237,9 +235,7 @@ def _queued_message(context: AppContext, argument: str, *, newest: bool) -> User
 
 
 def show_trace(context: AppContext, argument: str) -> None:
-    """Show the trace of the open session. If `argument` is another session's id, show a summary of that session's
-    trace.
-    """
+    """Show the trace of the open session, or a summary for the session `argument`."""
     if argument and argument not in ("latest", context.app.session_id):
         show_command_output(context, f"Trace of {Path(argument).name}", "trace", argument)
     else:

@@ -18,7 +18,7 @@ KEEP, RESET = "\0keep", "\0reset"
 
 
 def edit_settings(context: AppContext, argument: str, current: str = "") -> None:
-    """List the settings. If `argument` names a setting, edit that setting."""
+    """List the settings, or edit the setting named `argument`."""
     if context.config is None:
         context.app.say("The configuration cannot be read. Correct config.toml, then try again.", "warning")
         return
@@ -53,7 +53,10 @@ def _item(setting: ConfigEntry, current: str) -> Item:
 
 
 def _edit(context: AppContext, setting: ConfigEntry, typed: str = "") -> None:
-    """Let the user choose or type a value; `typed` is the text that the field contains at first."""
+    """Let the user choose or type a value.
+
+    `typed`: initial text of the field.
+    """
     if setting.name == "keys":
         edit_keys(context, "")
         return

@@ -26,9 +26,7 @@ def search_files(context: AppContext, argument: str) -> None:
 
 
 def search_command(text: str) -> str:
-    """Return the shell command that searches for a text. The command uses `git grep` or, outside a repository, `grep`
-    without library folders.
-    """
+    """Return the shell command that searches for a text, with `git grep` or `grep`."""
     options = f"-nI -e {shlex.quote(text)}"
     skipped = " ".join(f"--exclude-dir={shlex.quote(name)}" for name in SKIPPED)
     with_git = f"git grep --untracked {options} -- . 2>/dev/null"

@@ -1,5 +1,4 @@
-"""The API keys of model providers that the app can use: from the environment, stored, or entered by the user in this
-run."""
+"""The API keys of model providers: from the environment, stored, or entered in this run."""
 
 from dataclasses import replace
 
@@ -18,8 +17,7 @@ class ApiKeys:
         self._host = host
 
     def names(self) -> frozenset[str]:
-        """Return the names of all environment variables that have a value, and of the API keys that are stored or were
-        entered in the app."""
+        """Return the names of the API keys and environment variables that have a value."""
         app, config = self._host.app, self._host.config
         names = frozenset(name for name, value in app.environ.items() if value)
         if config is None:
@@ -38,7 +36,7 @@ class ApiKeys:
         return app.outside or CommandLine(_with_key(app.options, variable, key), app.environ)
 
     async def use(self, variable: str, key: str, model: str, base_url: str) -> bool:
-        """Use the key in `variable` until the app quits, and reopen the session with this key and the model `model`."""
+        """Use the key in `variable` until the app quits, and reopen the session with `model`."""
         host, app = self._host, self._host.app
         host.ask = self.ask_with(variable, key)
         app.options = _with_key(app.options, variable, key)

@@ -1,6 +1,6 @@
-"""Computes the views of a very long session in the background, while the session's end is already shown and usable.
+"""Builds the views of a very long session in the background, while the session's end is already shown.
 
-"Folding" means applying the events of the log, one after the other, to the views.
+"Folding" means applying the log's events to the views, one by one.
 
 Invariant: a pane shows the views of the whole session only once they contain the newest event.
 """
@@ -40,13 +40,13 @@ class BackgroundFold:
             self.replace_if_ready()
 
     def replace_if_ready(self) -> None:
-        """Show the views of the whole session if they already contain every event that is on the screen."""
+        """Show the views of the whole session if they contain every event on the screen."""
         if not self._adopted and not self._views.head_moved and self._views.seq >= self._host.views.seq:
             self._replace_shown()
 
     @property
     def percent_left(self) -> int:
-        """Percentage of the log that is not folded yet; 0 if the views of the whole session are shown."""
+        """Percentage of the log that still has to be loaded; 0 if the whole session is shown."""
         if self._adopted or self._over.is_set():
             return 0
         return min(100, max(1, round(100 * (1 - (self._views.seq + 1) / self._last_seq))))
@@ -56,7 +56,7 @@ class BackgroundFold:
         await self._over.wait()
 
     def adopt(self) -> Pump:
-        """Make the controller show the views of the whole session. Return the pump that updates these views."""
+        """Make the controller show the views of the whole session; return the pump that updates them."""
         self._adopted = True
         self._over.set()
         self._host.views = self._views

@@ -45,11 +45,10 @@ class ChatWidget(TranscriptWidget):
     """Indices of entries that changed while `extend_to` builds a longer layout; None at other times."""
 
     def show_view(self, view: TranscriptView, changed: Sequence[int] = (), *, is_whole: bool = False) -> None:
-        """Show a newer view of the transcript. Of a very long transcript, only the end is shown.
+        """Show a newer view of the transcript.
 
         - `changed`: the indices of the changed entries
-        - `is_whole`: True if the view that was shown so far has only the session's end, and the new view has the whole
-          session
+        - `is_whole`: True if the new view is the first one with the whole session
         """
         first = self._first
         if first is None or is_whole:
@@ -63,14 +62,17 @@ class ChatWidget(TranscriptWidget):
             self.set_view(_view_from(view, first), [index - first for index in changed if index >= first])
 
     def extend(self, index: int | None) -> None:
-        """Lay out older entries too, back to entry `index`. The default is a fixed number of older entries."""
+        """Lay out older entries too, back to entry `index`.
+
+        `index`: None for a fixed number of older entries.
+        """
         if self._whole is None or not self._first or (index is not None and index >= self._first):
             return
         self._first = window_start(self._whole.entries, self._first if index is None else index)
         self.show_more(_view_from(self._whole, self._first))
 
     async def extend_to(self, index: int) -> None:
-        """Lay out older entries too, back to entry `index`. Keys are handled during this time."""
+        """Lay out older entries too, back to entry `index`, without blocking the app."""
         if self._whole is None or not self._first or self._first - index <= REACH:
             self.extend(index)
             return
@@ -91,16 +93,13 @@ class ChatWidget(TranscriptWidget):
         self.replace_layout(layout, view)
 
     def repaint(self) -> None:
-        """Paint the rows that changed.
-
-        If the user has scrolled close to the oldest entry in the layout, also lay out older entries.
-        """
+        """Paint the rows that changed; near the oldest entry, also lay out older entries."""
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
             self.extend(None)
 
     def go_to_end(self, direction: int) -> None:
-        """Go to the first entry of the whole session if `direction` is negative, otherwise to the newest entry."""
+        """Go to the session's first entry if `direction` is negative, otherwise to the newest entry."""
         if direction < 0:
             self.chat.context.worker(self._to_first(self.viewport.position), "first")
         else:
@@ -127,7 +126,7 @@ class ChatWidget(TranscriptWidget):
 
     @property
     def _chosen_turn(self) -> TurnEntry | None:
-        """The entry under the cursor if it is the row of a turn that changed files; otherwise None."""
+        """The turn under the cursor if the turn changed files; otherwise None."""
         index = self.viewport.layout.index_of(self.cursor)
         entry = None if index is None else self.viewport.layout.entry(index)
         return entry if isinstance(entry, TurnEntry) and (entry.files or entry.folders) else None
@@ -140,7 +139,7 @@ class ChatWidget(TranscriptWidget):
         self.chat.app.show_keys()
 
     def pass_key(self, event: events.Key) -> bool:
-        """Pass a letter to the prompt, and move the focus there. Return False for other keys."""
+        """Move the focus to the prompt and pass a letter to the prompt; return False for other keys."""
         if self.screen.focused is self and not event.is_printable:
             return False
         self.leave()
@@ -174,17 +173,14 @@ class ChatWidget(TranscriptWidget):
 
 
 class ChatSearch:
-    """A search in the whole transcript, including long texts that are stored outside the log.
-
-    A new search ends an older search.
-    """
+    """A search in the whole transcript, including long texts stored outside the log."""
 
     def __init__(self, chat: "Chat") -> None:
         self._chat = chat
         self._wanted = ""
 
     async def run(self, widget: ChatWidget, text: str) -> None:
-        """Read the long texts, keep those that contain `text`, and go to the first match in the transcript."""
+        """Search the whole transcript for `text`, and go to the first match."""
         self._wanted = text
         if progress := self._chat.context.sessions.load_progress:
             self._chat.app.say(f"/find starts when the whole session is loaded: {progress}.")
@@ -275,7 +271,7 @@ class Chat:
                 await painted.wait()
 
     def remove_preview(self) -> None:
-        """Remove the preview of a long session, because the whole session is shown or could not be opened."""
+        """Remove the preview of a long session."""
         if self._preview is not None:
             self._preview.display = False
             self._preview.remove()
@@ -317,8 +313,7 @@ class Chat:
     def choose_page(self) -> None:
         """Show the start page if the session is empty, otherwise the transcript.
 
-        A session with nothing but notices of refused messages counts as empty. The newest of these notices is shown
-        above the prompt.
+        A session with only refused messages counts as empty.
         """
         if self.widget is None:
             return
@@ -373,7 +368,7 @@ class Chat:
             self.widget.action_page(pages)
 
     def focus(self) -> None:
-        """Focus the transcript, with the cursor on a visible entry. While no model is set, focus the start page."""
+        """Focus the transcript, or the start page while no model is set."""
         if self.start.display and self.start.content.needs_model:
             self.start.focus()
         elif self.widget is not None and self.widget.display:
@@ -387,9 +382,7 @@ class Chat:
             self.widget.scroll_to_end()
 
     def find(self, text: str) -> None:
-        """Find a text in the transcript. If `text` is empty, go to the next match; if no search is open, ask for a
-        text.
-        """
+        """Find a text in the transcript; if `text` is empty, go to the next match."""
         if self.widget is None:
             return
         if text:
@@ -403,10 +396,7 @@ class Chat:
 
     @property
     def openable(self) -> str:
-        """The id of the entry that `toggle` folds or unfolds; empty if there is none.
-
-        If the transcript has the focus, this is the chosen entry; otherwise, it is the newest block.
-        """
+        """The id of the entry that `toggle` folds or unfolds; empty if there is none."""
         widget = self.widget
         if widget is None:
             return ""
@@ -422,11 +412,7 @@ class Chat:
             self.app.show_keys()
 
     def close(self) -> bool:
-        """Clear the selection in the transcript. If nothing is selected, close the search. If no search is open, move
-        the focus from the transcript to the prompt. Return False if nothing was done.
-
-        On the start page, while no model is set and the prompt is empty, move the focus to the page instead.
-        """
+        """Clear the selection, close the search, or leave the transcript; return False if nothing was done."""
         if self.start.display:
             if not self.context.editor.text:
                 self.focus()
@@ -442,9 +428,7 @@ class Chat:
         return True
 
     def entry_at(self, seq: int) -> Entry | None:
-        """Return the entry that the event `seq` started. If the event started no entry, return the newest entry before
-        the event.
-        """
+        """Return the newest entry that started at or before event `seq`; None if there is none."""
         index = index_of_event(self.entries, seq)
         return self.entries[index] if index >= 0 else None
 

@@ -1,8 +1,6 @@
 """Remembers the user's choices for later starts: theme, model, side panes, and the policy of each project.
 
-Invariant: only choices that the user makes in the app are remembered. A policy that the user switches to with a key is
-only tried: it is remembered once the user gives the agent work under it. The policies `plan` and `bypass` are never
-remembered.
+Invariant: only choices that the user makes in the app are remembered, and never the policies `plan` and `bypass`.
 """
 
 import asyncio
@@ -53,17 +51,16 @@ class ChoiceKeeper:
         self._remembered: tuple[str, str] | None = None
         """Name and address of the chosen model as saved for later starts; None until they are saved."""
         self._chosen_policy = ""
-        """The policy that the user chose while the session does not use it yet; empty if the session uses the chosen
-        policy."""
+        """The policy that the user chose but the session does not use yet; empty if there is none."""
         self.tried_policy = ""
-        """The policy that the user switched to with a key but under which the agent has not been given work yet; empty
-        if there is no such policy."""
+        """The policy that the user switched to with a key but has not used yet; empty if there is none."""
         self._has_reported = False
         self._has_warned_unconfined = False
 
     def choose_model(self, name: str, base_url: str = "", remark: str = "") -> None:
-        """Switch the session to the model `name`. Once the model is in use, remember the model and show a notice with
-        `remark`.
+        """Switch the session to the model `name`; once it is in use, remember it and show a notice.
+
+        `remark`: text for the notice.
         """
         self._chosen_model, self._remembered = name, None
         self._remark = f" ({remark})" if remark else ""
@@ -71,36 +68,35 @@ class ChoiceKeeper:
         self.update(self._context.state)
 
     def choose_policy(self, name: str) -> None:
-        """Switch the session to the policy `name`. Once the policy is in use, remember the policy and show a notice."""
+        """Switch the session to the policy `name`; once it is in use, remember it and show a notice."""
         if name in POLICIES:
             self._chosen_policy, self.tried_policy = name, ""
             self._switch_policy(name)
             self.update(self._context.state)
 
     def try_policy(self, name: UserPolicy) -> None:
-        """Switch the session to the policy `name`. Remember it when the user gives the agent work in this policy."""
+        """Switch to the policy `name`, and remember it once the agent gets work under it."""
         is_remembered = name not in NEVER_REMEMBERED and self._context.is_connected
         self._chosen_policy, self.tried_policy = "", name if is_remembered else ""
         self._switch_policy(name)
 
     def approve_plan(self, choice: int | None) -> None:
-        """Note the policy that the session switches to when the user approves a plan. The policy is remembered once the
-        session uses it.
+        """Note the policy that an approved plan switches the session to.
 
-        `choice`: index of the answer that the user gave to the plan.
+        `choice`: index of the user's answer to the plan.
         """
         settings = self._context.state.settings
         if choice in POLICY_AFTER_PLAN and settings is not None and settings.policy == "plan":
             self._chosen_policy, self.tried_policy = POLICY_AFTER_PLAN[choice], ""
 
     def note_work(self, command: Command) -> None:
-        """If `command` gives work to the agent, remember the policy that the user has only tried so far."""
+        """Remember the tried policy if `command` gives work to the agent."""
         if self.tried_policy and isinstance(command, WORK):
             self._chosen_policy, self.tried_policy = self.tried_policy, ""
             self.update(self._context.state)
 
     def begin_session(self) -> None:
-        """Forget policies that were chosen or tried in another session and are not in use in the opened session."""
+        """Forget chosen or tried policies that the opened session does not use."""
         settings = self._context.state.settings
         self._chosen_policy = ""
         if settings is None or settings.policy != self.tried_policy:
@@ -136,8 +132,7 @@ class ChoiceKeeper:
             self._remember_model(model)
 
     def given_address(self, model: ModelInfo) -> str:
-        """Return the URL of a model if the user gave it by hand; empty if it comes from the model's provider or
-        profile."""
+        """Return the model's URL if the user gave it by hand; otherwise empty."""
         vendor = PROVIDERS.get(model.profile.partition("/")[0])
         is_own = vendor is not None and vendor.base_url == model.base_url
         return "" if is_own or model.profile in self._context.profiles else model.base_url

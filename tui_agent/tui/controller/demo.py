@@ -1,6 +1,6 @@
-"""Guide through a demo: sends the agent one more instruction, and opens the replay when the turn has ended.
+"""Guide through a demo: sends the agent an instruction during a turn, then opens the replay.
 
-Invariant: only commands that a user could type are submitted. If the user types, the replay is not opened.
+Invariant: only commands that a user could type are submitted.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from tui_agent.protocol.commands import Steer
 from tui_agent.tui.context import AppContext
 
 STEER_ITERATION: Final = 2
-"""Number of the iteration in a turn, counted from 1, in which the demo sends its instruction to the agent."""
+"""The iteration of a turn, counted from 1, in which the demo sends its instruction."""
 READ_S: Final = 6.0
 """Time to read the last answer before the replay opens, in seconds."""
 
@@ -26,7 +26,7 @@ class DemoGuide:
         self.read_s = READ_S
 
     def update(self) -> None:
-        """Send the agent the instruction in the second iteration of a turn, and open the replay after the turn."""
+        """Send the instruction in the second iteration of a turn; open the replay after the turn."""
         context, state = self._context, self._context.state
         if self._steer and context.is_running and state.turn_iterations >= STEER_ITERATION:
             context.submit(Steer(text=self._steer))

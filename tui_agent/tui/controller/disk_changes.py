@@ -1,6 +1,6 @@
-"""Comparison of the session's changed files with the files on disk, which can be changed outside the app.
+"""Comparison of the session's changed files with the files on disk.
 
-Invariant: every part of the app that shows how many files the session changed uses `drop_undone(…).count`.
+Invariant: every shown number of changed files comes from `drop_undone(…).count`.
 """
 
 import asyncio
@@ -24,12 +24,10 @@ class DiskChanges:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self._changes: dict[tuple[str, int], DiskChange] = {}
-        """Maps (path, number of the event with the newest recorded change of this file) to how the file was changed
-        outside the app since then."""
+        """Maps (path, event number of the last recorded change) to the later change outside the app."""
 
     def by_path(self, views: Views) -> Mapping[str, DiskChange]:
-        """Map the path of each file that was changed outside the app to how it was changed. A file is left out if the
-        session has changed it again since the last comparison with the disk."""
+        """Map each file that was changed outside the app to the kind of change."""
         if not self._changes:
             return {}
         changes = (
@@ -45,12 +43,8 @@ class DiskChanges:
         return replace(files, files=tuple(file for file in files.files if file.path not in undone))
 
     async def look(self) -> None:
-        """Compare the session's changed files with the disk. If the result differs from the last one, update the
-        numbers of changed files on the screen.
-
-        While a turn runs, nothing is compared, because the turn's changes may not be recorded yet. Files on another
-        machine are never compared.
-        """
+        """Compare the session's changed files with the disk; if they differ, update the screen."""
+        # During a turn nothing is compared, because the turn's changes may not be recorded yet.
         host = self._host
         changes: dict[tuple[str, int], DiskChange] = {
             file: change for file, change in self._changes.items() if change == "undone"
@@ -66,7 +60,7 @@ class DiskChanges:
 
 
 def _find_differing(workspace: Path, files: Sequence[ChangedFile]) -> dict[tuple[str, int], DiskChange]:
-    """Return the files whose content on disk differs from the content that the session recorded last. Blocks."""
+    """Return the files whose content on disk differs from the last recorded content. Blocks."""
     changes: dict[tuple[str, int], DiskChange] = {}
     for file in files if workspace.is_dir() else ():
         digest = _hash_file(workspace / file.path)
@@ -80,8 +74,9 @@ def _find_differing(workspace: Path, files: Sequence[ChangedFile]) -> dict[tuple
 
 
 def _hash_file(path: Path) -> str | None:
-    """Return the hex SHA-256 of a file, or of a link's target. Return None if the file is missing, and `""` if it
-    cannot be read.
+    """Return the hex SHA-256 of a file, or of a link's target.
+
+    Return None for a missing file, and `""` for an unreadable one.
     """
     try:
         if path.is_symlink():

@@ -1,7 +1,6 @@
 """Saves the unsent message and the message history, so that they survive the end of the app.
 
-Invariant: an unsent message is on disk within `DRAFT_S` seconds of the last key, and is removed once the message is
-sent. Saving never creates a session. If a session has no folder yet, its unsent message is in the data folder.
+Invariant: an unsent message is on disk within `DRAFT_S` seconds of the last key.
 """
 
 import hashlib
@@ -28,10 +27,10 @@ class DraftFile:
             return ""
 
     def save(self, text: str, *, create_folder: bool = False) -> None:
-        """Save `text`; if it is empty, delete the file.
+        """Save `text`, or delete the file if `text` is empty.
 
-        `create_folder`: True to create a missing folder.
-        Raises OSError if the file cannot be written. The old file is then unchanged.
+        `create_folder`: True to create a missing folder. Raise OSError if the file cannot be written; the old file then
+        remains.
         """
         if not text:
             self.path.unlink(missing_ok=True)
@@ -50,7 +49,7 @@ class DraftFile:
 
 
 class EarlyDrafts:
-    """Files with the unsent messages of sessions that have no folder yet. Each process has one file per workspace."""
+    """Unsent messages of sessions without a folder, one file for each process and workspace."""
 
     def __init__(self, data_dir: Path, workspace: Path) -> None:
         self._folder = data_dir / "drafts"
@@ -61,7 +60,7 @@ class EarlyDrafts:
         return DraftFile(self._folder / f"{self._name}-{os.getpid()}")
 
     def take_abandoned(self) -> str:
-        """Delete the newest draft of a process that has ended, and return its text; empty if no such draft exists."""
+        """Delete the newest draft of an ended process, and return its text; empty if there is none."""
         paths = sorted(self._abandoned_files(), key=_modified_at)
         if not paths:
             return ""
@@ -122,10 +121,9 @@ class DraftKeeper:
             self._app.set_timer(DRAFT_S, self.save_draft)
 
     def restore_draft(self, *, moves_unsent: bool = False) -> None:
-        """Put the saved unsent message of the open session back into the prompt.
+        """Put the open session's unsent message back into the prompt.
 
-        `moves_unsent`: True if the text in the prompt was typed for this session. The text is then saved in this
-        session's draft, and no longer in the previous session's.
+        `moves_unsent`: True if the text in the prompt was typed for this session, and moves to its draft file.
         """
         folder, config = self._context.folder, self._context.config
         if folder is None:

@@ -1,7 +1,6 @@
-"""Reports errors of the screen's parts, once each. An error in one part does not stop the rest of the screen.
+"""Reports errors of the screen's parts, once each.
 
-Invariant: only the engine writes the log, so these errors go to a file next to the sessions (mode 0600, secrets
-redacted). The report of `tui-agent bug` includes the end of this file.
+Invariant: errors go to a private file with secrets redacted, because only the engine writes the log.
 """
 
 import os
@@ -19,7 +18,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.text import clean_line
 
 MAX_BYTES: Final = 1 << 20
-"""Maximum size of a fault file, in bytes. A larger file is emptied before the next error is written."""
+"""Maximum size of a fault file in bytes; a larger file is emptied before the next error."""
 REPORT: Final = "/bug writes a report"
 PARTS: Final = {
     "state": "the session's state",
@@ -46,7 +45,7 @@ class FaultReporter:
         self._app = context.app
         self._reported: set[tuple[str, str]] = set()
         self.first = ""
-        """The view that failed first in this session, for the status line; empty if no view has failed."""
+        """The view that failed first in this session; empty if no view failed."""
 
     def begin(self) -> None:
         """Forget the reported errors, because another session is open."""
@@ -54,7 +53,7 @@ class FaultReporter:
         self.first = ""
 
     def run_guarded(self, part: str, work: Callable[[], object]) -> None:
-        """Run `work` to update the part of the screen named `part`, and report an error instead of raising it."""
+        """Run `work`; report an error under the name `part` instead of raising it."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 - a supervisor: an error must not stop the other parts
@@ -111,7 +110,8 @@ def _drop_empty_lines(text: str) -> str:
 
 
 def _append(path: Path, text: str) -> None:
-    """Append to the file. Errors are ignored, because the screen already shows a notice about the fault."""
+    """Append text to a file; ignore errors."""
+    # The screen already shows a notice about the fault.
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -21,11 +21,8 @@ class Interruption:
         self._interrupted_work: tuple[object, ...] = ()
 
     def escape(self) -> None:
-        """Handle Esc while no menu is open: interrupt the turn. If no turn runs, close what is open in the chat. If
-        nothing is open there, a double Esc starts a revert.
-
-        Esc shortly after an interrupt does nothing, because the user may press Esc twice to interrupt.
-        """
+        """Handle Esc while no menu is open: interrupt, close what is open, or revert on a double press."""
+        # Users press Esc twice to interrupt, so a second press soon after an interrupt does nothing.
         host, now = self._host, time.monotonic()
         if self.interrupt() or now < self._interrupted_at + TWICE_S:
             self._interrupted_at = now
@@ -46,8 +43,7 @@ class Interruption:
             host.act("revert")
 
     def interrupt(self) -> bool:
-        """Interrupt the running turn, or the turn that a sent message will start. Return False if no turn runs or will
-        start."""
+        """Interrupt the running turn or a turn about to start; return False if there is none."""
         host, now = self._host, time.monotonic()
         if not host.is_running and not host.submitter.under_way:
             return False

@@ -1,4 +1,4 @@
-"""Pane updates: passes each pane its views, and writes the status line and the terminal's title.
+"""Passes each pane its views, and writes the status line and the terminal's title.
 
 Invariant: the panes are updated at most once per frame, and a pane repaints only changed rows.
 """
@@ -21,9 +21,7 @@ from tui_agent.tui.widgets.sheet import Sheet
 
 NOT_STORED: Final = "The rest of this turn could not be stored."
 BEATS_PER_BRANCH_READ: Final = 4
-"""The git branch is read again after this number of calls of `beat`, because a command or the user can change the
-branch.
-"""
+"""Number of calls of `beat` after which the git branch is read again."""
 
 
 class PaneUpdater:
@@ -101,13 +99,12 @@ class PaneUpdater:
         self._app.pane_strip.set_views(views.todo.view(), view, self._line_counts.sum_of(view))
 
     def _look_after_focus(self, has_focus: bool) -> None:
-        """Compare the changed files with the disk: the user may have edited them while another window had the focus."""
+        """Compare the changed files with the disk when the terminal window gets the focus."""
         if has_focus:
             self._host.worker(self._host.disk_changes.look(), "changed files")
 
     def _compare_with_disk(self) -> None:
-        """Compare the changed files with the disk when a turn or command has ended, and when the recorded changes of
-        files changed while none was running."""
+        """Compare the changed files with the disk after a turn, a command, or a new recorded change."""
         files = None if self._host.is_running else self._host.views.files.view()
         before, self._compared_files = self._compared_files, files
         if files is not None and files is not before:
@@ -154,7 +151,7 @@ class PaneUpdater:
         return view._replace(below=self._host.chat.new_rows_text)
 
     def _notify(self, before: str, view: StatusView) -> None:
-        """Show the new status in the terminal's title. If the terminal is not focused, also send a notification."""
+        """Show the new status in the terminal's title; notify the user if the terminal has no focus."""
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
         self._app.terminal.title(f"{mark}{title}")
@@ -166,7 +163,7 @@ class PaneUpdater:
             self._app.terminal.notify(title, view.word)
 
     def beat(self) -> None:
-        """Blink the status symbol and update elapsed times. Called twice a second."""
+        """Blink the status symbol and update elapsed times, twice a second."""
         self._beats += 1
         if self._beats % BEATS_PER_BRANCH_READ == 1:
             self._host.worker(self._update_branch(), "branch")
@@ -191,10 +188,7 @@ class PaneUpdater:
         return None
 
     def _report_storage_fault(self) -> None:
-        """Report once that the engine could not store an event.
-
-        If the engine has stored nothing more by the next call of this method, show all running tool calls as ended.
-        """
+        """Report once that the engine could not store an event."""
         host = self._host
         fault = host.session.storage_fault if host.session is not None else None
         if fault is None or fault is self._reported_fault:
@@ -216,10 +210,7 @@ class PaneUpdater:
 
 
 class LineCounts:
-    """Counts the lines that differ between the first and the newest content of the session's files, as in `/diff`.
-
-    The files are compared in the background.
-    """
+    """Counts the lines that differ between the first and the newest content of the session's files."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
@@ -227,7 +218,7 @@ class LineCounts:
         self._is_comparing = False
 
     def sum_of(self, view: FilesChangedView) -> tuple[int, int] | None:
-        """Return the numbers of added and removed lines in all files; None if some files are still being compared."""
+        """Return the numbers of added and removed lines in all files; None while files are being compared."""
         counts = [
             self._counts.get((file.before, file.after)) if file.changes > 1 else (file.added, file.removed)
             for file in view.files

@@ -20,9 +20,7 @@ class PromptSubmitter:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self.under_way = False
-        """True after a message was sent and until its turn starts. Another message sent in this time goes to the same
-        turn.
-        """
+        """True after a message was sent and until its turn starts."""
         host.editor.on_picture = self._warn_of_unsent_picture
 
     def _warn_of_unsent_picture(self) -> None:
@@ -75,8 +73,7 @@ class PromptSubmitter:
     def return_to_prompt(
         self, waiting: "list[Intent | Prompt.Submitted]"
     ) -> "list[Intent | Prompt.Submitted]":
-        """Put the messages in `waiting` back into the prompt, because no model is set; return the actions, slash
-        commands and shell lines in `waiting`."""
+        """Put the messages in `waiting` back into the prompt, and return the other items."""
         sent = [item for item in waiting if isinstance(item, Prompt.Submitted)]
         messages = [item for item in sent if not item.text.lstrip().startswith(("/", "!"))]
         if messages:
@@ -158,8 +155,7 @@ class PromptSubmitter:
         return True
 
     def _place_in_queue(self, message: Prompt.Submitted) -> int | None:
-        """If `message` was taken from the queue, return how many of the messages before it are still queued; otherwise
-        return None."""
+        """Return how many messages before `message` are still queued; None for a message that was never queued."""
         if message.queued_after is None:
             return None
         return len({queued.queue_id for queued in self._host.state.queue}.intersection(message.queued_after))

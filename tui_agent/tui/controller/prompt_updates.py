@@ -1,4 +1,4 @@
-"""Prompt updates: what the prompt offers, its queue, the row below it, and its placeholder.
+"""Updates the prompt's completions, queue, placeholder and bottom row.
 
 Invariant: the actions of the engine's slash commands are built again only if the commands changed.
 """
@@ -60,9 +60,7 @@ class PromptUpdater:
         self._app.prompt.choices = {**self._app.prompt.choices, **options}
 
     def _offer_arguments(self, settings: SessionSettings) -> None:
-        """Offer the session's completions, such as resources after `@`, the model's reasoning efforts, and the names of
-        plugin panes.
-        """
+        """Offer completions of the session, e.g. resources, reasoning efforts and plugin panes."""
         if self._host.session is not None:
             self._app.prompt.arguments.ask_session = self._host.session.complete
         mentions = {AT_SIGN} if self._has_resources() else set[str]()
@@ -108,7 +106,7 @@ class PromptUpdater:
 def describe_next_turn(meter: ContextMeterView, state: SessionStateView, draft_chars: int) -> str:
     """Return the estimated tokens and cost of the next turn's first request; empty before the first request.
 
-    `draft_chars` is the length of the message in the prompt, with the files that it mentions.
+    `draft_chars`: length of the message in the prompt, with the files that it mentions.
     """
     if not meter.used:
         return ""
@@ -118,10 +116,9 @@ def describe_next_turn(meter: ContextMeterView, state: SessionStateView, draft_c
 
 
 def offered_actions(commands: Mapping[str, Sequence[OfferedCommand]]) -> tuple[Action, ...]:
-    """Return an action for each of the engine's slash commands, except those with the same name as a slash command of
-    the app.
+    """Return an action for each slash command of the engine that the app itself does not have.
 
-    `commands`: maps an owner of commands, e.g. a plugin, to its commands.
+    `commands`: maps an owner, e.g. a plugin, to its commands.
     """
     return tuple(
         Action(

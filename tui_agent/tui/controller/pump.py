@@ -1,7 +1,7 @@
 """The pump: follows the session, folds new events (applies them to the views), and passes the views to the panes.
 
-Invariant: every record is folded exactly once and in order. Folding never blocks the event loop for longer than
-`SLICE_S`, so keys are handled while a long history is read.
+Invariant: every record is folded exactly once and in order, and folding never blocks the event loop for longer than
+`SLICE_S`.
 """
 
 import asyncio
@@ -22,21 +22,15 @@ SCREEN = "the screen"
 class Pump:
     """Applies the session's events to its views, and shows the views, until the session ends.
 
-    A pump runs only once.
-
-    - `after`: number of the last event that the views already contain
-    - `follow`: function that takes an event's number, and returns a cursor that starts after this event
+    - `after`: number of the newest event in the views
+    - `follow`: takes an event's number and returns a cursor that starts after this event
     - `show`: called with the names of the changed views
-    - `quiet_until`: the views are first shown when they contain the event with this number, so that history is painted
-      only once
+    - `quiet_until`: number of the event from which on the views are shown
     - `branch_changed`: awaited after an undo or a redo, before the views are shown
     """
 
     report_error: Callable[[str, Exception], None] | None = None
-    """Function that is called with the name of the failed part of the screen and the error.
-
-    If None, the error is raised and ends the pump.
-    """
+    """Called with the name of the failed part of the screen and the error; None to raise the error."""
 
     def __init__(
         self,
@@ -92,7 +86,7 @@ class Pump:
             await slices.turn()
 
     async def _refold_branch(self) -> None:
-        """Fold the current branch again from the log, because an undo or a redo moved the session's head."""
+        """Fold the current branch again from the log, after an undo or a redo."""
         self._stop_timer()
         last = self._views.seq
         branch = stretches(self._views.branches.view().moves, last)

@@ -1,7 +1,6 @@
-"""Shows the agent's questions: opens the oldest unanswered question, and closes a question that was answered elsewhere.
+"""Shows the agent's oldest unanswered question, and closes a question that was answered elsewhere.
 
-Invariant: at most one question is open. If the user closes a question without an answer, the question stays in the
-status line.
+Invariant: at most one question is open.
 """
 
 import time
@@ -26,7 +25,7 @@ def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> s
 
 
 def _count_following(state: SessionStateView, request: PermissionRequested) -> int:
-    """Count the calls of the same tool that follow the call in `request` and that the user will be asked about next."""
+    """Count the following calls of the same tool that the user will be asked about next."""
     calls = state.open_calls
     index = next((i for i, call in enumerate(calls) if call.call_id == request.call_id), len(calls))
     return sum(call.name == request.tool and call.agent == calls[index].agent for call in calls[index + 1 :])
@@ -70,18 +69,14 @@ class OpenQuestions:
 
     @property
     def _question_for_message(self) -> QuestionAsked | None:
-        """The question that the user's next message answers; None if the next message answers no question.
-
-        A message answers a question only if this is the only waiting question, if it accepts a text, and if the user
-        closed it without an answer.
-        """
+        """The question that the user's next message answers; None if there is no such question."""
         questions = self._view.questions
         if len(self._waiting) != 1 or not self._aside or not questions:
             return None
         return questions[0] if questions[0].form in ("text", "choice") else None
 
     def enter_answers(self, text: str) -> bool:
-        """Return True if Enter with this text in the prompt opens a waiting question, or sends the text as its answer."""
+        """Return True if Enter with this text opens or answers a waiting question."""
         if not text:
             return self.is_waiting
         is_message = not is_shell_line(text) and not command_word(text)
@@ -101,7 +96,7 @@ class OpenQuestions:
         return self._open_next()
 
     def ask_again(self) -> bool:
-        """Continue a turn that waited for an answer when the program ended; return False if there is no such turn."""
+        """Continue a turn that waited for an answer at the last exit; return False if there is none."""
         host = self._host
         if not host.is_connected or not host.state.open_calls or host.is_running or host.submitter.under_way:
             return False
@@ -168,8 +163,7 @@ class OpenQuestions:
         self._app.push_screen(modal, submit)
 
     def cover_prompt(self) -> CoveredPrompt:
-        """Return the prompt as a `CoveredPrompt`, for a question that opens without a key press while the user may be
-        typing."""
+        """Return a `CoveredPrompt` for a question that opens while the user may be typing."""
         is_typing = time.monotonic() - self._app.typed_at <= RECENT_S
         return CoveredPrompt(self._host.editor, is_typing=is_typing)
 

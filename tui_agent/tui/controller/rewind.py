@@ -1,7 +1,6 @@
 """Undo, redo and revert, with their questions to the user.
 
-Invariant: a file is restored only after the app listed it. The app asks by name about each file that someone else
-changed.
+Invariant: a file is restored only after the app listed the file.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,10 +37,7 @@ _FILES, _LEFT = "Files", "Kept"
 
 
 class KeptFilesPicker(Picker):
-    """List of the files that an undo or revert left unchanged, because someone else had changed them too.
-
-    The list opens without a key press, perhaps while the user types. Keys typed at that moment go to the prompt.
-    """
+    """List of the files that an undo or revert left unchanged, because someone else had changed them."""
 
     has_grace_period = True
 
@@ -68,21 +64,18 @@ class RewindActions:
         self._picker: Picker | None = None
         self._to_seq = -1
         self._plan_for: Callable[[tuple[str, ...]], None] | None = None
-        """Function that submits the undo once the engine has sent the restore plan; None if no undo waits for a plan.
-        """
+        """Function that submits the undo when the restore plan arrives; None if no undo waits for a plan."""
         self._answered: frozenset[str] = frozenset()
         """Files that the user has already been asked about before the undo."""
         self._file_choice: FileChoice | None = None
-        """The open question which files to undo; None if no such question is open, or if a turn was running when it
-        opened."""
+        """The open question which files to undo, if it opened while no turn ran; otherwise None."""
         self._undo_to: int | None = None
-        """Number of the event to which an undo would have returned when the user requested it. Once another turn has
-        started, an undo returns to a different event."""
+        """Number of the undo's target event at the time of the user's request."""
 
     def undo(self, argument: str = "") -> None:
         """Undo the newest turn, and put its message back into the prompt.
 
-        If `argument` is `turn N`, ask whether to undo this turn and all later ones.
+        `argument`: `turn N` to ask about an undo of this turn and all later ones.
         """
         if argument and not self._is_newest_turn(argument):
             self._undo_from(argument)
@@ -106,7 +99,8 @@ class RewindActions:
         self._host.submit(PlanRevert(to_seq=undo_to))
 
     def _ran_long_call(self, after: int) -> bool:
-        """Return True if a tool call after event `after` ran long enough for someone else to change files meanwhile."""
+        """Return True if a tool call after event `after` took longer than `LONG_COMMAND_S`."""
+        # During a long call, someone else may have changed files.
         return any(
             isinstance(entry, ToolEntry)
             and entry.seq > after
@@ -117,10 +111,7 @@ class RewindActions:
     def _ask_about_uncertain(
         self, planned: CheckpointPlanned | None, submit: Callable[[tuple[str, ...]], None]
     ) -> None:
-        """Ask which files to undo if someone else may have changed a file while a command ran; then call `submit`.
-
-        `submit` gets the paths of the conflicting files to undo. If the user cancels, `submit` is not called.
-        """
+        """Ask which files to undo if someone else may have changed them; then call `submit` with their paths."""
         conflicts = [] if planned is None else [change for change in planned.changes if change.conflict]
         if not any(change.uncertain for change in conflicts):
             submit(())
@@ -141,7 +132,7 @@ class RewindActions:
         host.app.push_screen(sheet, choose)
 
     def _has_newer_turn(self) -> bool:
-        """Return True if a turn started since the undo was requested. The undo would then affect the wrong turn."""
+        """Return True if a turn started since the undo was requested."""
         return self._host.is_running or self._host.views.branches.view().undo_to != self._undo_to
 
     def _say_cancelled(self) -> None:
@@ -208,7 +199,7 @@ class RewindActions:
         return f"before “{fit(_line(entry), TITLE_CELLS, self._host.app.looks.symbols.ellipsis)}”"
 
     def _message_items(self) -> list[Item]:
-        """Return a row for each message, newest first; the last row says if older messages have not been read yet."""
+        """Return a row for each message, newest first; the last row can show the loading progress."""
         now = self._host.app.clock()
         items = [
             Item(str(entry.seq), _line(entry), right=format_age(now - entry.time))
@@ -223,10 +214,7 @@ class RewindActions:
         picker.set_items(self._message_items())
 
     def update(self) -> None:
-        """Show a restore plan that the engine sent, and ask about files that the engine did not restore.
-
-        If the engine refused the undo, remove the undone message from the prompt.
-        """
+        """Show a restore plan from the engine, and ask about files that were not restored."""
         views = self._host.views
         if 0 <= self._given_back_at < views.refused_move_seq:
             self._given_back_at = -1
@@ -265,7 +253,7 @@ class RewindActions:
         *,
         then: Callable[[], object] = lambda: None,
     ) -> None:
-        """Ask whether to revert the conversation, the files or both to event `to_seq`. The event can be on any branch.
+        """Ask whether to revert the conversation, the files or both to event `to_seq`, on any branch.
 
         - `entry`: the message that returns to the prompt
         - `then`: called once the user has decided
@@ -296,7 +284,7 @@ class RewindActions:
         host.submit(PlanRevert(to_seq=to_seq))
 
     def _ask_about_kept(self, restored: CheckpointRestored, to_seq: int) -> None:
-        """Ask which files to restore that the undo or revert left unchanged, because someone else had changed them too."""
+        """Ask which files to restore that the undo or revert left unchanged."""
         host, count = self._host, restored.kept_count
         verb = "redo" if host.views.is_redo else "undo"
         object_, pronoun = ("it", "it") if count == 1 else ("one of them", "them")
@@ -336,7 +324,7 @@ class RewindActions:
         return [entry for entry in entries if isinstance(entry, UserEntry) and entry.state == "sent"]
 
     def _give_back(self, entries: Sequence[UserEntry]) -> None:
-        """Put the first undone message into an empty prompt, so that the user can change and resend the message."""
+        """Put the first undone message into the prompt if the prompt is empty."""
         editor = self._host.editor
         if not entries or editor.text:
             return

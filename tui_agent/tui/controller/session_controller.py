@@ -115,13 +115,9 @@ class SessionController:
         )
         self._sent_output_width: tuple[AppSession, int] | None = None
         self.halted_at = -2
-        """Number of the newest event at the time when the engine failed to store an event; -2 if the engine has not
-        failed.
-        """
+        """Number of the newest event when the engine failed to store an event; -2 without a failure."""
         self.seen_seq = -1
-        """Sequence number of the last event at the time when the log was opened. Events up to this number are not
-        announced as new.
-        """
+        """Sequence number of the newest event when the log was opened; later events are announced as new."""
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 
@@ -151,7 +147,7 @@ class SessionController:
 
     @property
     def state(self) -> SessionStateView:
-        """The session's state. Without an engine, the state has no background jobs, because jobs end with the engine."""
+        """The session's state; without an engine, the state has no background jobs."""
         state = self.views.state.view()
         return replace(state, jobs=()) if state.jobs and not self.is_connected else state
 
@@ -225,7 +221,7 @@ class SessionController:
     # -- actions of the user ---------------------------------------------------------------------------------------
 
     def act(self, name: str, argument: str = "") -> None:
-        """Run the action `name` of the app. If the action is not available now, tell the user why."""
+        """Run the app's action `name`; if the action is not available now, tell the user why."""
         handler = _handlers().get(name)
         if handler is None:
             return
@@ -255,7 +251,10 @@ class SessionController:
         return isinstance(top, Sheet) and bool(top.opened_by) and not under
 
     def run_over_sheet(self, name: str) -> None:
-        """Close the open sheet and run the action `name`. If this action opened the sheet, only close the sheet."""
+        """Close the open sheet, then run the action `name`.
+
+        The action that opened the sheet does not run again.
+        """
         top = self.app.screen
         if isinstance(top, Sheet):
             top.close()

@@ -1,4 +1,4 @@
-"""Reader for the parts of the session that are needed on demand: long texts, events, the last answer, models."""
+"""Reader for the parts of the session that are needed on demand, e.g. long texts and events."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ class SessionReader:
         self._context = context
 
     async def read_text(self, text: LongText) -> str:
-        """Return the whole text. If a text outside the log cannot be read, return its preview and the error."""
+        """Return the whole text; if it cannot be read, return its preview and the error."""
         if self._context.session is None:
             return text_preview(text)
         try:
@@ -32,8 +32,10 @@ class SessionReader:
             return f"{text_preview(text)}\n\n{fault}"
 
     def blob_text(self, text: LongText, arrived: Callable[[str], None]) -> str:
-        """Return the text if the log contains it. If it is stored outside the log, return its preview, and pass the
-        whole text to `arrived` later."""
+        """Return a text, or the preview of a text that is stored outside the log.
+
+        `arrived`: called with the whole text once it is read.
+        """
         if not isinstance(text, str):
 
             async def read() -> None:
@@ -49,7 +51,7 @@ class SessionReader:
         return await self.read_text(next((text for text in answers if text_preview(text).strip()), ""))
 
     async def compare(self, file: ChangedFile) -> tuple[LineDiff | None, str]:
-        """Return the diff of a file's recorded contents, and a note if the diff has no hunks (see `diff_contents`)."""
+        """Return the diff of a file's recorded contents, and a note that explains an empty diff."""
         contents: dict[str, bytes] = {}
         for digest in (file.before, file.after):
             if digest is not None and self._context.session is not None:

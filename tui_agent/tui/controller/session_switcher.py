@@ -1,7 +1,6 @@
 """Opens and closes sessions: the first session, another session, or the open session in a new engine process.
 
-Invariant: messages that are sent while a session opens go to that session in order. If the session cannot be opened,
-the messages return to the prompt.
+Invariant: messages sent while a session opens reach that session in order, or return to the prompt.
 """
 
 import asyncio
@@ -34,15 +33,13 @@ from tui_agent.units import format_percent
 AS_RECORDED: Final = dict.fromkeys(
     ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
 )
-"""Options to override with None when a session is opened, so that the values in the session's log are used."""
+"""Options set to None when a session is opened, so that the values in its log are used."""
 LONG = 3_000
-"""A session with at least this number of events is long: its end is shown before the rest is read."""
+"""Number of events from which a session's end is shown before the rest is read."""
 PREVIEW_RECORDS = 300
 """Number of records in the preview of a long session's end."""
 VERY_LONG = 20_000
-"""Minimum number of events in a very long session. The user can work in such a session before the whole session is
-read.
-"""
+"""Number of events from which a session is usable before all of its events are read."""
 THIS_SESSION = "this session again"
 
 
@@ -53,16 +50,16 @@ class SessionSwitcher:
         self._host = host
         self._whole: BackgroundFold | None = None
         self.under_way = True
-        """True while a session is being opened. New messages wait until the session is open."""
+        """True while a session is being opened; new messages wait."""
         self._is_lost = False
         """True if the session on the screen could not be opened again after its engine had ended."""
         self._locked: tuple[SessionOptions, Path] | None = None
         """The options and the folder of the locked session that the start page offers to watch."""
 
     async def open(self, options: SessionOptions, *, with_draft: bool = False) -> bool:
-        """Close the open session and open another one; return False if the other session could not be opened.
+        """Close the open session and open another one; return False if this failed.
 
-        `with_draft`: True to take the unsent message along to the other session.
+        `with_draft`: True to take the unsent message along.
         """
         self.under_way = True
         if not await self._may_leave():
@@ -94,12 +91,12 @@ class SessionSwitcher:
         return self._is_lost if session is None else session.is_closed
 
     async def _may_leave(self) -> bool:
-        """Return True if no work of the open session is running, or if the user agrees that this work stops."""
+        """Return True if no work is running, or if the user agrees to stop the work."""
         work = describe_running_work(self._host) if self._host.session is not None else ""
         return not work or await self._host.app.push_screen_wait(LeaveQuestion(work))
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Run `work` in the background to find or open another session. Messages wait until that session is open."""
+        """Run `work` in the background to find or open another session."""
         self.under_way = True
         if name == "session":
             _show_progress(self._host, "searching", "the sessions")
@@ -153,7 +150,7 @@ class SessionSwitcher:
     async def _show(self, session: AppSession, last_seq: int, first: Views | None) -> None:
         """Show the session up to event `last_seq`.
 
-        `first`: views of the session's end, which are shown until the whole session is read.
+        `first`: views of the session's end, shown until the whole session is read.
         """
         host, whole = self._host, self._whole
         host.faults.begin()
@@ -186,7 +183,7 @@ class SessionSwitcher:
     async def _show_end(self, session: AppSession) -> tuple[Views | None, BackgroundFold | None]:
         """Show the end of a long session at the app's start, before the engine has loaded the session.
 
-        Return the views of the session's end, and the background fold that reads the whole session. Both can be None.
+        Return the views of the end, and the background reader of the whole session; either can be None.
         """
         stored = await session.wait_until_readable()
         if stored is None or stored.last_seq < LONG or self._host.session is not None:
@@ -200,10 +197,7 @@ class SessionSwitcher:
         return first, whole
 
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
-        """Return views of the end of a very long session, for use until the whole session is read.
-
-        Return None if the session is not very long, or if no saved outline of the session exists.
-        """
+        """Return views of the end of a very long session; None for a shorter session or without a saved outline."""
         if last_seq < VERY_LONG:
             return None
         cached = await session.load_outline()
@@ -215,7 +209,7 @@ class SessionSwitcher:
 
     @property
     def load_progress(self) -> str:
-        """The text `loading the earlier part, 96 % left` while a very long session is being loaded; otherwise empty."""
+        """The text `loading the earlier part, 96 % left` while a long session loads; otherwise empty."""
         percent = self._whole.percent_left if self._whole is not None else 0
         return f"loading the earlier part, {format_percent(percent / 100)} left" if percent else ""
 
@@ -249,8 +243,7 @@ class SessionSwitcher:
     async def reopen(self, model: str = "", base_url: str = "") -> bool:
         """Open the current session again in a new engine process; return False if this failed.
 
-        If `model` is given, switch the session to this model.
-        `base_url`: the URL to use; `""` for the model's own URL.
+        `model`: the model to switch to, if any. `base_url`: the URL to use; `""` for the model's own URL.
         """
         self.under_way = True
         _show_progress(self._host, "opening", THIS_SESSION)
@@ -266,11 +259,7 @@ class SessionSwitcher:
         return await self.open(options)
 
     def same_settings(self) -> SessionOptions:
-        """Return options for a new session with the folder, the agent and the model of the open session.
-
-        The policy of the open session is used only if the user switched to it with a key and the agent has not been
-        given work under it yet.
-        """
+        """Return options for a new session with the folder, the agent and the model of the open session."""
         options = replace(
             self._host.app.options,
             session=None,
@@ -326,7 +315,7 @@ class SessionSwitcher:
         options, folder = self._locked
 
         async def open_if_free() -> None:
-            """Open the watched session, unless a process still has it open or the app has opened a session meanwhile."""
+            """Open the watched session if it is free and the app has no open session."""
             if (
                 await _find_folder(self._host, options) is None
                 and self._host.session is None
@@ -391,7 +380,7 @@ def _starts_work(item: Intent | Prompt.Submitted) -> bool:
 
 
 async def _find_folder(host: SessionHost, options: SessionOptions) -> Path | None:
-    """Return the folder of the session that `options` select, if a process has this session open; otherwise None."""
+    """Return the folder of the selected session if a process has it open; otherwise None."""
     words = [f"--id={options.session}", "--all"] if options.session else ["-C", str(options.cwd)]
     _, output = await host.ask("sessions", "list", *words, "--json")
     path = next((text_of(row, "path") for row in json_rows(output) if row.get("open")), "")
@@ -419,10 +408,7 @@ def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:
 
 
 def _plugins_at_work(views: Views) -> str:
-    """Return a clause that names the running tools of external plugins and tells how to turn off one of the plugins.
-
-    Return `""` if no tool of an external plugin is running.
-    """
+    """Return a clause that names running plugin tools and how to turn one off; empty if none runs."""
     running = {call.name for call in views.state.view().open_calls if call.started}
     owners = {
         offer.removeprefix("tool:"): event.plugin

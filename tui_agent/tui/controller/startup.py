@@ -85,10 +85,7 @@ async def watch_themes(host: SessionHost) -> None:
 
 
 class StartPage:
-    """Controls the start page. The page is shown at once; results of slow checks are added later.
-
-    Added results never move the focus or change the meaning of a digit key.
-    """
+    """Controls the start page: shows the page at once, and adds the results of slow checks later."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
@@ -103,7 +100,7 @@ class StartPage:
         host.app.watch(host.app, "app_focus", self._read_facts_again, init=False)
 
     def show_early(self) -> None:
-        """Show the start page before the session is open if it is already certain that no model is set."""
+        """Show the start page early if it is already certain that no model is set."""
         host, options = self._host, self._host.app.options
         config = host.config
         is_session = options.session or options.continue_latest
@@ -128,8 +125,9 @@ class StartPage:
         self.focus()
 
     def expect_model(self, name: str) -> None:
-        """Show the start page for the model `name` while the session is being reopened with this model. Call this
-        method again with `""` if the session could not be opened.
+        """Show the start page for the model `name` while the session is being reopened.
+
+        `name`: `""` if the session could not be opened.
         """
         before, self._expected_model = self._expected_model, name
         if name:
@@ -138,7 +136,10 @@ class StartPage:
             self.refresh()
 
     def refresh(self, *, force: bool = False) -> None:
-        """Update the start page if a model was set or became unusable; with `force`, update it in any case."""
+        """Update the start page if a model was set or became unusable.
+
+        `force`: True to update the page in any case.
+        """
         settings = self._host.state.settings
         fault = settings.model.fault if settings and not self._expected_model else ""
         now = (not self._host.has_model and not self._expected_model, fault)
@@ -212,7 +213,7 @@ class StartPage:
             self.refresh(force=True)
 
     def _read_facts_again(self, has_focus: bool = True) -> None:
-        """Read the git state of the folder again, because the user or the agent may have changed the folder."""
+        """Read the git state of the folder again while the start page is shown."""
         if has_focus and self.is_shown and self._facts_folder is not None:
             self._host.worker(self._read_facts(), "folder facts")
 

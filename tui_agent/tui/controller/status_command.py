@@ -1,7 +1,6 @@
 """The user's `[status] command`: its first line of output is shown in the status line.
 
-Invariant: the command runs only after the session's facts changed, and at most once each second. The command comes from
-the user's own configuration, never from a project.
+Invariant: the command comes from the user's own configuration, and runs at most once each second.
 """
 
 import asyncio
@@ -115,7 +114,7 @@ async def run_status_command(
 
 
 async def _exchange(child: asyncio.subprocess.Process, facts: str) -> bytes:
-    """Write the facts to the command's input, read the output to its end, and return the first `MAX_BYTES` bytes."""
+    """Write the facts to the command's input; return the first `MAX_BYTES` bytes of its output."""
     assert child.stdin is not None
     assert child.stdout is not None
     with suppress(BrokenPipeError, ConnectionResetError):  # The command may not read its input.

@@ -1,4 +1,4 @@
-"""Trust in the configuration files of a folder: the user is asked before any file is used, and `/trust` asks again.
+"""Trust in the configuration files of a folder: the user is asked before any file is used.
 
 Invariant: an engine process that was started before the answer does not use these files.
 """

@@ -1,6 +1,6 @@
 """The app without a screen: prints the session as plain lines, for screen readers and plain terminals.
 
-Invariant: nothing is redrawn, and every line is cleaned of control sequences. A question is printed once.
+Invariant: nothing is redrawn, and every line is cleaned of control sequences.
 """
 
 import os
@@ -118,9 +118,7 @@ class LinePrinter:
         self._has_failure_line = False
         """True after the turn's last failure of the main agent's model was printed."""
         self.under_way = False
-        """True after a message was sent and until its turn starts. Another message sent in this time goes to the same
-        turn.
-        """
+        """True after a message was sent and until its turn starts."""
 
     def write_event(self, record: Envelope) -> None:
         """Update the session's state from an event, and print the lines for the event."""
@@ -267,7 +265,7 @@ class LinePrinter:
         ]
 
     def take(self, line: str) -> Command | None:
-        """Return the command for a line that the user typed; if the line is not valid now, print a hint instead."""
+        """Return the command for a typed line; print a hint if the line is not valid now."""
         line = line.strip()
         view = self.approvals.view()
         number, _, words = line.partition(" ")
@@ -335,7 +333,7 @@ async def talk(
     prompt: str = "",
     data_dir: Path | None = None,
 ) -> int:
-    """Run one session line by line until `/quit`, the end of input or the end of the engine; return the exit status."""
+    """Run one session line by line until the user quits or the engine ends; return the exit status."""
     async with anyio.create_task_group() as group:
         group.start_soon(session.serve)
         try:
@@ -399,11 +397,11 @@ def run_linear(options: SessionOptions, *, handle: "EngineLink | None" = None) -
 async def _write_all(
     session: "AppSession", linear: LinePrinter, last: int, reading: anyio.CancelScope
 ) -> None:
-    """Print all events of the session, and wait for new ones. Cancel `reading` when the engine has ended.
+    """Print the session's events until the engine ends, then cancel `reading`.
 
-    `last`: the number of the newest event that was recorded before this run. If a tool call had started but not ended
-    by that event, the turn is continued.
+    `last`: number of the newest event recorded before this run.
     """
+    # If the earlier run left a tool call open, the turn continues.
     follower = session.follow()
     while batch := await follower.next_batch():
         for record in batch:

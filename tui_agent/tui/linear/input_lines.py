@@ -15,7 +15,7 @@ TWICE_S = 1.5
 class InputLines:
     """The lines that the user types on standard input.
 
-    Ctrl+C becomes the line /stop. A second Ctrl+C in a row becomes the line /quit.
+    Ctrl+C becomes /stop, and a second Ctrl+C becomes /quit.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """The question whether to trust the configuration files in a folder, asked line by line.
 
-Invariant: only the answer 2 trusts the files. If the input ends, nothing is trusted.
+Invariant: only the answer 2 trusts the files.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -30,7 +30,7 @@ async def ask_about_files(
 ) -> Answer | None:
     """Ask about the folder's files that have no decision yet, and save the answer.
 
-    Return None if every file already has a decision, and `"quit"` at the end of input.
+    Return None if there is nothing to ask, and `"quit"` at the end of input.
     """
     folders = [folder for folder in load_projects(options, environ) if folder.trust_state == "open"]
     if not folders:

@@ -1,7 +1,6 @@
 """The sheet that asks the user to approve a tool call: a preview, the effects, and four answers in a fixed order.
 
-Invariant: the user can allow the call only after everything relevant was visible. Keys are ignored for the first 300
-ms, and text typed into a field never counts as an answer.
+Invariant: the user can allow the call only after everything relevant was visible.
 """
 
 from collections.abc import Sequence
@@ -66,7 +65,7 @@ class Approval(ApprovalRows):
         self.chosen, self.shows_policy = None, False
 
     def show_whole(self, name: str) -> bool:
-        """Show the full change or command, or shorten it again; return False if the action `name` is not available."""
+        """Show the full change or command, or shorten it again; return False if the action is not available."""
         if name in self.disabled_actions:
             return False
         if self.hidden_rows:
@@ -82,7 +81,7 @@ class Approval(ApprovalRows):
         self.redraw(keep=False)
 
     def refuse(self) -> None:
-        """Answer no. If the sheet shows the policies, or a whole change or command, only leave that view."""
+        """Answer no; in a view of the policies or the full request, only leave that view."""
         if self.shows_policy:
             self.toggle_policy()
         elif self.is_expanded:
@@ -111,7 +110,7 @@ class Approval(ApprovalRows):
     def edit_rule(self) -> None:
         """Open the text field for editing the rule that "always" would save.
 
-        If a wider rule is possible, start with the wider rule.
+        The field starts with the wider rule, if there is one.
         """
         choice = self.choice("a")
         if self.shows_policy:
@@ -127,9 +126,9 @@ class Approval(ApprovalRows):
         self.redraw()
 
     def press(self, answer: Answer) -> None:
-        """Select an answer by its letter. If the user had already selected this answer with a key, give it.
+        """Select an answer by its letter, or give the answer if it is already selected.
 
-        The answer that allows only this call is given at the first press, unless the prompt holds an unsent message.
+        The answer for only this call can be given at the first press.
         """
         is_confirmed = self.chosen == answer and self.is_picked
         is_direct = answer == "y" and self.is_alone and not self.message
@@ -142,11 +141,11 @@ class Approval(ApprovalRows):
             self.give_unless_typing(lambda: self.answer(answer))
 
     def press_edit(self) -> None:
-        """Open the text field for the rule. If the user is typing a message, the letter belongs to the message instead."""
+        """Open the text field for the rule, if the user is not typing a message."""
         self.give_unless_typing(self.edit_rule)
 
     def answer(self, answer: Answer) -> None:
-        """Give an answer if it is available. If a part of the request is hidden, show that part first."""
+        """Give an answer if it is available; show hidden parts of the request first."""
         if self.shows_policy:
             self.toggle_policy()
         elif not self.choice(answer).offered:

@@ -100,7 +100,7 @@ class ApprovalBody:
     def effects(
         self, width: int, *, roomy: bool, only_risky: bool = False, context: bool = True
     ) -> list[Strip]:
-        """Draw the effects of the tool call: where a command runs, what it does, how to undo it, why it needs approval.
+        """Draw the effects of the tool call, e.g. what a command does and how to undo it.
 
         - `roomy`: True to add empty rows between the parts
         - `only_risky`: True to leave out commands that only read the workspace or run its code
@@ -163,7 +163,7 @@ class ApprovalBody:
     def labelled_rows(self, width: int, *, reason: bool = True) -> list[Strip]:
         """Draw the effects that have a label, such as `Undo`.
 
-        `reason`: False to leave out the row with the label `Asked`: why the call needs approval.
+        `reason`: False to leave out the reason for the question (label `Asked`).
         """
         rows: list[Strip] = []
         for label, text in effect_lines(self._request, self._policy, self._workspace):

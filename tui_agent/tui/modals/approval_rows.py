@@ -1,6 +1,6 @@
 """The rows of the approval sheet: the question, the scrolling body, the effects below it, the answers and the keys.
 
-Invariant: drawing changes no state of the approval. The answers and the key that closes the sheet are always visible.
+Invariant: drawing changes no state of the approval, and the answers are always visible.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ _NARROW_REACH: Final = 38
 _WIDE_TYPED_ROW: Final = 34
 _WIDE_ANSWERS: Final = 60
 _LOW: Final = 22
-"""Height of the screen, in rows, below which the risk of a request gets one row less than usual."""
+"""Screen height in rows below which the risk of a request gets one row less."""
 
 
 def plan_command(
@@ -39,10 +39,9 @@ def plan_command(
 ) -> Plan:
     """Fit a command and its effects into `room` rows of the approval sheet.
 
-    - `variants`: the effects drawn in several ways, from the fullest to the shortest; the first that fits is used
-    - `risky`: function that draws only the risky effects, for the case that no variant fits; takes the maximum number
-      of rows
-    - `more`: function that draws the row with the number of hidden rows; takes this number
+    - `variants`: drawings of the effects, from the fullest to the shortest; the first that fits is used
+    - `risky`: draws only the risky effects in a given number of rows, if no variant fits
+    - `more`: draws the row that shows the number of hidden rows
     """
     for index, effects in enumerate(variants):
         enough = max(LEAST + 2, room // 2) if index < len(variants) - 1 else LEAST
@@ -55,10 +54,9 @@ def plan_command(
 
 
 def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[Strip], room: int) -> Plan:
-    """Plan the rows for a file's change and the rows for its effects. If `room` rows suffice, the effects are fixed
-    below the change.
+    """Plan the rows for a file's change and for its effects.
 
-    Otherwise, the effects follow the change and scroll with it.
+    Without enough space, the effects scroll with the change.
     """
     body = [*file, *rows]
     must = len(file) + min(1, len(rows))
@@ -68,7 +66,7 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 
 
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
-    """Shorten `rows` to at most `room` rows: the first rows, a row that says how many are hidden, and the last rows.
+    """Shorten `rows` to their first and last rows, with a row about the hidden rows between them.
 
     Return the shortened rows and the number of hidden rows.
     """
@@ -136,7 +134,7 @@ class ApprovalRows(ApprovalState):
         return plan_command(rows, variants, risky, room, partial(self._more_row, width))
 
     def _tiny_plan(self, width: int) -> Plan:
-        """Return the `Plan` for the smallest screens. All rows scroll, and the most important rows come first."""
+        """Return the `Plan` for the smallest screens, with the most important rows first."""
         content = self.content
         preview = content.preview(width)
         error = content.rule_error(width) if self.typing else []
@@ -195,9 +193,7 @@ class ApprovalRows(ApprovalState):
         return [*self.plan.effects, *self._rows_below(width)]
 
     def _risk_scrolls(self, width: int) -> bool:
-        """Return True if the risk has too many rows for the place above the answers, and therefore scrolls with the
-        body.
-        """
+        """Return True if the risk is too long for its place above the answers."""
         is_long = len(self.content.risk(width)) > self._max_risk_rows
         return self.is_expanded and not self.shows_policy and is_long
 
@@ -301,9 +297,7 @@ class ApprovalRows(ApprovalState):
     def _draw_field(
         self, answer: Answer, room: int, pen: Pen, max_rows: int = _MAX_TYPED_ROWS
     ) -> list[list[Part]]:
-        """Draw the text in the open field of an answer. The full text of a rule is shown, because a rule is saved as
-        typed.
-        """
+        """Draw the text in the open field of an answer."""
         field = self.field_of(answer)
         assert field is not None
         hint = "the rule"
@@ -337,9 +331,7 @@ class ApprovalRows(ApprovalState):
 
     @property
     def _refusal(self) -> str:
-        """Return the key of the chosen answer and the reason why this answer is not available; empty if it is
-        available.
-        """
+        """Return the key of the chosen answer and why it is not available; empty if it is available."""
         if self.chosen is None:
             return ""
         choice = self.choice(self.chosen)

@@ -46,7 +46,7 @@ class Plan(NamedTuple):
     body: Sequence[Strip] = ()
     effects: Sequence[Strip] = ()
     must: int | None = None
-    """Number of rows that the user must have seen before the request can be allowed; None if `body` is incomplete."""
+    """Number of rows that the user must see before allowing the request; None if `body` is incomplete."""
     is_cut: bool = False
     """True if some rows of the command or its effects are hidden."""
     hidden: int = 0
@@ -118,15 +118,12 @@ class ApprovalState(Sheet[DecidePermission | None]):
 
     @property
     def hidden_rows(self) -> int:
-        """Number of rows of the command that were never visible. Until this is 0, the command cannot be allowed."""
+        """Number of the command's rows that were never visible; must be 0 to allow the command."""
         return 0 if self._seen_command or self.is_gated else self.plan.hidden
 
     @property
     def unseen_rows(self) -> int:
-        """Number of rows of a file's change that were not visible yet.
-
-        The change can be allowed anyway.
-        """
+        """Number of rows of a file's change that were not visible yet."""
         return max(0, self.plan.change - self._seen_rows)
 
     @property
@@ -195,8 +192,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         return frozenset(names)
 
     def choice(self, answer: Answer) -> PermissionChoice:
-        """Return what an answer allows. If the answer is not available, the returned `PermissionChoice` contains the
-        reason."""
+        """Return what an answer allows, or why the answer is not available."""
         if answer == "n":
             is_wide = self.app.size.width >= 72
             hint = "the agent reads it and continues" if is_wide else "tell the agent why"

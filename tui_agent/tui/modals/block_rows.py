@@ -118,7 +118,10 @@ def _plain_diff(diff: str, looks: Looks, width: int) -> list[Strip]:
 
 
 def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list[Strip]:
-    """Draw a block of a preview. `text` is the block's full text, if the block is a diff or a text."""
+    """Draw a block of a preview.
+
+    `text`: the block's full text, used for diffs and texts.
+    """
     match block:
         case DiffBlock():
             return diff_strips(block.path, text, looks, width)

@@ -12,9 +12,9 @@ from tui_agent.tui.widgets.lists import Lines
 
 
 class Stop(NamedTuple):
-    """A hunk that the user can select with the keys, or a file without hunks (`hunk` is -1).
+    """A hunk that the user can select, or a file without hunks (`hunk` is -1).
 
-    `row`: the first row of the hunk or file in the sheet.
+    `row`: its first row in the sheet.
     """
 
     file: ChangedFile
@@ -23,10 +23,10 @@ class Stop(NamedTuple):
 
 
 class ChangeSelection:
-    """The stops of a sheet, and the selected one. The methods with `lines` take the scrolling rows of the sheet.
+    """The selectable changes (stops) in a sheet of diffs, and the selected one.
 
-    `path`: path of the selected file; empty if there is no file.
-    `hunk`: index of the selected hunk; -1 if the file has no hunks. While the file is being read, it can be any number.
+    `path`: the selected file; empty if there is no file. `hunk`: index of the selected hunk; -1 for a file without
+    hunks.
     """
 
     def __init__(self) -> None:
@@ -59,10 +59,7 @@ class ChangeSelection:
         return self.stops[index] if self._index >= 0 and 0 <= index < len(self.stops) else None
 
     def nearest_stop(self, is_wanted: Callable[[Stop], bool]) -> Stop | None:
-        """Return the nearest of the wanted stops; None if there is none.
-
-        The selected file comes before the other files, and stops from the selected one on before earlier stops.
-        """
+        """Return the nearest of the wanted stops, first in the selected file; None if there is none."""
         start = self._index
         ranked = [
             ((stop.file.path != self.path, index < start, abs(index - start)), index)

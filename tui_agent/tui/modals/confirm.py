@@ -1,4 +1,4 @@
-"""A question answered with one key. Invariant: Enter and Esc never do something that cannot be undone."""
+"""A question answered with one key. Invariant: everything that Enter and Esc do can be undone."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -77,10 +77,7 @@ class Confirm(Sheet[bool]):
 
 
 class QuitQuestion(Confirm):
-    """Asks whether to quit although work is running.
-
-    Enter keeps the app open. If the user presses the quit key again, the app quits.
-    """
+    """Asks whether to quit although work is running; a second press of the quit key quits."""
 
     key_methods = {"confirm_go": "close"}
 
@@ -101,7 +98,7 @@ class LeaveQuestion(Confirm):
 
 
 def describe_running_work(context: AppContext) -> str:
-    """Return a sentence about the work that would end if the user left the session. Empty if no work is running."""
+    """Return a sentence about the work that leaving the session would end; empty if there is none."""
     state, works = context.state, list[str]()
     if context.is_running:
         works.append("your command" if state.shell is not None else "a turn")
@@ -114,7 +111,7 @@ def describe_running_work(context: AppContext) -> str:
 
 
 def open_link(app: SessionApp, link: str) -> None:
-    """Ask before opening a link in the browser. The question shows the real address, because the agent wrote the link."""
+    """Ask before opening a link in the browser, and show the real address."""
     address = address_of(link)
     if not address.opens:
         app.say(address.text)

@@ -1,7 +1,6 @@
 """A sheet with the diffs of changed files, in which the user can revert single hunks (changes in a diff).
 
-Invariant: nothing is reverted without a question that names the lines. The head names a change that is on the screen,
-and this change is the one that the user can revert.
+Invariant: nothing is reverted without a question that names the lines.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -54,8 +53,7 @@ class DiffSheet(Viewer):
         self.follows = frozenset({"files", "transcript"})
         self._session, self._read_files, self._if_none = context, read_files, empty
         self._view = self._counted = FilesChangedView()
-        """`_view` has all files of the sheet. `_counted` leaves out the files whose change was undone outside the app.
-        """
+        """`_view` has all files of the sheet; `_counted` leaves out files whose change was undone outside the app."""
         self._first = 0
         """Index of the first file that is drawn."""
         self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
@@ -64,8 +62,7 @@ class DiffSheet(Viewer):
         self._selection = ChangeSelection()
         self._reverted: frozenset[RevertedHunk] = frozenset()
         self._disk_changes: Mapping[str, DiskChange] = {}
-        """Maps a file's path to how the user changed the file after its newest recorded change. Unchanged files are
-        missing."""
+        """Maps a file's path to the user's change of the file after its newest recorded change."""
         self._message: tuple[str, Role] = "", "t2"
         self._asked_at = -1
         """Number of the newest event when the user last asked to revert a change; -1 if no revert is under way."""
@@ -99,7 +96,7 @@ class DiffSheet(Viewer):
         await self._compare()
 
     async def _read_after_revert(self) -> None:
-        """Read the changes again, and select the next change: in the same file if it has one, otherwise in another."""
+        """Read the changes again, and select the next change, in the same file if possible."""
         await self._read()
         stop = self._selection.nearest_stop(
             lambda stop: stop.hunk >= 0 and _identify(stop.file, stop.hunk) not in self._reverted
@@ -125,8 +122,10 @@ class DiffSheet(Viewer):
         self.redraw()
 
     def _comparison_of(self, path: str) -> tuple[LineDiff | None, str] | None:
-        """Return a file's diff, or None if there is no diff to show, together with a note. Return None instead of this
-        pair while the file is still being read."""
+        """Return a file's diff and a note; None while the file is being read.
+
+        The diff is None if there is nothing to show.
+        """
         if self._disk_changes.get(path) == "undone":
             return None, _UNDONE_NOTE
         return self._comparisons.get(path)
@@ -418,7 +417,7 @@ def _mark(facts: Facts, chosen: bool) -> Part:
 
 
 def _gutter(facts: Facts, chosen: bool, first: bool) -> Strip:
-    """Return the two cells before a row of a hunk: a mark or a vertical line if the hunk is chosen, otherwise blanks."""
+    """Return the two cells before a row of a hunk, which mark the chosen hunk."""
     symbols = facts.looks.symbols
     text = f"{symbols.chosen if first else symbols.rail} " if chosen else "  "
     return row(MARK_CELLS, [(text, facts.style("accent"))], fill=facts.style(), margin=0)

@@ -1,4 +1,4 @@
-"""The effects of a tool call in words, in a fixed order, and a table of the commands in the call and their effects.
+"""The effects of a tool call, in words and as a table of its commands.
 
 Invariant: paths and hosts are never shortened, and hidden characters are shown.
 """
@@ -28,16 +28,16 @@ GAP = 3
 NARROW = 36
 """Width in cells below which effects are drawn under their command, and texts under their label."""
 MIN_TARGET_WIDTH = 10
-"""Minimum width for the object of an effect, e.g. a file, in cells. With less room, effects are drawn below their
-command.
-"""
+"""Minimum width, in cells, for the object of an effect next to its command."""
 _FILE_VERBS = frozenset({"writes", "deletes", "removes"})
 """The verbs of effects on files; `removes` occurs in logs of older versions."""
 
 
 class NumberedCommand(NamedTuple):
-    """One command of a command line, and the effects of this command. Hidden characters are visible in all texts.
-    `number` counts from 1."""
+    """One command of a command line, its number (from 1), and its effects.
+
+    Hidden characters are visible in all texts.
+    """
 
     number: int
     command: str

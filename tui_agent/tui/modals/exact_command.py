@@ -1,8 +1,6 @@
 """A command exactly as it runs: every character can be read from the rows.
 
-Invariant: nothing is left out, shortened or invisible. Invisible characters are drawn as signs, for example `<U+202E>`,
-`<tab>` or `<40 blanks>`. If there are several lines, each line has a number, so that wrapped rows and new lines can be
-told apart.
+Invariant: nothing is left out or shortened, and invisible characters are drawn as signs such as `<U+202E>`.
 """
 
 import re
@@ -42,10 +40,8 @@ def command_text(runs: RunEffect) -> str:
 
 
 def is_command(text: str, runs: RunEffect) -> bool:
-    """Return True if `text` is exactly the command that runs.
-
-    If the log has only the beginning of a very long command, compare only this beginning.
-    """
+    """Return True if `text` is exactly the command that runs."""
+    # The log has only the beginning of a very long command, so only this beginning is compared.
     if not runs.argv:
         known, cut, _ = runs.script.rpartition(_CUT)
         return text == runs.script or (bool(cut) and text.startswith(known))
@@ -65,7 +61,7 @@ class Line(NamedTuple):
 def exact_lines(text: str, room: int) -> list[Line]:
     """Return the lines of a text with signs for invisible characters, e.g. `<U+202E>`.
 
-    More than `room` blanks in a row become a sign too, e.g. `<40 blanks>`.
+    `room`: maximum number of blanks in a row without a sign.
     """
     lines: list[Line] = []
     number = 1
@@ -98,10 +94,7 @@ def mark_trailing_blanks(diff: str) -> str:
 
 
 def wrap_exactly(line: str, room: int) -> list[str]:
-    """Split a line into pieces of at most `room` cells. The joined pieces are equal to the line.
-
-    Only the last piece can end with a blank.
-    """
+    """Split a line into pieces of at most `room` cells, without losing a character."""
     pieces: list[str] = []
     start, total = 0, len(line)
     while start < total:
@@ -116,10 +109,7 @@ def wrap_exactly(line: str, room: int) -> list[str]:
 
 
 def _break_point(head: str) -> int:
-    """Return the number of characters of `head` that fit well on the current row.
-
-    If the second half of `head` has blanks, break before the last of them.
-    """
+    """Return the number of characters of `head` to keep on the current row, preferably up to a blank."""
     near = head.rfind(" ", len(head) // 2)
     bare = len(head[: near + 1].rstrip(" ")) if near >= 0 else 0
     return bare or len(head.rstrip(" ")) or len(head)

@@ -50,8 +50,10 @@ class ExportForm(Form[str | None]):
         return self.field
 
     def end_typing(self, keep: bool) -> None:
-        """Close the form with the typed place, or with None if `keep` is False. If `keep` is True and no place is
-        typed, the form stays open."""
+        """Close the form with the typed place, if there is one.
+
+        `keep`: False to close the form with None.
+        """
         if not keep or self.field.text.strip():
             self.dismiss(self.field.text.strip() if keep else None)
 
@@ -71,9 +73,9 @@ async def export_to_chosen_place(
     remark: str = "",
     beat_s: float = BEAT_S,
 ) -> None:
-    """Ask where to export, run `tui-agent` with `words` and that place, and show the result followed by `remark`.
+    """Ask where to export, run `tui-agent` with `words` and that place, and show the result.
 
-    During a long export, show the elapsed time every `beat_s` seconds.
+    `remark`: text after the result. `beat_s`: seconds between updates of the elapsed time.
     """
 
     def find_folder() -> Path:

@@ -17,10 +17,9 @@ from tui_agent.tui.widgets.sheet import NO_ROW, ChoiceSheet
 
 
 class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
-    """A list of files, each with a box to tick. The result is the paths of the ticked files; None if the user cancels.
+    """A list of files with boxes to tick; the result is the ticked paths, or None if the user cancels.
 
-    When the sheet opens, only those files are ticked that changed while a long command ran: it is uncertain whether
-    someone else changed them.
+    Files that changed while a long command ran are ticked at first.
     """
 
     scope: ClassVar[Scope] = "files"

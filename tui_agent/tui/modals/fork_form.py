@@ -1,6 +1,6 @@
 """The form for a fork of a session: the folder to work in and, for a what-if, the one change.
 
-Invariant: the form creates nothing; its result is a `ForkRequest`. An impossible option is shown with the reason.
+Invariant: the form creates nothing; its result is a `ForkRequest`.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ _WORKPLACE_NOTES: Final[dict[Workplace, str]] = {
 }
 MAX_TEXT_ROWS: Final = 5
 TALL, WIDE = 22, 56
-"""Minimum height of the terminal in rows, and minimum width of the form in cells, to show the form in full."""
+"""Minimum terminal height in rows, and minimum form width in cells, for the full form."""
 
 
 class ForkDraft:
@@ -81,7 +81,7 @@ class ForkDraft:
         return ForkRequest(self.workplace, folder, self.change, self.value)
 
     def find_missing(self) -> tuple[str, str] | None:
-        """Return (line, advice) for a line of the form that needs a value; None if the form is complete."""
+        """Return (line, advice) for a line that needs a value; None if the form is complete."""
         if self.change is not None and not self.value.strip():
             return "value", "Enter the new text."
         if self.change == "message" and self.value == self.point.message:
@@ -95,8 +95,7 @@ class ForkDraft:
         return workplace != "worktree" or self.workplaces.repository
 
     def options(self, line: str) -> dict[str, str]:
-        """Return the options that the line `line` of the form offers, as a mapping from value to label. The mapping is
-        empty if the user types a text on this line."""
+        """Return the options of a line as a mapping from value to label; empty for a text line."""
         if line == "change":
             return {change: CHANGE_LABELS[change] for change in self.changes}
         if line == "workplace":
@@ -108,7 +107,7 @@ class ForkDraft:
         return {"change": self.change, "workplace": self.workplace}.get(line) or self.value
 
     def turn(self, line: str, direction: int) -> None:
-        """Select the next possible option on the line `line` of the form, or the previous one if `direction` is -1."""
+        """Select the next possible option on a line, or the previous one if `direction` is -1."""
         options = [value for value in self.options(line) if self.can_work_in(value)]
         self.choose(line, options[(options.index(self.current_value(line)) + direction) % len(options)])
 
@@ -227,7 +226,7 @@ class ForkForm(Form[ForkRequest | None]):
         return [pen.line(width, [*self.label(pen, "To"), model])]
 
     def _text_rows(self, field: Field, hint: str, pen: Pen, width: int) -> list[Strip]:
-        """Draw a text that the user can type; a text of several lines is edited in the user's editor."""
+        """Draw the text of a field; for a text of several lines, add the key that opens the editor."""
         if "\n" not in field.text:
             return [self.field_row("To", field, pen, width, hint)]
         pieces = wrap(clean(field.text), width - self.label_cells - 3)
@@ -253,15 +252,14 @@ class ForkForm(Form[ForkRequest | None]):
 
     @property
     def open_field(self) -> Field | None:
-        """The text field on the selected line; None if there is no field, or if its text has several lines and so
-        cannot be edited in the form."""
+        """The text field on the selected line; None without a field or for a text of several lines."""
         if self.line_name == "folder":
             return self.draft.folder
         field = self.draft.text_field(self.line_name)
         return field if field is not None and "\n" not in field.text else None
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Pass a key to the field. If the field's text has several lines, show the key that opens the editor."""
+        """Pass a key to the field; for a text of several lines, show the key that opens the editor."""
         if super().type_key(key, character):
             return True
         is_typing = key in ("backspace", "delete") or (character is not None and character.isprintable())
@@ -272,8 +270,7 @@ class ForkForm(Form[ForkRequest | None]):
         return True
 
     def turn(self, direction: int) -> bool:
-        """Select the next or previous option on the selected line of the form; return False if this line has no
-        options."""
+        """Select the next or previous option on the selected line; return False if the line has no options."""
         if not self.draft.options(self.line_name):
             return False
         self.draft.turn(self.line_name, direction)
@@ -285,10 +282,7 @@ class ForkForm(Form[ForkRequest | None]):
         return self.line_name == "value" and self.draft.change == "model"
 
     def begin(self) -> None:
-        """Close the form with the request for the fork.
-
-        If a value is missing, show what is missing or open the list of models.
-        """
+        """Close the form with the request for the fork, or show the missing value."""
         if self._is_on_model or (self.draft.change == "model" and not self.draft.value):
             self.go_to("value")
             self._choose_model()
@@ -306,7 +300,7 @@ class ForkForm(Form[ForkRequest | None]):
             self._pick_model(choose)
 
     def edit_text(self) -> bool:
-        """Open the text on the selected line of the form in the user's editor; return False if this line has no text."""
+        """Open the text of the selected line in the user's editor; return False if there is no text."""
         field = self.draft.text_field(self.line_name)
         if field is None:
             return False

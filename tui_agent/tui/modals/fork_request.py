@@ -30,7 +30,7 @@ _OPTIONS: Final[dict[Change, str]] = {
     "result": "--result",
 }
 _TEXTS: Final[frozenset[Change]] = frozenset(("message", "result"))
-"""The changes that need a new text. `tui-agent` reads this text from standard input, because it can be long."""
+"""The changes that need a new text, which `tui-agent` reads from standard input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ForkPoint:
     session_name: str = ""
     """The session's name, if the user chose a session and not an event."""
     chosen_seq: int | None = None
-    """The event that the user chose, if the fork cannot begin there because a tool call was running; otherwise None."""
+    """The event that the user chose, if the fork has to begin at another event; otherwise None."""
     entry_text: str = ""
     """The transcript text at the event."""
     is_next: bool = False
@@ -52,8 +52,7 @@ class ForkPoint:
     message: str = ""
     """The user's newest message before the event."""
     result: str = ""
-    """Transcript text of the tool call that the chosen event belongs to, if a what-if can change the result of this
-    call; otherwise empty."""
+    """Transcript text of the tool call whose result a what-if can change; otherwise empty."""
     model: str = ""
     effort: str = ""
     efforts: tuple[Effort, ...] = EFFORTS
@@ -102,7 +101,7 @@ class Workplaces(NamedTuple):
 
 
 def find_workplaces(workspace: Path, suffix: str) -> Workplaces:
-    """Check for a git repository, and find an unused name for a fork's folder. Blocks, so call it in a thread."""
+    """Check for a git repository, and find an unused name for a fork's folder. Blocks."""
     in_repository = any((folder / ".git").exists() for folder in (workspace, *workspace.parents))
     folder = workspace.with_name(f"{workspace.name}-{suffix}")
     number = 2
@@ -113,14 +112,17 @@ def find_workplaces(workspace: Path, suffix: str) -> Workplaces:
 
 
 async def workplaces_for(point: ForkPoint, word: str) -> Workplaces:
-    """Return the possible folders for a fork at this event; `word` is part of the name of a new folder."""
+    """Return the possible folders for a fork at this event.
+
+    `word`: part of the name of a new folder.
+    """
     return await asyncio.to_thread(find_workplaces, Path(point.workspace), f"{word}-{point.at_seq}")
 
 
 def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
-    """Return the command-line arguments with which `tui-agent` creates the fork.
+    """Return the `tui-agent` arguments that create the fork.
 
-    The new text of a message or result is not in the arguments: `tui-agent` reads it from standard input.
+    The new text of a message or result goes to standard input instead.
     """
     seq = point.at_seq
     if request.change == "message" and point.message_seq is not None:
@@ -141,7 +143,7 @@ def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
 
 
 async def make_fork(ask: Ask, point: ForkPoint, request: ForkRequest) -> ForkResult:
-    """Create the fork by running `tui-agent`. The new session is not opened."""
+    """Create the fork by running `tui-agent`, without opening the new session."""
     text = request.value if request.change in _TEXTS else ""
     status, output = await ask(*fork_arguments(point, request), stdin=text)
     row = next(iter(json_rows(output)), {})
@@ -160,8 +162,7 @@ async def fork_point_at(
     records: Sequence[Record],
     read: Callable[[LongText], Awaitable[str]],
 ) -> ForkPoint:
-    """Return the fork point at event `seq`. If a tool call was running at this event, return the fork point at the
-    nearest event for which the files are known.
+    """Return the fork point at event `seq`, or at the nearest event for which the files are known.
 
     - `entries`, `state`: the transcript and the state of the branch at event `seq`
     - `records`: all records of the session
@@ -192,8 +193,7 @@ async def fork_point_at(
 
 
 async def with_known_files(point: ForkPoint, records: Sequence[Record]) -> ForkPoint:
-    """Return `point` unchanged unless a tool call was running at its event. In that case, return the fork point at the
-    nearest event for which the files are known.
+    """Return the fork point moved to the nearest event for which the files are known.
 
     `records`: all records of the session.
     """
@@ -202,8 +202,7 @@ async def with_known_files(point: ForkPoint, records: Sequence[Record]) -> ForkP
 
 
 def _find_results(records: Sequence[Record], last: int) -> dict[CallId, int]:
-    """Map the id of each tool call whose result was recorded up to event `last` to the number of the event with the
-    result."""
+    """Map each tool call with a result up to event `last` to the number of the result's event."""
     return {
         record.payload.call_id: record.seq
         for record in records
@@ -212,8 +211,8 @@ def _find_results(records: Sequence[Record], last: int) -> dict[CallId, int]:
 
 
 def _newest_text(entries: Sequence[Entry], results: Mapping[CallId, int]) -> str:
-    """Return the text of the message, answer or tool call that finished last. This need not be the last entry, because
-    the calls of one answer can finish in any order."""
+    """Return the text of the message, answer or tool call that finished last."""
+    # The calls of one answer can finish in any order, so the last entry need not be the newest.
     finished = {
         results[entry.call_id] if isinstance(entry, ToolEntry) else entry.seq: entry
         for entry in entries
@@ -237,7 +236,7 @@ def _text_of(entry: Entry) -> str:
 
 
 def _call_text(entries: Sequence[Entry], record: Record | None) -> str:
-    """Return the transcript text of the tool call that `record` belongs to; empty if `record` belongs to no tool call."""
+    """Return the transcript text of the tool call that `record` belongs to; empty if there is none."""
     payload = record.payload if isinstance(record, Envelope) else None
     if not isinstance(payload, ToolCalled | ToolStarted | ToolProgress | ToolFinished):
         return ""

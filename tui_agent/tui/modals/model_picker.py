@@ -1,4 +1,4 @@
-"""The list of models: models in config.toml, models of providers and of servers on this machine, and demos.
+"""The list of models from config.toml, providers and servers on this machine, and of demos.
 
 Invariant: the list opens immediately with the models that the app knows; others are added later.
 """
@@ -15,16 +15,16 @@ from tui_agent.tui.panes.model_discovery import suggested_model, vendor_title
 from tui_agent.units import format_price, format_tokens
 
 ACT: Final = "\t"
-"""Prefix of an item's value if the item is an action and not a model; users cannot type this prefix."""
+"""Prefix of an item's value if the item is an action and not a model."""
 OWN_SERVER_AT: Final = "Own server at"
-"""Words at the start of a row that offers to set up a model of the server at a typed URL."""
+"""Words before a typed URL in the row that offers to set up a model there."""
 DEMOS: Final = ("bugfix", "todo-api")
 
 
 def choose_model(context: AppContext, then: Callable[[str], None], *, with_actions: bool = False) -> None:
     """Open the list of models, and call `then` with the chosen name.
 
-    `with_actions`: True to add items for other providers and demos; their values begin with `ACT`.
+    `with_actions`: True to add items for other providers and demos, with values that begin with `ACT`.
     """
 
     def offered_items(loaded: Sequence[Item]) -> list[Item]:

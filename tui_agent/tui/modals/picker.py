@@ -1,6 +1,6 @@
 """A list from which the user chooses one item: type to filter, arrows or a click to select, Enter to choose.
 
-Invariant: the result is the value of the chosen item, or None after Esc. After Esc, the caller undoes any preview.
+Invariant: the result is the value of the chosen item, or None after Esc.
 """
 
 import re
@@ -26,8 +26,8 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 class Item:
     """A row of the list.
 
-    - `about`: a description; in a row that cannot be chosen, the reason
-    - `right`: a short text at the right end; in a narrow list, only the selected row shows it
+    - `about`: a description, or the reason why the row cannot be chosen
+    - `right`: a short text at the right end
     - `offered`: False if the row cannot be chosen
     - `found_by`: words that the filter finds but the row does not show
     - `more`: further description, shown only in the selected row
@@ -55,7 +55,7 @@ def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
 def score_words(words: Sequence[str], item: Item) -> int | None:
     """Return how well the words match an item: 0 is the best match, and None means no match.
 
-    Each word must be the beginning of a word in the item. Whole words of the label are the best matches.
+    Each word must be the beginning of a word in the item.
     """
     names = f"{item.label} {item.found_by}".casefold()
     others = f"{item.about} {item.right} {item.group} {item.more}".casefold()
@@ -74,7 +74,7 @@ def score_words(words: Sequence[str], item: Item) -> int | None:
 
 
 def _right_text(item: Item, *, is_filtered: bool) -> str:
-    """Return the text on the right of a row; in a filtered list, which has no headings, this can be the item's group."""
+    """Return the text on the right of a row; in a filtered list, a row without a text shows its group."""
     return clean_line(item.right or (item.group if is_filtered else ""))
 
 
@@ -87,10 +87,9 @@ KEYS = "list_open", "list_choose", "list_close"
 """The actions whose keys are shown below the list."""
 PAGE_ROWS = 8
 MIN_ABOUT_CELLS = 24
-"""Minimum width for `Item.about` next to `Item.right`, in cells. With less room, only the selected row shows `right`.
-"""
+"""Minimum width, in cells, for `Item.about` next to `Item.right`."""
 MIN_RIGHT_CELLS = 11
-"""Minimum width for a cut-off `Item.right`, in cells. With less room, `right` is left out."""
+"""Minimum width, in cells, for a cut-off `Item.right`."""
 
 
 class Picker(ChoiceSheet[str | None]):
@@ -126,7 +125,7 @@ class Picker(ChoiceSheet[str | None]):
         self.field = Field()
         self.empty = empty
         self.free = free
-        """Words at the start of the row that offers the typed text itself, e.g. `Use the model named`.
+        """Words before the typed text in the row that offers this text, e.g. `Use the model named`.
 
         Empty if only listed items can be chosen.
         """
@@ -180,10 +179,8 @@ class Picker(ChoiceSheet[str | None]):
         return [typed, *items] if self.is_typed_first or is_name else [*items, typed]
 
     def _score_letters(self, query: str) -> list[tuple[int, int]]:
-        """Return (score, index) of the items that contain the letters of the query in order.
-
-        If items contain the query itself, return only these: a short query would match almost any long row.
-        """
+        """Return (score, index) of the items that contain the query or, if there are none, its letters in order."""
+        # The letters of a short query are in almost any long row.
         shown = [f"{item.label} {item.about}" for item in self.items]
         texts = [
             f"{text} {item.right} {item.group} {item.more} {item.found_by}"
@@ -270,7 +267,7 @@ class Picker(ChoiceSheet[str | None]):
     def _label_widths(self, cells: int, items: Sequence[Item]) -> dict[str, int]:
         """Return the width of the labels in each group.
 
-        Each group with paths has its own width. All other groups share one width.
+        Groups without paths share one width.
         """
         groups: dict[str, list[Item]] = {}
         with_paths = set() if self.field.text else {item.group for item in items if item.is_path}
@@ -374,7 +371,7 @@ class Picker(ChoiceSheet[str | None]):
         self._show_preview()
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or last row; return False if text was typed, so that the key moves the cursor in the text."""
+        """Select the first or last row; return False if text was typed."""
         if self.field.text:
             return False
         super().move_to_end(direction)

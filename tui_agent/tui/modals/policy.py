@@ -1,7 +1,6 @@
 """The sheet of `/policy`: what each policy allows, the sandbox, and the rules in force.
 
-Invariant: the sheet changes nothing itself: it submits commands, and calls `remove`. Rules from a project's file cannot
-be removed.
+Invariant: the sheet changes nothing itself: it submits commands, and calls `remove`.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,11 +23,7 @@ _NAME_WIDTH: Final = 16
 _SHORT: Final = {"network": "net", "outside": "out"}
 _REMOVE: Final = COLUMNS.index("remove")
 _DROPPED_FIRST: Final = (0, _REMOVE, 5)
-"""Indices in `COLUMNS` of the columns that are left out if the table of policies is too wide, the first to be left out
-first.
-
-Column 0 comes first because all policies have the same value there.
-"""
+"""Indices in `COLUMNS` of the columns that a narrow table leaves out, in this order."""
 _ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "asks*": "t2", "no": "t3"}
 _LIMITS_OF_BYPASS: Final = (
     "Even under the policy `bypass`, the agent cannot read secrets, edit git hooks or start-up files, or wipe a folder. "

@@ -41,15 +41,15 @@ OWN_SERVER: Final = "TUI_AGENT_API_KEY"
 MODEL, ADDRESS, KEY, SAVE = "Model", "Address", "Key", "Save"
 """The lines of the form: three fields, and the checkbox `SAVE`."""
 _LOOSE_FROM: Final = 24
-"""Minimum height of the screen, in rows, for drawing empty rows between the lines and a note below each line."""
+"""Minimum screen height, in rows, for empty rows and notes between the lines."""
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 
 
 class ProviderForm(Form[Provider | None]):
     """The form for setting up a model: three fields and a checkbox.
 
-    On the last line, Enter calls `test` with the values; `test` shows a fault or closes the form. To accept the values
-    despite the fault, the user presses Enter again.
+    Enter on the last line calls `test`, which shows a fault or closes the form. A second Enter accepts the values
+    despite the fault.
 
     - `variables`: for each model profile, the environment variable with its API key
     - `keys`: the environment variables that are set
@@ -82,7 +82,7 @@ class ProviderForm(Form[Provider | None]):
         self.answer = ""
         """A description of the model's answer to the test request; empty if the model was not tested."""
         self.tested: Provider | None = None
-        """The values that are being tested now, or that the last test found a fault in; otherwise None."""
+        """The values of a running test or of the last failed test; otherwise None."""
 
     @property
     def lines(self) -> Sequence[str]:
@@ -193,9 +193,7 @@ class ProviderForm(Form[Provider | None]):
 
     @property
     def _is_last(self) -> bool:
-        """True if Enter submits the form: on the checkbox, and on an empty key field, because then there is no key to
-        save.
-        """
+        """True if Enter submits the form: on the checkbox or on an empty key field."""
         return self.line_name == SAVE or (self.line_name == KEY and not self.fields[KEY].text)
 
     @property
@@ -208,7 +206,7 @@ class ProviderForm(Form[Provider | None]):
         self.redraw()
 
     def _drop_given_scheme(self) -> None:
-        """Remove the `http://` at the start of the address field if the user types or pastes a whole URL after it."""
+        """Remove the preset `http://` if the user types or pastes a whole URL after it."""
         address = self.fields[ADDRESS]
         rest = address.text.removeprefix("http://")
         if rest != address.text and is_web_address(rest):
@@ -257,7 +255,7 @@ class ProviderForm(Form[Provider | None]):
 
 
 def _address_fault(address: str) -> str:
-    """Return the reason why a typed address cannot be used; empty if the address is usable or missing."""
+    """Return the reason why a typed address cannot be used; empty if there is none."""
     if not address:
         return ""
     if not is_web_address(address):

@@ -119,9 +119,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
 
     @property
     def open_field(self) -> Field:
-        """The field for the user's own text. The field gets each typed letter or paste, even if another row is
-        selected.
-        """
+        """The field for the user's own text, which gets typed letters even if another row is selected."""
         return self.field
 
     def on_edit(self) -> None:
@@ -132,9 +130,9 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         return (self.on_words or is_text) and super().type_key(key, character)
 
     def answer_number(self, number: int) -> bool:
-        """Select the answer with the index `number` (from 0), or give the answer if it was already selected.
+        """Select the answer `number` (from 0), or give the answer if it was already selected.
 
-        Return False if no answer has this index, or if the user is typing.
+        Return False while the user is typing, and for a number without an answer.
         """
         if self.on_words or number >= len(self.options):
             return False

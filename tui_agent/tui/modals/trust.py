@@ -1,7 +1,6 @@
 """The trust sheet: the names, effects and contents of a folder's configuration files, and whether to trust them.
 
-Invariant: the sheet shows exactly the content that was read and would be trusted. Enter and Esc trust nothing unless
-`Trust` is selected.
+Invariant: the sheet shows exactly the content that was read and would be trusted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ MAX_SHOWN_CHARACTERS: Final = 200_000
 _MARK_WIDTH: Final = 9
 _ANSWER_WIDTH: Final = 27
 _LEAST_EFFECT_WIDTH: Final = 28
-"""Minimum width for an effect next to its file's name, in cells. With less room, the effect is drawn below the name."""
+"""Minimum width, in cells, for an effect next to its file's name."""
 _STATES: Final[Mapping[str, str]] = {
     "open": "not used yet",
     "without": "not used, as you decided",
@@ -37,7 +36,10 @@ _STATES: Final[Mapping[str, str]] = {
 
 
 class Entry(NamedTuple):
-    """A file on the trust sheet; hidden characters in the texts are visible. `file` is None if the file was deleted."""
+    """A file on the trust sheet, with hidden characters made visible.
+
+    `file`: None if the file was deleted.
+    """
 
     name: str
     about: str
@@ -49,7 +51,7 @@ class Entry(NamedTuple):
 class Choice(NamedTuple):
     """An answer on the trust sheet and its action.
 
-    `about`: a description; if `offered` is False, the reason.
+    `about`: a description, or the reason why the answer is not available.
     """
 
     action: str
@@ -216,7 +218,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Give the selected answer, or show the selected file. If no row is selected, send the message in the prompt."""
+        """Give the selected answer, show the selected file, or send the message in the prompt."""
         if self.chosen == NO_ROW:
             self.send_message()
         elif self.chosen < len(self.entries):
@@ -225,8 +227,10 @@ class TrustSheet(ChoiceSheet[Answer | None]):
             self.dismiss(self.choices[self.chosen - len(self.entries)].answer)
 
     def press(self, answer: Answer) -> bool:
-        """Select `answer`. If the user has already selected it, close the sheet with this answer. Return False if the
-        sheet does not offer `answer`."""
+        """Select `answer`, or close the sheet with it if it was already selected.
+
+        Return False if the sheet does not offer `answer`.
+        """
         answers = [choice.answer for choice in self.choices]
         if answer in answers:
             self.pick(len(self.entries) + answers.index(answer))
@@ -250,7 +254,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 
 
 def _content_of(file: ProjectFile) -> str:
-    """Return the content of a file, with invisible characters as code points, or the reason why it cannot be shown."""
+    """Return the content of a file with visible characters only, or the reason why it cannot be shown."""
     if file.fault:
         return "This file cannot be read, so it cannot be trusted."
     try:

@@ -91,7 +91,7 @@ def show(
 
 
 def show_full_notice(context: AppContext, notice: Notice) -> bool:
-    """Open a sheet with the full text of a notice that was cut off; return False if no notice was cut off."""
+    """Show the full text of a notice; return False if the notice was not cut off."""
     if not notice.is_cut_off:
         return False
     text = notice.text
@@ -100,7 +100,7 @@ def show_full_notice(context: AppContext, notice: Notice) -> bool:
 
 
 def warn_newest_only(context: AppContext, facts: Facts) -> None:
-    """Add a warning if the numbers cover only the newest part of the session, because the rest is not loaded yet."""
+    """Add a warning if the numbers cover only the newest part of a session that is still loading."""
     progress = context.sessions.load_progress
     if progress:
         facts.text(f"These numbers cover only the newest part of the session: {progress}.", "warning")

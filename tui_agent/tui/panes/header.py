@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the views are loaded after the first paint
 MIN_TITLE_WIDTH: Final = 12
 """Number of cells reserved for the title next to the folder's name; twice as many on a wide screen."""
 MIN_PART_WIDTH: Final = 6
-"""Minimum width of a shortened title or branch, in cells. With less room, the text is left out."""
+"""Minimum width, in cells, of a shortened title or branch."""
 
 
 class Header(LinePane):
@@ -45,7 +45,7 @@ class Header(LinePane):
     status: StatusView = StatusView()
 
     def set_status(self, status: StatusView) -> None:
-        """Set the session's status. The header shows the status on a screen with very few rows."""
+        """Set the session's status, which the header shows on a very low screen."""
         if status != self.status:
             before, self.status = self.status, status
             if self.shape.tiny or "opening" in (before.word, status.word):
@@ -81,8 +81,7 @@ class Header(LinePane):
         return [pen.line(width, self.left_parts(room - 2), right)]
 
     def left_parts(self, room: int) -> list[Part]:
-        """Return the left part of the header in at most `room` cells: a vertical bar, the agent, the folder, the git
-        branch and the title."""
+        """Return the left part of the header in at most `room` cells: agent, folder, git branch and title."""
         shape, pen = self.shape, self.pen._replace(margin=2 if self.shape.width >= 30 else 0)
         left = [pen.part(" " * pen.margin), pen.part(f"{self.looks.symbols.bar} ", "accent")]
         agent = self.state.settings.agent if self.state and self.state.settings else "default"
@@ -96,11 +95,8 @@ class Header(LinePane):
         return [*left, *place, pen.part(title if is_legible else "", bold=True)]
 
     def _location(self, room: int, title_room: int) -> list[Part]:
-        """Return the folder, the git branch and `fork`, as far as they fit into `room` cells beside the title.
-
-        A fork has the same title as its parent, so the fork's folder and branch are shown even without room for the
-        title.
-        """
+        """Return the folder, the git branch and `fork`, as far as they fit into `room` cells."""
+        # A fork has the title of its parent, so its folder and branch matter more than the title.
         pen, state = self.pen, self.state
         if state is None or not state.workspace:
             return []
@@ -160,10 +156,7 @@ class Header(LinePane):
         return parts
 
     def _sandbox(self, width: int) -> list[Part]:
-        """Return `sandbox`, `no sandbox` or the name of another environment.
-
-        Return nothing on a narrow screen, or if the agent is an external program.
-        """
+        """Return `sandbox`, `no sandbox` or the environment's name; empty on a narrow screen or for an external agent."""
         state = self.state
         if state is None or width < 70 or (state.settings is not None and state.settings.program):
             return []

@@ -1,4 +1,4 @@
-"""Drawing of the context meter: a bar with ticks, and a colour and words for how full the model's context is.
+"""Drawing of the context meter: a bar with ticks, and a colour and words for its level.
 
 Invariant: the same fraction has the same colour and the same words everywhere.
 """
@@ -36,10 +36,9 @@ def meter_style(palette: Palette, view: "ContextMeterView", ground: Role, *, bol
 
 
 def ticks(view: "ContextMeterView", cells: int) -> dict[int, str]:
-    """Return the marks on the meter's bar as `{cell: percentage}`, one for each limit of the context. `cells` is the
-    width of the bar.
+    """Return the marks on the meter's bar as `{cell: percentage}`.
 
-    A bar of less than 10 cells has no mark for the warning.
+    `cells`: width of the bar.
     """
     limits = (WARN, SOFT, view.compaction_fraction) if cells >= 10 else (SOFT, view.compaction_fraction)
     return {min(cells - 1, round(limit * cells)): str(round(limit * 100)) for limit in limits if limit}
@@ -57,7 +56,7 @@ def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int
 
 
 def tick_labels(view: "ContextMeterView", cells: int) -> str:
-    """Return the row of percentages below the ticks of the bar. If two labels overlap, keep only the later one."""
+    """Return the row of percentages below the ticks of the bar, without the earlier of two overlapping labels."""
     line = [" "] * cells
     for cell, label in sorted(ticks(view, cells).items()):
         start = max(0, min(cells - len(label), cell - (label == "32")))

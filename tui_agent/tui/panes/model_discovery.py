@@ -1,4 +1,4 @@
-"""Discovery of models that are ready to use: by keys in the environment, servers on this machine, and the demo.
+"""Discovery of models that are ready to use: keys in the environment, local servers, and the demo.
 
 Invariant: this module connects only to loopback addresses, to each server once, and for at most a second.
 """
@@ -105,7 +105,7 @@ def _with_keys(keys: Collection[str]) -> list[Choice]:
 
 
 def suggested_model(vendor: Provider) -> str:
-    """Return the first model to suggest for a vendor, as `vendor/model`; empty if no model of the vendor is known."""
+    """Return the first model to suggest for a vendor, as `vendor/model`; empty if there is none."""
     built_in = (profile.model for profile in BUILT_IN_PROFILES.values() if profile.provider == vendor.name)
     model = next(iter([*vendor.suggested_models, *built_in]), "")
     return f"{vendor.name}/{model}" if model else ""
@@ -139,7 +139,10 @@ def vendor_title(name: str) -> str:
 
 
 def ready_choices(help_key: str) -> list[Choice]:
-    """Return the rows of the start page when a model is set; `help_key` is the key shown in the help row."""
+    """Return the rows of the start page when a model is set.
+
+    `help_key`: the key shown in the help row.
+    """
     return [Choice("Help", "keys and commands", help_key, "help", "Also")]
 
 

@@ -1,7 +1,6 @@
 """The panes of plugins: the list of all panes, and the content of open panes.
 
-Invariant: the app never waits for a plugin. One child process per session draws the panes; it is started when a pane is
-first opened.
+Invariant: the app never waits for a plugin, because a child process draws the panes.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -57,19 +56,17 @@ class PaneState:
     """A pane of a plugin: its newest blocks, or the reason why it has no blocks."""
 
     loaded: PluginLoaded
-    """The newest event that reports that the pane's plugin was loaded. There is a new event when the plugin is loaded
-    again, because its files changed."""
+    """The newest event that reports that the pane's plugin was loaded."""
     blocks: tuple[DisplayBlock, ...] | None = None
     """The newest content of the pane; None until the first answer."""
     asked_seq: int = -2
     """Number of the event for which the pane's content was requested last; -2 before the first request."""
     progress: int = -1
-    """Number of the newest event that the pane has read while it reads a long log; -1 at other times."""
+    """Number of the newest event that the pane has read from a long log; -1 at other times."""
     fault: str = ""
     is_stopped: bool = False
     drawn: tuple[object, list[Strip]] | None = None
-    """The drawn rows of `blocks`, after a value that identifies the width and looks with which they were drawn. None if
-    the newest `blocks` are not drawn yet."""
+    """The drawn rows of `blocks`, after a value that identifies their width and looks; None if not drawn yet."""
 
 
 class PaneFeed:
@@ -79,7 +76,7 @@ class PaneFeed:
     - `find`: returns the places of the panes; runs in a thread
     - `start`: runs a coroutine in the background
     - `make_source`: starts the child process
-    - `is_live`: False in a replay; True to start a new child process when a plugin was loaded again
+    - `is_live`: True to restart the child process when a plugin was loaded again; False in a replay
     """
 
     def __init__(
@@ -134,7 +131,10 @@ class PaneFeed:
             self._open(name)
 
     def open_page(self, name: str) -> None:
-        """Keep the pane `name` up to date, because a page shows this pane; if `name` is empty, no page is open."""
+        """Keep the pane `name` up to date while a page shows it.
+
+        `name`: empty if no page is open.
+        """
         self.page = name
         self._open(name)
 
@@ -153,8 +153,7 @@ class PaneFeed:
             changed()
 
     def _next(self) -> tuple[str, PaneState] | None:
-        """Return the open pane to request next; None if no open pane needs an update. If several panes need one, the
-        pane that was requested for the oldest event comes first."""
+        """Return the open pane to request next; None if no open pane needs an update."""
         waiting = [
             (name, state)
             for name, state in self.panes.items()

@@ -1,6 +1,6 @@
 """The panes of plugins as rows: sections of the sidebar, folded until they are opened.
 
-Invariant: all functions are pure, except that they cache rows in the pane's state.
+Invariant: the functions change nothing but the cached rows in a pane's state.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,7 +75,7 @@ class PluginSections:
         return self.count + (OPEN_ROWS if self.feed.unfolded & self.feed.panes.keys() else 0)
 
     def rows(self, looks: Looks, width: int, room: int) -> list[Strip]:
-        """Draw the sections in at most `room` rows: all titles, and the content of open sections if there is room."""
+        """Draw all section titles, and the content of open sections, in at most `room` rows."""
         pen = Pen(looks, "s1")
         rows: list[Strip] = []
         spare = room - self.count
@@ -109,7 +109,7 @@ class PluginSections:
         return rows[:room]
 
     def _folded_note(self, name: str) -> tuple[str, Role]:
-        """Return a short text for a folded pane: the newest test results, or the command or key that opens the pane."""
+        """Return a short text for a folded pane: the newest test results, or how to open the pane."""
         metrics = self.metrics() if name == TESTS_PANE else None
         if metrics is not None and metrics.tests_failed:
             return describe_failures(metrics.tests_failed, metrics.test_errors), "error"

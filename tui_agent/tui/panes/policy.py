@@ -1,6 +1,6 @@
 """Colours and short descriptions of the policies, and the row below the message editor that shows the policy.
 
-Invariant: a policy's name is always shown with its colour. The row is drawn again only if a text in it changed.
+Invariant: a policy's name is always shown with its colour.
 """
 
 from collections.abc import Sequence
@@ -27,12 +27,9 @@ PROGRAM_RULES: dict[str, str] = {
     "accept-edits": "works by its own rules",
     "bypass": "may do everything",
 }
-"""Maps a policy to its description for an agent that is an external program.
-
-Such an agent asks for no approval and runs outside the sandbox.
-"""
+"""Maps a policy to its description for an agent that is an external program."""
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
-"""The columns of the table of policies: kinds of actions. All except `outside` are about the workspace.
+"""The columns of the table of policies, one for each kind of action.
 
 - `run`: a command that does more than read
 - `outside`: access to any folder outside the workspace
@@ -45,8 +42,7 @@ GRID: dict[str, tuple[str, ...]] = {
 }
 """For each policy, tells whether each kind of action in `COLUMNS` is allowed: `yes`, `no` or `asks`.
 
-`sandbox` means `yes` if commands run in a sandbox, otherwise `asks`. `asks*` means `asks` with the exception in
-`RESTORABLE`.
+`sandbox`: `yes` if commands run in a sandbox, otherwise `asks`. `asks*`: `asks`, with the exception in `RESTORABLE`.
 """
 RESTORABLE: Final = "* a command may delete files that it names and /undo can restore"
 
@@ -83,8 +79,7 @@ class PolicyRow(LinePane):
     def set_attached(self, names: Sequence[str], images: Sequence[str]) -> None:
         """Show what the message attaches, in place of the policy's description.
 
-        `names`: the names of files, symbols and resources.
-        `images`: the names of image files.
+        `names`: files, symbols and resources. `images`: image files.
         """
         if (names, images) != (self.attached, self.images):
             self.attached, self.images = names, images

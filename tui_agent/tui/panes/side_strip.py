@@ -17,15 +17,13 @@ if TYPE_CHECKING:  # the views are loaded after the first paint
 
 
 class PaneStrip(LinePane):
-    """Row in place of the side panes: todos and changed files on the left, keys that open the panes on the right."""
+    """Row in place of the side panes: todos, changed files, and the keys that open the panes."""
 
     surface = "s1"
     todo: "TodoView | None" = None
     files: "FilesChangedView | None" = None
     line_counts: tuple[int, int] | None = None
-    """Numbers of lines added and removed between the files' first and newest contents; None until the lines are
-    counted.
-    """
+    """Numbers of added and removed lines in all files; None until the lines are counted."""
 
     def set_views(
         self, todo: "TodoView", files: "FilesChangedView", line_counts: tuple[int, int] | None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # the views are loaded after the first paint
 class Sidebar(LinePane):
     """The side panes of the main screen: todo, trace, the panes of plugins, and context.
 
-    `folds` maps the index of a span to True if the user folded the span, and to False if the user unfolded it.
+    `folds`: maps the index of a span to True if the user folded it, and to False if the user unfolded it.
     """
 
     surface = "s1"
@@ -92,7 +92,7 @@ class Sidebar(LinePane):
 def context_rows(view: "ContextMeterView", looks: Looks, width: int, most: int) -> list[Strip]:
     """Return the rows of the context pane: a bar with its limits, the sections, and the meter's level in words.
 
-    If more than `most` rows are needed, the smallest sections are left out.
+    `most`: maximum number of rows; the smallest sections are left out first.
     """
     pen = Pen(looks, "s1")
     indent = pen.part("  ")

@@ -22,10 +22,7 @@ from tui_agent.tui.widgets.rows import Pen, blank_strip, cells, with_intent
 
 NAME_CELLS: Final = 17
 MIN_WIDE_ROOM: Final = 62
-"""Minimum width of the page, in cells, for a column of names that is `NAME_CELLS` wide.
-
-On a narrower page, the column is only as wide as the longest name.
-"""
+"""Minimum page width, in cells, for a column of names that is `NAME_CELLS` wide."""
 MAX_WIDTH: Final = 92
 MAX_NOTICES: Final = 3
 FOLDER_INDENT: Final = " " * 6
@@ -62,7 +59,7 @@ WATCH: Final = Choice("Watch", "watch the session here, read only", "", "watch_s
 
 
 class StartContent(NamedTuple):
-    """The content of the start page: rows to choose from, a fault if there is one, and facts about the folder."""
+    """The content of the start page: rows to choose from, a possible fault, and facts about the folder."""
 
     choices: Sequence[Choice] = ()
     needs_model: bool = False
@@ -82,7 +79,7 @@ class StartContent(NamedTuple):
 
 
 class Start(KeyActions, LinePane, can_focus=True):
-    """The start page. Keys that have no action on the page go to the prompt."""
+    """The start page; passes keys that have no action on the page to the prompt."""
 
     scope = "start"
 
@@ -90,10 +87,8 @@ class Start(KeyActions, LinePane, can_focus=True):
         super().__init__(id="start")
         self.content = StartContent()
         self.numbers: dict[str, int] = {}
-        """Maps a row's intent to the row's digit key.
-
-        A row added later gets the next free digit, so that the other digits do not change.
-        """
+        """Maps a row's intent to the row's digit key."""
+        # A row added later gets the next free digit, so that the other digits do not change.
         self.chosen = 0
         self.typed_into: Widget | None = None
         """Widget that receives typed letters, except letters that are keys of the start page."""
@@ -284,7 +279,7 @@ class Start(KeyActions, LinePane, can_focus=True):
     def pick(self, number: int) -> bool:
         """Run the action of the row with the digit `number + 1`; return False if no row has this digit.
 
-        If no row has a digit yet, do nothing and return True.
+        Without any digits yet, do nothing and return True.
         """
         numbers = [self.numbers.get(choice.intent) for choice in self.usable]
         has_row = number + 1 in numbers
@@ -315,9 +310,9 @@ class Start(KeyActions, LinePane, can_focus=True):
 
 
 def first_page(typed_into: Widget, folder: str = "") -> Start:
-    """Create the start page. If `folder` is given, the page is shown at once, for a start without a model.
+    """Create the start page.
 
-    The rows have no digits yet, because models found later are inserted above them.
+    `folder`: if given, the page is shown at once, for a start without a model.
     """
     start = Start()
     start.styles.height = "1fr"

@@ -1,5 +1,4 @@
-"""The status line: the state in a word, the running work and its duration, and the stages of a turn (message, model,
-policy, tools, trace) with the current one marked.
+"""The status line: the state, the running work and its duration, and the stages of a turn.
 
 Invariant: columns 2 to 4 show whether the app is idle, running, waiting or failed.
 """
@@ -38,7 +37,7 @@ class StatusView(NamedTuple):
 
 
 def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tuple[str, Role]:
-    """Return the symbol for the mood of a status (e.g. idle, running, waiting or failed), and the symbol's colour role.
+    """Return the symbol for a status's mood, e.g. running or failed, and the symbol's colour role.
 
     `lit`: pass True and False alternately to make the symbol blink.
     """
@@ -64,8 +63,7 @@ class Status(LinePane):
         self.show()
 
     def set_own_text(self, text: str) -> None:
-        """Show the output of the user's `[status] command` at the end of the line. If `text` is empty, show the stages
-        of the turn there."""
+        """Show the user's own text at the end of the line; if it is empty, show the stages of the turn."""
         self.own_text = text
         self.show()
 

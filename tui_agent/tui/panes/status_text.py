@@ -40,8 +40,8 @@ def status_of(
     """Return the status to show for this session.
 
     - `note`: the text at the end of the status line
-    - `policy_key`: the key that switches the policy; the status mentions the key under the policy `plan`
-    - `send_key`: the key that sends; the status mentions the key after a failed request
+    - `policy_key`: the key that switches the policy, shown under the policy `plan`
+    - `send_key`: the key that sends, shown after a failed request
     """
     stage = state.phase if state.phase != "idle" else ""
     if state.permissions:

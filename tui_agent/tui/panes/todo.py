@@ -27,7 +27,7 @@ def progress(view: "TodoView") -> str:
 def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int) -> list[Strip]:
     """Return the title row and the items of the todo list in at most `limit` rows.
 
-    If the rows do not suffice, done items are left out first.
+    If space is short, done items are left out first.
     """
     pen = Pen(looks, "s1")
     indent = pen.part("  ")

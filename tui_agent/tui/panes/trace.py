@@ -1,6 +1,6 @@
 """The trace pane as rows: the newest turn with the work in it, and one row for each older turn.
 
-A span is a unit of work with a duration: a turn, an iteration, a call of a model or tool, or a subtask.
+A span is a unit of work with a duration, e.g. a turn, a tool call or a subtask.
 
 Invariant: the newest rows are always visible, and only rows that fit are drawn.
 """
@@ -54,8 +54,7 @@ def is_group(span: "Span") -> bool:
 def label(span: "Span", *, folded: bool, full: bool = False) -> str:
     """Return the name of a span for its row in the trace.
 
-    The name of a folded iteration ends with a summary.
-    `full`: True to show the whole name of a call.
+    `folded`: True to add the summary of an iteration. `full`: True to show the whole name of a call.
     """
     name = clean_line(span.name)
     match span.kind:
@@ -90,7 +89,7 @@ def fault_words(text: str) -> str:
 
 
 def short_target(target: str) -> str:
-    """Return the last part of a call's target if the target is a path; otherwise return the target unchanged."""
+    """Return the last part of a target that is a path; return any other target unchanged."""
     path, _, rest = target.partition("  ")
     if "/" not in path or " " in path:
         return target
@@ -116,8 +115,8 @@ def is_notable(span: "Span", view: "TraceView") -> bool:
 def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[int]) -> list[int]:
     """Return the indices of the visible spans, from top to bottom: `roots` and the spans below them.
 
-    `folds` maps the index of a span to True if the span was folded, and to False if it was unfolded. A span that is not
-    in `folds` is unfolded, unless it is a successful subtask.
+    `folds`: maps the index of a span to True if it was folded, and to False if it was unfolded. By default, only
+    successful subtasks are folded.
     """
     shown: list[int] = []
     stack = list(reversed(roots))
@@ -143,8 +142,7 @@ def is_folded(span: "Span", view: "TraceView", folds: Mapping[int, bool]) -> boo
 
 
 def tokens(span: "Span", count: int | None) -> str:
-    """Format the number of tokens of a span, e.g. `~1.2k`; `~` marks an estimate. Return an empty string if `count` is
-    None."""
+    """Format a span's number of tokens, e.g. `~1.2k` for an estimate; empty if `count` is None."""
     return "" if count is None else f"{'~' if span.estimated else ''}{format_tokens(count)}"
 
 
@@ -167,7 +165,7 @@ def trace_rows(
 ) -> list[Strip]:
     """Return the title row and the spans of the trace in at most `most` rows.
 
-    If there are too many rows, finished iterations are folded, then the oldest rows are left out.
+    If space is short, finished iterations are folded, then the oldest rows are left out.
     """
     pen = Pen(looks, "s1")
     failed = f"{view.failed} failed" if view.failed else ""
@@ -188,8 +186,7 @@ def trace_rows(
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
     """Map the spans of the pane to True (folded) or False (unfolded).
 
-    Older turns are folded unless the user unfolded them. If the newest turn needs more than `room` rows, its finished
-    iterations are folded, from the top.
+    Older turns are folded; in a long newest turn, so are finished iterations.
     """
     recent = view.roots[-max(2, room) :]
     drawn = {**dict.fromkeys(recent[:-1], True), **folds}

@@ -1,8 +1,6 @@
-"""Pastes in a message: long texts and pictures become chips (labels such as `[pasted 312 lines]`), paths become
-mentions.
+"""Pastes in a message: long texts and pictures become chips such as `[pasted 312 lines]`, paths become mentions.
 
-Invariant: expanding a chip restores every pasted character. A paste becomes mentions only if it consists entirely of
-paths in the workspace.
+Invariant: expanding a chip restores every pasted character.
 """
 
 import json
@@ -23,7 +21,7 @@ MAX_OWN_WORDS: Final = 500
 """Maximum length of the result of `Chips.own_words`, in characters."""
 MAX_PATHS_LENGTH: Final = 4_096
 MAX_PATHS: Final = 20
-"""Maximum number of paths in a pasted text that become mentions; if there are more, none becomes a mention."""
+"""Maximum number of paths in a pasted text that become mentions; with more, none does."""
 _PATH_STARTS: Final = "/", "'/", '"/', "file:///"
 MEDIA: Final = {
     ".png": "image/png",
@@ -92,7 +90,7 @@ class Chips:
         return label
 
     def restore_pictures(self, text: str, pictures: Iterable[Picture]) -> None:
-        """Add the pictures of a message that was sent earlier. The text has their labels, in the same order."""
+        """Add the pictures of an earlier message to the labels in its text, in the same order."""
         labels = [label for label in CHIP.findall(text) if label.startswith("[image ")]
         self.pictures.update(zip(labels, pictures, strict=False))
 
@@ -117,8 +115,7 @@ class Chips:
         return len(text) + sum(len(self.texts[label]) - len(label) for label in labels)
 
     def own_words(self, text: str) -> str:
-        """Return, in one line, the words around the pasted texts in `text`. Return an empty string if `text` contains
-        no pasted text."""
+        """Return the words around the pasted texts, in one line; empty if `text` has no pasted text."""
         own = CHIP.sub(lambda chip: " " if chip.group() in self.texts else chip.group(), text)
         return " ".join(own.split())[:MAX_OWN_WORDS] if own != text else ""
 
@@ -137,9 +134,9 @@ class Chips:
         return json.dumps({"text": text, "chips": self.texts, "pictures": self.pictures, "pasted": pasted})
 
     def from_json(self, raw: str) -> tuple[str, list[Span]]:
-        """Restore the chips of a draft that `to_json` wrote; return the draft's text and the spans of the pasted parts.
+        """Restore the chips of a draft from `to_json`; return its text and the spans of its pasted parts.
 
-        If `raw` was not written by `to_json`, return `raw` without spans.
+        Return any other text unchanged, without spans.
         """
         try:
             draft = json.loads(raw)
@@ -167,7 +164,7 @@ class Chips:
 
 
 class PastedSpans:
-    """The pasted parts of a text that is being edited. The pasted parts of earlier texts are remembered."""
+    """The pasted parts of the text that is being edited, and of earlier texts."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
@@ -175,7 +172,10 @@ class PastedSpans:
         """Maps the hash of a text to its pasted parts."""
 
     def replace(self, start: int, end: int, length: int, *, pasted: bool) -> None:
-        """Adjust the spans to an edit that replaced the text from `start` to `end` by a text of `length` characters."""
+        """Adjust the spans to an edit that replaced the text from `start` to `end`.
+
+        `length`: number of characters of the new text.
+        """
         moved, spans = start + length - end, list[Span]()
         for first, last in self.spans:
             spans += [(first, min(last, start))] if first < start else []
@@ -183,9 +183,9 @@ class PastedSpans:
         self.spans = sorted([*spans, (start, start + length)] if pasted and length else spans)
 
     def remember(self, text: str, spans: Sequence[Span] | None = None) -> None:
-        """Remember which parts of `text` were pasted, in case `text` is put into the prompt again.
+        """Remember which parts of `text` were pasted.
 
-        `spans`: the pasted parts; None for the pasted parts of the text that is being edited now.
+        `spans`: the pasted parts; None for those of the text that is being edited.
         """
         spans = self.spans if spans is None else spans
         if spans or hash(text) in self._remembered:

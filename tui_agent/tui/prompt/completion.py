@@ -20,10 +20,9 @@ MAX_FILES_BEFORE_SYMBOLS = 5
 MAX_FOUND: Final = 50
 """Maximum number of files, folders and symbols in the menu."""
 _SCATTERED_SCORE = 100
-"""Best possible score of a text that has the letters of the query in order, but not next to each other. Lower scores
-are better."""
+"""Best possible score for letters in order but not next to each other; lower is better."""
 _ENDS_EARLY = re.compile(r"[\s@`<>|']|[.,;:!?)\]}]$")
-"""Pattern of a character that would end a mention of a resource early, so that the mention must be quoted."""
+"""Pattern of characters for which a mention of a resource must be quoted."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 AT_SIGN = "@"
 """The name under which `Session.complete` completes mentions of resources."""
@@ -59,7 +58,7 @@ class Candidate(NamedTuple):
     runs: bool = False
     """True if Enter sends the completed text; False if Enter only inserts it."""
     needs_whole_word: bool = False
-    """True if Enter does nothing until the row's word is typed completely, as for rows that loosen the policy."""
+    """True if Enter does nothing until the row's word is typed completely."""
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
@@ -79,7 +78,7 @@ def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
 def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
     """Match `query` as a case-insensitive subsequence of `text`.
 
-    Return a score (lower is better) and the matched positions.
+    Return a score (lower is better) and the matched positions; None without a match.
     """
     wanted, folded = query.casefold(), text.casefold()
     if len(folded) != len(text):
@@ -114,10 +113,7 @@ def _loosens(command: str, policy: str) -> bool:
 def command_candidates(
     query: str, actions: Sequence[Action], *, running: bool, policy: str = "ask"
 ) -> list[Candidate]:
-    """Return the slash commands and aliases that begin with the query, commands first.
-
-    If there are none, return the slash commands that contain the letters of the query in order.
-    """
+    """Return the slash commands and aliases that begin with the query or, if there are none, contain its letters."""
     scored: list[tuple[int, str, Action]] = []
     for action in actions:
         for word, _ in action.typed_words:
@@ -173,10 +169,7 @@ def argument_candidates(
 def file_candidates(
     query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = ()
 ) -> list[Candidate]:
-    """Return at most `MAX_FOUND` files, folders and symbols that match the query, best match first.
-
-    A match in the name is better than a match in the path.
-    """
+    """Return at most `MAX_FOUND` files, folders and symbols that match the query, best match first."""
     index = paths if isinstance(paths, PathIndex) else PathIndex(paths)
     if not query:
         return [_path_candidate(path) for path in index.shallow[:MAX_FOUND]]
@@ -197,10 +190,7 @@ def file_candidates(
 
 
 def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list[Candidate]:
-    """Return the resources of MCP servers (`SERVER:URI`) that match the query.
-
-    If a URI contains a variable, e.g. `{path}`, only the part before the variable is completed.
-    """
+    """Return the resources of MCP servers (`SERVER:URI`) that match the query."""
     candidates: list[Candidate] = []
     for text, _ in mentions:
         result, (start, variable, _) = match(query, text), text.partition("{")
@@ -211,9 +201,7 @@ def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list
 
 
 def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:
-    """Return the completion for a path. No space follows a folder, so that the user can complete a path in the folder
-    next.
-    """
+    """Return the completion for a path; no space follows a folder."""
     return Candidate(
         path, f"@{quote_path(path)}" + ("" if path.endswith("/") and " " not in path else " "), hits=hits
     )

@@ -1,8 +1,6 @@
-"""The message editor: a text area that grows, with chips (labels of pasted texts and pictures), history, and optional
-vim keys.
+"""The message editor: a text area with chips (labels of pasted texts and pictures), history and vim keys.
 
-Invariant: if several keys are read together, each key sees the text as changed by the keys before it. The editor knows
-nothing of sessions.
+Invariant: if several keys are read together, each key sees the text as changed by the keys before it.
 """
 
 from collections.abc import Callable, Sequence
@@ -83,15 +81,14 @@ class PasteArea(TextArea, inherit_css=False):
 
     @property
     def message_size(self) -> int:
-        """The number of characters of the full message and its mentions; 0 for a command, which sends no message."""
+        """The number of characters of the full message and its mentions; 0 for a command."""
         text = self.text
         is_command = is_shell_line(text) or command_word(text)
         return 0 if is_command else self.chips.expanded_size(text) + self.attached_chars
 
     @property
     def typed_mentions(self) -> "list[MentionCandidate]":
-        """The parts of the message that may be mentions, as far as the user typed or chose them. Mentions in pasted
-        text are left out."""
+        """The parts of the message that may be mentions, without pasted text."""
         text = self.text
         if "@" not in text and str(self.root) not in text:
             return []
@@ -117,7 +114,10 @@ class PasteArea(TextArea, inherit_css=False):
         return self.chips.to_json(text, self.pasted.recall(text) or ())
 
     def insert_part(self, text: str, start: Location, end: Location, *, pasted: bool) -> EditResult:
-        """Replace a part of the text. If `pasted` is True, mentions in the new part are ignored."""
+        """Replace a part of the text.
+
+        `pasted`: True to ignore mentions in the new part.
+        """
         self._is_pasting = pasted
         try:
             return self.replace(text, start, end, maintain_selection_offset=False)
@@ -173,7 +173,10 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
         self._returned = ""
 
     def put_draft(self, raw: str, *, returned: bool = False) -> None:
-        """Put a saved draft into the editor, with its chips and its pasted parts; `returned` as for `put_text`."""
+        """Put a saved draft into the editor, with its chips and its pasted parts.
+
+        `returned`: see `put_text`.
+        """
         text, spans = self.chips.from_json(raw)
         self.put_text(text, returned=returned)
         self.pasted.spans = spans
@@ -185,8 +188,7 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
     def put_text(self, text: str, *, returned: bool = False) -> None:
         """Replace the text and move the cursor to its end.
 
-        `returned`: True for the message of an undone turn. If the user types a slash next, the slash replaces such a
-        message, so that the user can type a command.
+        `returned`: True for the message of an undone turn, which a typed slash replaces.
         """
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
@@ -225,10 +227,9 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
         self.paste(event.text)
 
     def paste(self, text: str) -> None:
-        """Insert pasted text.
+        """Insert pasted text, with labels for long texts and pictures, and with mentions for paths.
 
-        A long text, or the path of a picture, becomes a short label. Paths in the workspace become mentions. A text
-        that is too long for a message is refused.
+        A text that is too long for a message is refused.
         """
         if len(text) > MAX_MESSAGE_CHARS:
             self.refuse(f"The pasted text is too long. {describe_long_message(len(text))}")
@@ -277,7 +278,7 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
         self._erase(self.get_cursor_word_left_location())
 
     def _erase(self, to: tuple[int, int]) -> None:
-        """Erase the selection or, if nothing is selected, the text up to `to`. `action_put_back` restores the text."""
+        """Erase the selection or, if nothing is selected, the text up to `to`."""
         start, end = sorted(self.selection if not self.selection.is_empty else (self.cursor_location, to))
         if start != end:
             self._erased = self.get_text_range(start, end)
@@ -365,12 +366,8 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return self.run_key(key) or self._drop_default_key(key)
 
     def _drop_default_key(self, key: str) -> bool:
-        """Handle a default key that the user has unbound, so that the text area does not run its own action for the
-        key.
-
-        The keys do nothing, except Up and Down, which only move the cursor. Return False for any key that is not a
-        default key.
-        """
+        """Handle a default key that the user has unbound; return False for any other key."""
+        # Otherwise the text area would run its own action for the key.
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":
                 (TextArea.action_cursor_down if choice else TextArea.action_cursor_up)(self)
@@ -378,22 +375,20 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return False
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """Scroll to the cursor, unless it is past the end of the text.
-
-        During an undo, Textual calls this method while the cursor is past the end.
-        """
+        """Scroll to the cursor if the cursor is within the text."""
+        # During an undo, Textual calls this method while the cursor is past the end.
         if self.cursor_location[0] >= self.document.line_count:
             return Offset(0, 0)
         return super().scroll_cursor_visible(center, animate)
 
     @property
     def paste_at_cursor(self) -> tuple[int, int] | None:
-        """The (start, end) columns of the chip at the cursor if it stands for a pasted text; otherwise None."""
+        """The (start, end) columns of the pasted text's chip at the cursor; None if there is none."""
         row, column = self.cursor_location
         return self.chips.paste_at(self.document.get_line(row), column)
 
     def unfold_paste(self) -> bool:
-        """Replace the chip at the cursor by its pasted text; return False if the cursor is on no chip of a pasted text."""
+        """Replace the chip at the cursor by its pasted text; return False if there is no such chip."""
         span = self.paste_at_cursor
         if span is None:
             return False
@@ -415,7 +410,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def run_choice(self, methods: Sequence[str], choice: int) -> None:
         """Run the method of `methods` that belongs to `choice`.
 
-        For two methods, `choice` is -1 or 1; for more, `choice` is the method's index.
+        `choice`: -1 or 1 for two methods, otherwise the method's index.
         """
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
@@ -433,7 +428,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return not self.text.strip()
 
     def go_to_end(self) -> None:
-        """Go to the end of the line. If the editor is empty, go to the newest row of the transcript."""
+        """Go to the end of the line; in an empty editor, go to the newest row of the transcript."""
         if self.text:
             self.action_cursor_line_end()
         else:
@@ -451,8 +446,8 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def enter(self, running: bool) -> bool:
         """Send the message; after a backslash at the end of the line, insert a line break instead.
 
-        `running`: True if the pressed key sends during a turn, False if it sends between turns. Return False if the key
-        does not send in the current state.
+        `running`: True if the key sends during a turn, False if it sends between turns. Return False if the key does
+        not send now.
         """
         if running != self.running:
             return False

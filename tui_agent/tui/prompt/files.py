@@ -1,8 +1,5 @@
 """The workspace's files and symbols (names of functions, classes and so on) for `@` completion.
 
-The files are listed in a thread, cached for a few seconds, and searched on every key. Symbols are searched when typing
-pauses.
-
 Invariant: files that git ignores are not offered.
 """
 
@@ -23,7 +20,7 @@ from tui_agent.config.project.git_query import list_own_files
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
-"""If a search has fewer matches than this, it adds paths that only contain the letters of the query in order."""
+"""Number of matches below which a search also returns paths with the query's letters in order."""
 ENOUGH_MATCHES: Final = 200
 """Each kind of search (by names, by paths and so on) stops after this number of matches."""
 MAX_QUERY_LENGTH: Final = 64
@@ -66,7 +63,7 @@ class _Lines:
     def find_containing(self, wanted: str) -> Iterator[int]:
         """Yield the index of each string that contains `wanted`.
 
-        If `wanted` starts with a line feed, yield only the strings that begin with the rest of `wanted`.
+        A line feed at the start of `wanted` stands for the beginning of a string.
         """
         position = self.text.find(wanted)
         while position >= 0:
@@ -107,10 +104,7 @@ class PathIndex:
         self._lowered_names = _Lines([name_of(path) for path in self.paths])
 
     def find(self, query: str) -> list[str]:
-        """Return the paths that contain the query; paths or names that begin with the query come first.
-
-        If there are few matches, add paths that contain the letters of the query in order.
-        """
+        """Return the paths that match the query, best match first."""
         wanted = query[:MAX_QUERY_LENGTH].lower().replace("\n", " ")
         matches: dict[int, None] = {}
         searches = (
@@ -189,7 +183,7 @@ class Symbols:
     def find(self, query: str) -> Sequence[Symbol]:
         """Return the symbols of the last search that contain the query.
 
-        If the query does not extend the query of that search, return nothing.
+        Return nothing if the query does not begin with the last one.
         """
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()

@@ -13,7 +13,7 @@ MAX_MESSAGE_LENGTH = 8_000
 
 
 class History:
-    """The user's earlier messages, oldest first. While the user browses the messages, the unsent text is kept."""
+    """The user's earlier messages, oldest first, and the unsent text while the user browses them."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
@@ -83,7 +83,7 @@ class History:
         return self.entries[self._index]
 
     def newer_message(self) -> str | None:
-        """Return the next newer message, or the unsent text after the newest message; None if the user is not browsing."""
+        """Return the next newer message, or the unsent text at the end; None if the user is not browsing."""
         if self._index is None:
             return None
         if self._index + 1 < len(self.entries):

@@ -1,6 +1,6 @@
 """The completion menu: up to 8 rows directly above the prompt, aligned with the prompt's text.
 
-Invariant: the menu only shows candidates and tracks the selected one. The prompt decides the effect of a selection.
+Invariant: the menu only shows candidates and tracks the selected one.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class Menu(LinePane):
             self.show()
 
     def reselect(self, candidate: Candidate | None) -> None:
-        """Select this candidate again if the menu still contains it, so that added rows do not change the selection."""
+        """Select this candidate again if the menu still contains it."""
         inserts = [row.insert for row in self.candidates]
         if candidate is not None and candidate.insert in inserts:
             self.move(inserts.index(candidate.insert) - self.chosen)

@@ -1,6 +1,6 @@
 """The prompt: queued messages, editor and policy row, with the completion menu above.
 
-Invariant: the prompt's height changes only with its text. The menu covers other widgets without moving them.
+Invariant: the prompt's height changes only with its text.
 """
 
 import asyncio
@@ -47,10 +47,7 @@ PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
 
 
 class Prompt(Vertical):
-    """The prompt: the message editor and the row with the policy.
-
-    When the user sends a message, the prompt posts `Submitted` and becomes empty.
-    """
+    """The prompt: the message editor and the row with the policy; posts `Submitted` for a sent message."""
 
     class Submitted(Message):
         """A message to send.
@@ -58,9 +55,8 @@ class Prompt(Vertical):
         - `how`: `send` or `queue`
         - `written`: the text as typed, with long pastes as chips
         - `own_words`: the words around the long pastes; empty if there are no pastes
-        - `queued_after`: the messages before this one in the queue from which it was taken; None if it was not queued
-          before
-        - `typed_mentions`: the mentions outside of pasted text; None if it is not known what was pasted
+        - `queued_after`: the messages before this one in its queue; None if it was not queued
+        - `typed_mentions`: the mentions outside of pasted text; None if unknown
         """
 
         def __init__(
@@ -106,13 +102,12 @@ class Prompt(Vertical):
         self.actions: Sequence[Action] = ()
         """The actions whose slash commands the menu lists."""
         self.offered: Sequence[Action] = ()
-        """The slash commands that run in the engine. The menu lists them after the app's commands."""
+        """The engine's slash commands, which the menu lists after the app's commands."""
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
         self.arguments = ArgumentCompletion()
         self.running = False
         self.drafts_of_sent: dict[str, str] = {}
-        """Maps the text of a sent message to its draft, as written by `Chips.to_json`. Only for messages with pastes or
-        pictures."""
+        """Maps the text of a sent message with pastes or pictures to its draft (see `Chips.to_json`)."""
         self._words = ""
         self._waits_for = ""
         self.answers_question = False
@@ -139,8 +134,8 @@ class Prompt(Vertical):
     ) -> None:
         """Set the texts of the row below the editor.
 
-        - `note`: function that takes the number of characters of the message, and returns the note for the row
-        - `waits_for`: work, other than a turn, that must end before a message is sent, e.g. a summary
+        - `note`: returns the note for the row; takes the number of characters of the message
+        - `waits_for`: work, other than a turn, that must end before a message is sent
         - `words`: replaces the usual description of the policy
         """
         if policy != self._policy:
@@ -302,8 +297,9 @@ class Prompt(Vertical):
         self.app.call_from_thread(self._complete)
 
     def _offer(self, candidates: list[Candidate], *, choose: bool = True) -> None:
-        """Show the menu with these candidates. If `choose` is False, no candidate is selected until the user presses an
-        arrow key.
+        """Show the menu with these candidates.
+
+        `choose`: False to select none until the user presses an arrow key.
         """
         before = (self.menu.display, self.menu.rows, self.menu.candidate) if self.menu.is_attached else ()
         self.menu.offer(candidates, choose=choose)
@@ -314,10 +310,7 @@ class Prompt(Vertical):
         self._update_note()
 
     def close_menu(self) -> bool:
-        """Close the menu; return False if no menu was open.
-
-        If a search in the history was open, restore the text from before the search.
-        """
+        """Close the menu or the history search; return False if neither was open."""
         if self._searching is not None:
             self._put_without_menu(self._searching)
             return True
@@ -392,10 +385,8 @@ class Prompt(Vertical):
             editor.load_text("")  # Keep the chips, because the message may be put back.
 
     def give_back(self, unsent: Sequence[Submitted]) -> None:
-        """Put unsent messages back into the editor, in front of the text in the editor.
-
-        No menu opens, because it would cover the notice about the unsent messages.
-        """
+        """Put unsent messages back into the editor, in front of the text in the editor."""
+        # An open menu would cover the notice about the unsent messages.
         texts = [*(message.written for message in unsent), self.editor.text]
         rows = self.queue_rows
         rows.queued_after = next((message.queued_after for message in unsent), rows.queued_after)
@@ -448,7 +439,7 @@ async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]",
 
 
 def _drop_second_blank(editor: Editor, place: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Delete a space typed at `place`, because the completion before `place` already ends with a space.
+    """Delete a second space typed after a completion that already ends with one.
 
     Return `place` while the cursor is there, otherwise None.
     """

@@ -29,8 +29,7 @@ class QueueRows(LinePane):
     is_prompt_empty: bool = True
     """True if the prompt contains no text; the keys for the queue work only then."""
     queued_after: "tuple[RequestId, ...] | None" = None
-    """If the message in the editor was taken from the queue, the messages that come before it in the queue; otherwise
-    None."""
+    """The messages that came before the edited message in the queue; None if it was not queued."""
     _is_taken: bool = False
 
     @property
@@ -48,13 +47,13 @@ class QueueRows(LinePane):
         self.show()
 
     def set_prompt_empty(self, is_empty: bool) -> None:
-        """Show the keys for the queued messages only while the prompt is empty, because they do not work otherwise."""
+        """Show the keys for the queued messages only while the prompt is empty."""
         if is_empty != self.is_prompt_empty:
             self.is_prompt_empty = is_empty
             self.show()
 
     def release(self) -> "tuple[RequestId, ...] | None":
-        """Forget that the message in the editor was taken from the queue, and return the old value of `queued_after`."""
+        """Forget that the edited message came from the queue, and return the old `queued_after`."""
         queued_after, self.queued_after, self._is_taken = self.queued_after, None, False
         return queued_after
 
@@ -64,10 +63,7 @@ class QueueRows(LinePane):
         return self.queued_after is not None and (running or others_wait)
 
     def take(self) -> bool:
-        """Take the newest queued message back into the prompt; ignore repeated calls until the queue changes.
-
-        Return False if no message is queued.
-        """
+        """Take the newest queued message back into the prompt; return False if there is none."""
         if self.texts and not self._is_taken:
             self._is_taken = True
             self.post_message(Intent("unqueue"))

@@ -53,9 +53,7 @@ async def search_git(root: Path, query: str) -> Sequence[Symbol]:
 
 
 def search_index(ask: Ask, data_dir: Path | None) -> FindSymbols:
-    """Return a function that searches the index of the repository map. If the index has no match, the function uses
-    git.
-    """
+    """Return a function that searches the index of the repository map, or git if the index has no match."""
 
     async def find(root: Path, query: str) -> Sequence[Symbol]:
         words = ["map", "--json", "--symbol", query, "--cwd", str(root)]

@@ -1,4 +1,4 @@
-"""Finds the mentions that the user typed or chose in a message. Mentions in pasted text are left out.
+"""Finds the mentions that the user typed or chose in a message, outside of pasted text.
 
 Invariant: this module is imported only when a message can contain a mention.
 """
@@ -44,8 +44,7 @@ def find_typed_mentions(text: str, root: Path, pasted: Iterable[Span]) -> list[M
 def find_files(candidates: Iterable[MentionCandidate], root: Path) -> tuple[dict[str, str], int]:
     """Find the mentioned files and folders that exist; blocks, so call it in a thread.
 
-    Return the path of each found mention, by the mention's text, and the estimated number of characters that these
-    mentions add to the message. A folder adds the list of the names in it.
+    Return the path of each mention, and the estimated number of characters that all mentions add.
     """
     files: dict[str, str] = {}
     chars = 0
@@ -76,7 +75,7 @@ def _is_image(path: Path) -> bool:
 
 
 def _text_size(path: Path) -> int:
-    """Return the estimated length of a file with line numbers, or of the list of names in a folder; 0 for anything else."""
+    """Return the estimated length of a file, or of a folder's list of names; 0 for anything else."""
     try:
         if path.is_dir():
             with os.scandir(path) as entries:

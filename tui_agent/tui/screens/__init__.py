@@ -1,1 +1,1 @@
-"""Full screens of the app. A full screen has the app's header and footer, and its own body between them."""
+"""Full screens of the app, each with the app's header and footer and its own body."""

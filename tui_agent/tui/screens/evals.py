@@ -1,4 +1,4 @@
-"""The board of an evaluation run: the state of each cell (one attempt at a case), and the session of the selected cell.
+"""The board of an evaluation run: the states of the cells (attempts at a case), and a cell's session.
 
 Invariant: files are read in a thread, and the board never writes.
 """
@@ -101,7 +101,7 @@ class BoardScreen(Page["BoardCell"]):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def use(self, shown: "BoardCell") -> None:
-        """Open the session of the selected cell. If the session is still running, also show its new events."""
+        """Open the session of the selected cell, and follow the session if it is still running."""
         folder = self._board.run.session_folder(shown.session)
         if not shown.session or not folder.exists():
             self.say(f"{shown.cell.name} has no session yet.", "warning")
@@ -110,10 +110,7 @@ class BoardScreen(Page["BoardCell"]):
 
 
 def open_board(context: AppContext, argument: str) -> None:
-    """Show the board of the run in the folder `argument`.
-
-    The default is the newest run of the workspace.
-    """
+    """Show the board of the run in the folder `argument`, by default the workspace's newest run."""
     # Imported here, because the app loads the evaluation's types only when it shows a run.
     board = import_module("tui_agent.evals.runs.board")
     path = context.app.options.cwd / argument if argument else board.newest_run(context.app.options.cwd)

@@ -93,7 +93,7 @@ class HistoryScreen(LinesScreen):
 
 
 def message_rows(message: SimulationMessage, viewer: Viewer | None, looks: Looks, width: int) -> list[Strip]:
-    """Return the rows of one message. A participant does not see the author's thoughts and calls."""
+    """Return the rows of one message as `viewer` sees it."""
     facts = Facts(looks, width, ground="s0", indent=2)
     others = [name for name in message.visible_to if name not in (message.role, *OVERSEERS)]
     facts.line(

@@ -160,7 +160,7 @@ def elapsed_s(job: JobView, now: float) -> float:
 
 
 def final_lines(text: str) -> Sequence[str]:
-    """Return the lines of an output. If a line was overwritten after a carriage return, return the line's final text."""
+    """Return the lines of an output, each as it was after its last carriage return."""
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     return [clean(line.rstrip("\r").rpartition("\r")[2]) for line in lines]
 

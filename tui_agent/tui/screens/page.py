@@ -1,7 +1,6 @@
 """A full screen with a list and the details of the selected item: title, columns, rows, details pane on the right.
 
-Invariant: header and footer stay in place. If there is no room for list and details, Enter shows the details in place
-of the list, and Esc shows the list again.
+Invariant: header and footer stay in place, even when the details replace the list.
 """
 
 from abc import abstractmethod
@@ -51,10 +50,7 @@ class FullScreen(HasLooks, KeyScreen, WorkerErrorReporter, Screen[None]):
     _notice_number = 0
 
     def say(self, text: str, level: Level = "info") -> None:
-        """Show a notice for some seconds.
-
-        If the notice is cut off, it stays until the user opens its full text.
-        """
+        """Show a notice for some seconds; a cut-off notice stays until the user opens it."""
         self._notice_number += 1
         number, notice = self._notice_number, self.notice
         notice.text, notice.level = text, level
@@ -147,10 +143,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     AUTO_FOCUS = "ChoiceList"
     use_action: ClassVar[str]
-    """Name of the page's main action, which calls `use` with the selected item.
-
-    If only the list is visible, the key of this action first shows the details.
-    """
+    """Name of the page's main action, which calls `use` with the selected item."""
     detail_word: ClassVar[str] = "show"
     """The footer's word for `use_action` while its key shows the details."""
     DEFAULT_CSS = """
@@ -213,10 +206,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         fill_header(self.header, self.context)
 
     def show_keys(self) -> None:
-        """Update the footer with the keys that are available on the page.
-
-        If the list is empty, leave out the keys that act on an item.
-        """
+        """Update the footer with the keys that are available on the page."""
         hints = self.key_map.hints(self.scope)
         if not self.listing.items:
             on_items = {action.name for action in self.key_map.actions if action.method[:1] == ("on_chosen",)}
@@ -261,14 +251,14 @@ class PageFrame(FullScreen, Generic[ItemT]):
         return self.listing.chosen
 
     def is_changed(self, *state: object) -> bool:
-        """Return True if the values differ from those of the previous call, so that the page must be redrawn."""
+        """Return True if the values differ from those of the previous call."""
         old, self._state = self._state, state
         return state != old
 
     # -- for subclasses to define ----------------------------------------------------------------------------------
 
     def draw_row(self, item: ItemT, width: int, line: Pen) -> Strip:
-        """Draw the row of an item with the pen `line`. Not needed for a list that draws its own rows."""
+        """Draw the row of an item with the pen `line`; by default, a blank row."""
         return Strip.blank(width)
 
     def follow(self) -> None:
@@ -280,8 +270,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     @property
     def subject(self) -> Any:
-        """The object that the details and the actions of the page are about: by default the selected item, or None if
-        the list is empty."""
+        """The object of the page's details and actions: by default the selected item; None for an empty list."""
         return self.chosen
 
     @abstractmethod
@@ -300,10 +289,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     # -- for subclasses to use -------------------------------------------------------------------------------------
 
     def filter_parts(self, title: str, names: Iterable[tuple[str, int]], chosen: int) -> list[Part]:
-        """Return a title and the names of filters, each with its count.
-
-        A click on a filter posts an intent with the name `filter` and the filter's number.
-        """
+        """Return a title and the names of filters, each with its count."""
         gap: Part = ("   ", self.style())
         parts = [(title, self.style(bold=True)), gap]
         for number, (name, count) in enumerate(names):
@@ -333,10 +319,7 @@ class Page(PageFrame[ItemT]):
     """
 
     opens_above: ClassVar[frozenset[str]] = frozenset()
-    """Actions in the header and the footer that open above this page when clicked.
-
-    A click on any other action closes the page first.
-    """
+    """Actions in the header and footer that open above this page; other actions close the page first."""
 
     @on(ChoiceList.Chosen)
     def _on_chosen(self, event: ChoiceList.Chosen) -> None:
@@ -375,32 +358,29 @@ class Page(PageFrame[ItemT]):
             self.listing.move(direction)
 
     def move_page(self, direction: int) -> None:
-        """Move by a page in the list. If only the details are visible, move in the details."""
+        """Move by a page in the list or, if only the details are visible, in the details."""
         if self.detail_alone:
             self.move(direction * self.detail.size.height)
         else:
             self.listing.move_page(direction)
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or the last row. Subclasses return False if the key has another action at the moment."""
+        """Select the first or the last row; return False if the key has another action now."""
         self.listing.move_to_end(direction)
         return True
 
     def enter(self) -> None:
-        """Carry out the page's main action on the selected item. If there is no room for its details beside the list,
-        show the details first."""
+        """Run the page's main action, or first show the details if they are hidden."""
         if self.narrow and not self._detail_opened and self.listing.items:
             self.open_detail(True)
         else:
             self.on_chosen("use")
 
     def use(self, subject: Any) -> None:
-        """Carry out the page's main action on the selected item, e.g. open the selected session. Pages override this
-        method."""
+        """Run the page's main action on `subject`; pages override this method."""
 
     def on_chosen(self, method: str) -> bool:
-        """Call the method with the name `method` on this page, with `subject` as the argument; return False if there is
-        no subject."""
+        """Call the page's method `method` with `subject`; return False if there is no subject."""
         subject = self.subject
         if subject is not None:
             getattr(self, method)(subject)

@@ -14,8 +14,10 @@ from tui_agent.tui.transcript.block_rows import draw_blocks
 
 
 class PluginPaneScreen(LinesScreen):
-    """The page that shows the plugin's pane `name`, with the content that `feed` receives. Without `context`, the page
-    has no header."""
+    """The page that shows the plugin's pane `name`, with the content that `feed` receives.
+
+    `context`: None for a page without a header.
+    """
 
     scope = "pane"
 

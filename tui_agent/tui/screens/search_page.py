@@ -1,4 +1,4 @@
-"""A list page with a field above the list: the search of the session list, and the question of the repository map."""
+"""A list page with a text field above the list, e.g. for a search."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -28,7 +28,7 @@ class SearchHead(PageHead):
         self.hint = ""
         """A hint that explains the field, shown while the field is empty."""
         self.status = ""
-        """A text that is shown in place of the hint or, next to typed text, at the right edge of the field."""
+        """A text shown in place of the hint, or next to typed text."""
         self.label = ""
         """Name of the typed value, such as `new name`; empty if the field contains a search."""
 
@@ -59,8 +59,7 @@ class SearchHead(PageHead):
 
 
 class SearchPage(Page[ItemT]):
-    """A list page with a field above the list. Letters are keys of the page or, while the user types, go into the
-    field.
+    """A list page with a field above the list.
 
     `find_scope`: the scope of the keys that work while the user types.
     """
@@ -81,7 +80,7 @@ class SearchPage(Page[ItemT]):
         return (self.find_scope, "rows") if self.top.typing else super().key_scopes()
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or the last row; return False while the user types, because the key then moves the cursor."""
+        """Select the first or the last row; return False while the user types."""
         return not self.top.typing and super().move_to_end(direction)
 
     def start_typing(self) -> None:

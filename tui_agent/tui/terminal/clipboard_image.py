@@ -33,7 +33,7 @@ _OTHER_WAY: Final = "You can also save the image, and drop the file into the mes
 def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:
     """Return the image in the clipboard as PNG; None if the clipboard holds no image.
 
-    Raises `TuiAgentError` if no program can read the clipboard, or if the image is too large.
+    Raise `TuiAgentError` if no program can read the clipboard, or if the image is too large.
     """
     if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
         raise TuiAgentError(
@@ -57,9 +57,7 @@ def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:
 
 
 def save_image(image: bytes, folder: Path) -> Path:
-    """Save an image in `folder`, delete old images there, and return the image's path. Only the user can read the
-    image.
-    """
+    """Save an image in `folder` for this user only, delete old images there, and return the image's path."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for old in folder.glob("*.png"):
         if old.stat().st_mtime < time.time() - KEEP_S:
@@ -79,8 +77,9 @@ def _usable_programs(environ: Mapping[str, str]) -> list[tuple[str, ...]]:
 
 
 def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
-    """Return the output of a program if the output is a PNG image, otherwise None. If the output is too large, read
-    only its start. Raises `TuiAgentError` if the program does not end in time.
+    """Return the output of a program if the output is a PNG image, otherwise None.
+
+    Raise `TuiAgentError` if the program does not end in time.
     """
     try:
         program = subprocess.Popen(

@@ -1,6 +1,4 @@
-"""Detection of a terminal that is gone, even without a SIGHUP (an orphaned process, `nohup`, a closed pipe).
-
-Without this module, the app would read an endless series of empty strings.
+"""Detection of a terminal that is gone, even without a SIGHUP.
 
 Invariant: the check uses no processor time while the terminal exists.
 """
@@ -14,10 +12,7 @@ from collections.abc import Callable
 PATIENCE_S = 0.9
 """Time for an orderly exit once the terminal is gone, in seconds."""
 CLOSE_S = 0.6
-"""Time to wait for a session to close after a signal, in seconds.
-
-After that, the engine closes the session without the app.
-"""
+"""Time to wait for a session to close after a signal, in seconds."""
 STALLED_S = 2.0
 """Time to wait, after a signal, for a terminal that accepts no output, in seconds."""
 STATUS = 129
@@ -25,10 +20,7 @@ STATUS = 129
 
 
 def end_for_sure(status: int) -> threading.Timer:
-    """Start a timer that ends this process after `STALLED_S` seconds, even if the process is blocked.
-
-    Cancel the timer if the process ends earlier.
-    """
+    """Start and return a timer that ends this process after `STALLED_S` seconds, even if it is blocked."""
     timer = threading.Timer(STALLED_S, os._exit, (status,))
     timer.daemon = True
     timer.start()

@@ -1,7 +1,6 @@
 """Parsing of the terminal's input where Textual's own parser is wrong about keys and pastes.
 
-Invariant: everything between the two marks of a bracketed paste is text, never a key. Esc typed before other keys stays
-Esc, even if one read returns all of them.
+Invariant: everything between the two marks of a bracketed paste is text, never a key.
 """
 
 import re
@@ -25,7 +24,7 @@ ALT_ENTER: Final = "alt+enter"
 ESC: Final = "\x1b"
 POLL_S: Final = 0.1
 REPLY_S: Final = 0.5
-"""Maximum time between the beginning and the end of a background colour report from the terminal, in seconds."""
+"""Maximum duration of a background colour report from the terminal, in seconds."""
 _REPORT: Final = "\x1b]11;"
 _COLOUR: Final = "[rgba:#/0-9A-Fa-f]{0,60}"
 _FULL_REPORT: Final = re.compile(f"\x1b\\]11;({_COLOUR})(?:\x07|\x1b\\\\)")
@@ -38,11 +37,8 @@ class _Keys(StrEnum):
 
 
 def correct_sequences() -> None:
-    """Make Textual parse `ESC CR` and `ESC LF` as the key `alt+enter`, and `ESC TAB` as Esc and Tab.
-
-    Textual ignores the Esc in `ESC CR` and `ESC LF`, and takes `ESC TAB` as Shift+Tab. So Esc and Tab typed quickly
-    would change the policy. Both bytes of Alt+Enter must come from one read: Esc and a later Enter stay two keys.
-    """
+    """Make Textual parse `ESC CR` and `ESC LF` as the key `alt+enter`, and `ESC TAB` as Esc and Tab."""
+    # Textual takes `ESC TAB` as Shift+Tab, so Esc and Tab typed quickly would change the policy.
     for sequence in ("\x1b\r", "\x1b\n"):
         ANSI_SEQUENCES_KEYS[sequence] = (_Keys.ALT_ENTER,)  # type: ignore[index]
     ANSI_SEQUENCES_KEYS.pop("\x1b\t", None)  # type: ignore[attr-defined]
@@ -57,10 +53,7 @@ class BackgroundReported(Message):
 
 
 class TypingBurst(Message):
-    """Message that announces the keys of a text that arrived in one read.
-
-    Such a text was pasted, not typed, so its keys must not answer a question.
-    """
+    """Message that announces the keys of a pasted text, which must not answer a question."""
 
 
 def is_dark_colour(colour: str) -> bool | None:
@@ -91,10 +84,8 @@ class Keyboard(XTermParser):
         """The last characters read, because a mark of a paste can be split over two reads."""
 
     def parse(self, token_callback: TokenCallback[Message]) -> Generator[Read1 | Peek1, str, None]:
-        """Parse as the base class does, but take `ESC [ 1 ; 5 R` as Ctrl+F3, not as a report of the cursor's position.
-
-        The app never asks for this report.
-        """
+        """Parse as the base class does, but take `ESC [ 1 ; 5 R` as Ctrl+F3."""
+        # Textual takes it as a report of the cursor's position, which the app never requests.
 
         def report(token: Message) -> None:
             if isinstance(token, CursorPosition) and token.y == 0:
@@ -132,7 +123,7 @@ class Keyboard(XTermParser):
     def _parse_outside_paste(self, data: str, pending: str) -> Iterator[Message]:
         """Yield keys and reports for characters outside a paste.
 
-        `pending`: the last characters of the previous read, while the base class waits for the rest of a sequence.
+        `pending`: end of the previous read, which may begin a sequence.
         """
         for start in ("\x1b]", ESC):
             if pending.endswith(start) and (start + data).startswith(_REPORT):
@@ -156,8 +147,7 @@ class Keyboard(XTermParser):
     def _parse_keys(self, data: str, *, after_esc: bool) -> Iterator[Message]:
         """Yield keys for characters outside a paste.
 
-        If one read returned exactly `ESC x`, the key is Alt+x. In all other cases, and if x is Tab, the keys are Esc
-        and x.
+        `ESC x` alone in one read is the key Alt+x.
         """
         if not data:
             return
@@ -178,7 +168,7 @@ class Keyboard(XTermParser):
             yield from super().feed(piece)
 
     def _release_esc(self) -> Iterable[Message]:
-        """Release an Esc that the parser still holds, and yield it as a key, because no sequence follows."""
+        """Release an Esc that the parser still holds, and yield it as a key."""
         self._timeout_time = None
         self._awaiting = self._gen.throw(ParseTimeout())
         while self._tokens:

@@ -1,6 +1,6 @@
 """Features of the terminal other than drawing cells: title, notification, clipboard, and the text after quitting.
 
-Invariant: no untrusted text reaches the terminal uncleaned, and all settings are restored on quitting.
+Invariant: untrusted text is cleaned before it reaches the terminal, and all settings are restored on quitting.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class Terminal:
         self._write(f"\x1b]2;{text}\x07")
 
     def ask_background(self) -> None:
-        """Ask for the terminal's background colour. The answer is a `BackgroundReported`."""
+        """Ask for the terminal's background colour; the answer arrives as `BackgroundReported`."""
         if not self._plain:
             self._write("\x1b]11;?\x07")
 
@@ -70,9 +70,7 @@ class Terminal:
             self._titled = ""
 
     def notify(self, title: str, text: str) -> None:
-        """Show a notification to a user who is looking elsewhere. The setting `notifications` selects the kind of
-        notification.
-        """
+        """Show a notification of the kind that the setting `notifications` selects."""
         title, text = (clean_line(part)[:MAX_NOTIFICATION_CHARS] for part in (title, text))
         kind = self.notifications
         if kind == "off" or (kind == "desktop" and not self._remote and self._notify_desktop(title, text)):
@@ -85,8 +83,7 @@ class Terminal:
         self._write("\x07")
 
     def _notify_desktop(self, title: str, text: str) -> bool:
-        """Start a program that shows a desktop notification, and do not wait for the program; return False if none is
-        installed."""
+        """Start a program that shows a desktop notification; return False if no program is installed."""
         script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
         is_mac = sys.platform == "darwin"
         words = ("osascript", "-e", script) if is_mac else ("notify-send", "--app-name=tui-agent", "--")
@@ -100,7 +97,7 @@ class Terminal:
         return True
 
     def copy(self, text: str) -> bool:
-        """Copy text with a clipboard program of this machine or, without such a program, with OSC 52.
+        """Copy text with a clipboard program of this machine or, if there is none, with the sequence OSC 52.
 
         Return False if the text is too long for OSC 52.
         """
@@ -142,7 +139,7 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 def catch_signals(leave: Callable[[int], None]) -> None:
-    """Make SIGTERM and SIGHUP call `leave` with the signal's number, so that the app can restore the terminal.
+    """Make SIGTERM and SIGHUP call `leave` with the signal's number.
 
     Call this function while the event loop runs.
     """
@@ -184,9 +181,8 @@ def farewell(
 
 
 def last_words(words: str) -> bool:
-    """Print the text on the normal screen after the app has quit; return False if the terminal is gone. If the terminal
-    is gone, redirect standard output and error to /dev/null, so that Python can exit without an error.
-    """
+    """Print the text after the app has quit; return False if the terminal is gone."""
+    # Without a terminal, output goes to /dev/null, so that Python can exit without an error.
     try:
         sys.stdout.write(f"{words}\n" if words else "")
         for stream in (sys.stdout, sys.__stderr__):  # The screen's driver writes to stderr.

@@ -1,8 +1,6 @@
 """Settings of the first frame: theme, symbols, motion, mouse.
 
-These settings are read without the typed configuration, which is slow to load.
-
-Invariant: this module imports nothing slow and never fails. A setting that cannot be read has its default.
+Invariant: this module imports nothing slow and never fails.
 """
 
 import os
@@ -42,7 +40,7 @@ class FirstLook(NamedTuple):
     mode: ColourMode
     mouse: bool = True
     bare: bool = False
-    """True if no model and no session is configured, according to the settings that were read for the first frame."""
+    """True if no model and no session is configured."""
     is_theme_guessed: bool = False
     """True if the user has chosen no theme."""
     sidebar: bool = True
@@ -62,7 +60,7 @@ _NAMING = (
 def has_no_model_or_session(
     options: SessionOptions, environ: Mapping[str, str], settings: Mapping[str, object]
 ) -> bool:
-    """Return True if no model and no session is configured, so that the app asks for a model first."""
+    """Return True if no model and no session is configured."""
     is_named = any((options.model, options.base_url, options.agent, options.session, options.continue_latest))
     files = [options.cwd / name for name in (".env", ".tui_agent/config.toml")]
     has_files = any(os.path.exists(file) for file in files)  # noqa: PTH110 - false where it may not be read
@@ -75,10 +73,7 @@ def has_no_model_or_session(
 
 
 def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
-    """Return the look of the first frame.
-
-    The sources, in this order, are the options, the environment, the user's config.toml, and the remembered choices.
-    """
+    """Return the look of the first frame, from the options, the environment, config.toml and remembered choices."""
     settings = _user_file(environ)
     choices = _choices(options, environ, settings)
     name = (
@@ -114,7 +109,7 @@ def _choices(
 
 
 def may_blink(motion: str, environ: Mapping[str, str]) -> bool:
-    """Return True if blinking is allowed. Without a setting, nothing blinks in a terminal connected over ssh."""
+    """Return True if blinking is allowed; by default, nothing blinks over ssh."""
     return motion == "on" or (motion != "off" and not environ.get("SSH_CONNECTION"))
 
 
@@ -161,10 +156,9 @@ def find_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginTheme
 
 
 def named_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThemes = lambda: ()) -> ThemeFile:
-    """Return the theme of this name.
+    """Return the theme of this name: a user's theme first, then a bundled one, then a plugin's.
 
-    A user's theme is preferred to a bundled theme, and a bundled theme to a plugin's theme. Raises `ConfigError` if no
-    theme has this name, or if the theme's file is not valid.
+    Raise `ConfigError` if no theme has this name, or if the theme's file is not valid.
     """
     paths = (folder / f"{name}.toml" for folder in reversed(theme_folders(environ)))
     # os.path returns False for a folder that may not be read.
@@ -178,10 +172,7 @@ def named_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThem
 
 
 def find_plugin_themes(options: SessionOptions, environ: Mapping[str, str]) -> Sequence[tuple[str, Path]]:
-    """Return the theme files of the user's plugins, each with its plugin's name. No plugin is imported.
-
-    The themes of a project's plugins are left out.
-    """
+    """Return the theme files of the user's plugins with the plugins' names, without importing a plugin."""
     if options.no_plugins:
         return ()
     settings = _user_file(environ)

@@ -81,10 +81,7 @@ _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
 def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
-    """Return the symbols of the configured set; for `auto`, the symbols that the terminal can draw.
-
-    The terminal gets ASCII symbols if its locale is not UTF-8 or TERM is linux or dumb.
-    """
+    """Return the symbols of the configured set; for `auto`, the symbols that the terminal can draw."""
     if wanted != "auto":
         return ASCII if wanted == "ascii" else UNICODE
     if environ.get("TERM", "") in ("linux", "dumb"):
@@ -97,10 +94,8 @@ def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
 
 
 def _locale(environ: Mapping[str, str]) -> str:
-    """Return the first of LC_ALL, LC_CTYPE and LANG that is set.
-
-    Ignores the LC_CTYPE that Python itself sets if LANG is C.
-    """
+    """Return the first of LC_ALL, LC_CTYPE and LANG that is set."""
+    # Python itself sets LC_CTYPE if LANG is C, so that value does not count.
     locale, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
     is_coerced = not environ.get("LC_ALL") and locale in _COERCED and language in _C
     return language if is_coerced else locale or language

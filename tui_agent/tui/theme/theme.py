@@ -1,7 +1,6 @@
 """Themes: colour roles read from TOML, validated, converted to Textual themes, and used as styles.
 
-Invariant: a theme has exactly the roles of `ROLES`, or the terminal's own colours. Only `Palette` turns a role into a
-style, and equal arguments return the same object.
+Invariant: a theme has exactly the roles of `ROLES`, or the terminal's own colours.
 """
 
 import re
@@ -107,17 +106,12 @@ class ThemeFile(NamedTuple):
         return self._replace(colors={**self.colors, **self.colors_256})
 
     def mode_in(self, mode: ColourMode) -> ColourMode:
-        """Return the colour mode for this theme in a terminal with the colour mode `mode`. For a theme without colours,
-        this is "16".
-        """
+        """Return the colour mode of this theme in a terminal with the colour mode `mode`."""
         return mode if self.colors or mode == "none" else "16"
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about pairs of a text and a background colour with a contrast below 4.5:1.
-
-        Computed on demand, because the first paint does not need the warnings.
-        """
+        """Warnings about text colours with a contrast below 4.5:1 on their background."""
         return tuple(
             f"{pair.text} on {pair.ground} has a contrast of {pair.ratio:.2f}:1; "
             f"below {MIN_CONTRAST}:1 is hard to read."
@@ -135,10 +129,7 @@ class ContrastPair(NamedTuple):
 
 
 def contrast(first: str, second: str) -> float:
-    """Return the WCAG 2 contrast ratio of two `#rrggbb` colours.
-
-    The ratio is (lighter + 0.05) / (darker + 0.05) of the relative luminances of the colours.
-    """
+    """Return the WCAG 2 contrast ratio of two `#rrggbb` colours."""
     lights = sorted((_luminance(first), _luminance(second)))
     return (lights[1] + 0.05) / (lights[0] + 0.05)
 
@@ -146,7 +137,7 @@ def contrast(first: str, second: str) -> float:
 def contrast_pairs(theme: ThemeFile) -> list[ContrastPair]:
     """Return the contrast of every text and background pair that the screens use, lowest ratio first.
 
-    The contrasts of the terminal's own colours are not known.
+    The result is empty for the terminal's own colours.
     """
     colors = theme.colors
     used = _PAIRS if colors else ()
@@ -204,8 +195,7 @@ def bundled_folder() -> Path:
 def discover(
     folders: Iterable[Path], plugin_themes: Iterable[tuple[str, Path]] = ()
 ) -> tuple[dict[str, ThemeFile], dict[Path, ConfigError]]:
-    """Load all themes from these folders and from plugins. Return the themes by name, and the errors by file. Never
-    raises.
+    """Load all themes from folders and plugins; return the themes by name, and the errors by file.
 
     Later folders take precedence. A plugin's theme never replaces another theme.
     """
@@ -226,9 +216,9 @@ def discover(
 
 
 def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
-    """Return the Textual theme. Each role is a variable, e.g. `$accent`.
+    """Return the Textual theme, with each role as a variable, e.g. `$accent`.
 
-    Modes "16" and "none" return a theme that leaves backgrounds to the terminal.
+    In the modes "16" and "none", the theme leaves backgrounds to the terminal.
     """
     mode = theme.mode_in(mode)
     colors = dict(theme.colors) if mode == "full" else {role: role_ansi(role, mode) for role in ROLES}

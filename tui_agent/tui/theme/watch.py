@@ -1,6 +1,6 @@
 """Watches the theme folders, so that the screen is redrawn when the current theme's file is saved.
 
-Invariant: in the app, only this module imports watchfiles. An invalid theme file changes nothing on the screen.
+Invariant: in the app, only this module imports watchfiles.
 """
 
 import asyncio

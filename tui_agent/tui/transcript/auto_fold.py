@@ -1,4 +1,4 @@
-"""Automatic folding of transcript entries when a turn ends. Successful output is folded, and many reads become one row.
+"""Automatic folding of transcript entries when a turn ends.
 
 Invariant: entries that the user opened or folded, and entries in view, keep their state.
 """
@@ -19,7 +19,7 @@ from tui_agent.tui.transcript.tool_rows import TIME_CELLS, is_quiet
 from tui_agent.units import format_duration
 
 QUIET_RUN: Final = 4
-"""Maximum number of consecutive read-only calls that each keep their own row; more of them are folded into one row."""
+"""Maximum number of consecutive read-only calls that keep their own rows."""
 
 _NOUNS: Final = {"read": "read", "search": "search", "grep": "search", "find": "search", "glob": "search"}
 
@@ -38,10 +38,9 @@ class Slot:
     exact: bool = False
     """False while `count` is an estimate."""
     opened: bool | None = None
-    """True if the user opened the entry, False if the user folded it, None if the user did neither."""
+    """True if the user opened the entry, False if the user folded it, otherwise None."""
     start: int | None = None
-    """The line that is shown first, if the user opened an entry that is too long to be drawn as a whole; None for the
-    default part."""
+    """First shown line of an opened entry that is too long to be drawn as a whole; None for the default part."""
     past: bool = False
     """True once the entry's turn has ended."""
     active: bool = False
@@ -114,10 +113,7 @@ class AutoFold:
             self._fold_turn(min(due), self._turn_start)
 
     def toggle(self, index: int) -> bool:
-        """Fold an entry, or show all its rows if some are hidden. If the entry is in a group, open the group.
-
-        Return False if nothing changes.
-        """
+        """Fold an entry, show all its rows, or open its group; return False if nothing changes."""
         layout = self._layout
         if not self.can_toggle(index):
             return False
@@ -177,7 +173,7 @@ class AutoFold:
     def _fold_turn(self, start: int, end: int) -> None:
         """Fold the entries of a turn that has ended, and group its consecutive read-only calls.
 
-        `start`, `end`: index of the turn's first entry, and index of the first entry after the turn.
+        `start`, `end`: indices of the turn's first entry and of the first entry after the turn.
         """
         run: list[int] = []
         for index in range(start, end + 1):

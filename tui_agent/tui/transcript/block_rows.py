@@ -1,6 +1,6 @@
 """Display blocks as rows of any width outside the transcript, for the panes of plugins.
 
-Invariant: blocks look the same as below a tool call in the transcript, but without the vertical line on the left.
+Invariant: blocks look the same as below a tool call in the transcript, without the vertical line.
 """
 
 from collections.abc import Sequence

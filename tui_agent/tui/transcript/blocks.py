@@ -42,8 +42,10 @@ DIFF_ROWS: Final = 12
 PART_LINES: Final = 5_000
 """Maximum number of lines of an unfolded text that are drawn at a time."""
 PART: Final = "part:"
-"""Prefix of a click action that shows another part of an unfolded text. In `part:5000:2500`, 5000 is the first line
-shown now, and 2500 is the first line shown after the click."""
+"""Prefix of a click action that shows another part of an unfolded text.
+
+With `part:5000:2500`, a click moves the first shown line from 5000 to 2500.
+"""
 
 Reader = Callable[[LongText], str]
 
@@ -55,8 +57,7 @@ class Body:
     - `read`: function that reads long texts
     - `rail`: colour of the vertical line on the left
     - `limit`: maximum number of rows of a folded body; None for an unfolded body
-    - `start`: number of the line that is shown first, if not all lines of an unfolded body can be shown at once; None
-      for the default
+    - `start`: number of the line shown first in a long unfolded body; None for the default
     """
 
     look: Look
@@ -95,10 +96,9 @@ class Body:
         unit: str = "line",
         has_rail: bool = True,
     ) -> list[Row]:
-        """If lines are hidden, add a row such as `12 earlier lines` above `rows`, or a row such as `12 more lines`
-        below `rows`, or both.
+        """Add rows such as `12 earlier lines` above and `12 more lines` below `rows`, if lines are hidden.
 
-        - `part`: the slice of the text's lines that is shown; the text has `lines` lines
+        - `part`: the shown slice of the text's `lines` lines
         - `before`: number of hidden lines before the shown lines, if it differs from `part.start`
         """
         before = part.start if before is None else before
@@ -117,15 +117,14 @@ class Body:
         return [*first, *rows, *last]
 
     def _hint(self, text: str, start: int, target: int) -> Run:
-        """Return a hint, such as `12 more lines`. In an unfolded body, a click on the hint shows the lines from line
-        `target` on."""
+        """Return a hint, such as `12 more lines`; in an unfolded body, a click shows the lines from `target` on."""
         hint = self.look.hint(text)
         moves = self.limit is None and start != target
         return hint._replace(act=f"{PART}{start}:{target}") if moves else hint
 
 
 def part_move(row: Row) -> tuple[int, int] | None:
-    """Return (first line shown now, first line shown after a click) for a row such as `12 earlier lines`.
+    """Return the numbers of the first lines shown now and after a click on a row such as `12 earlier lines`.
 
     Return None for any other row.
     """
@@ -199,7 +198,7 @@ def line_count(block: DisplayBlock, read: Reader) -> int:
 
 
 def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
-    """Draw an output. If not all lines can be shown at once, the last lines are shown by default.
+    """Draw an output, of which the last lines are shown by default.
 
     `omitted`: number of lines that are missing before `text`.
     """
@@ -215,7 +214,7 @@ def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
 
 
 def head_rows(lines: Sequence[Sequence[Run]], body: Body) -> list[Row]:
-    """Draw the lines of a text. If not all lines can be shown at once, the first lines are shown by default."""
+    """Draw the lines of a text, of which the first lines are shown by default."""
     part = body.shown_part(len(lines))
     rows = output_rows(lines[part], body.prefix(), body.look)
     return body.count_hidden(rows, part, len(lines))
@@ -246,8 +245,7 @@ def user_words_rows(text: str, look: Look) -> list[Row]:
 
 
 def _last_rows(rows: list[Row], limit: int) -> list[Row]:
-    """Return the last rows of `rows`, at most `limit`. If possible, the first returned row is the beginning of a line
-    and not a continuation row."""
+    """Return at most `limit` of the last rows, beginning with the start of a line if possible."""
     start = len(rows) - limit
     while start < len(rows) - limit // 2 and rows[start].joined:
         start += 1

@@ -35,7 +35,8 @@ _MAX_STRIPS: Final = 400
 TAIL_S: Final = 1 / 30
 """Minimum time between a frame that changed some rows and the next frame, in seconds."""
 SCROLL_S: Final = 1 / 12
-"""Minimum time between a frame that moved all rows and the next frame, in seconds; such a frame sends about 10 KB."""
+"""Minimum time between a frame that moved all rows and the next frame, in seconds."""
+# A frame that moves all rows sends about 10 KB.
 
 
 class Pace:
@@ -139,7 +140,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     def set_view(self, view: TranscriptView, changed: Sequence[int] = ()) -> None:
         """Show a newer view of the transcript.
 
-        `changed`: the indices of entries that differ from the previous view; new entries can be left out.
+        `changed`: the indices of changed entries; new entries can be left out.
         """
         self._entries = view.entries
         self._changed.update(changed)
@@ -184,7 +185,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._pace.note_frame(scrolled=self.viewport.y != y)
 
     def set_look(self, palette: Palette, symbols: Symbols) -> None:
-        """Draw with this palette and these symbols from now on; each entry is redrawn when it comes into view."""
+        """Draw with this palette and these symbols from now on."""
         self._palette, self._symbols = palette, symbols
         self._strips.clear()
         self._painted = []
@@ -234,10 +235,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return strip_of(self._highlight(painted, painted.row, look), painted.row.ground, cells)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the strips of a region of the screen.
-
-        An unchanged row keeps its strip object, because Textual caches results in that object.
-        """
+        """Return the strips of a region of the screen."""
+        # An unchanged row keeps its strip object, because Textual caches results in that object.
         filters = [line_filter for line_filter in self.get_line_filters() if line_filter.enabled]
         background = self.background_colors[1]
         ground = self.viewport.layout.look.ground
@@ -358,7 +357,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return is_too_young(layout.entry(index), layout.now())
 
     def _show_young_calls(self) -> None:
-        """Show the calls whose rows were delayed because the calls had just begun, if the calls are still running."""
+        """Show the calls whose rows were delayed, if the calls are still running."""
         # Rows of new calls are delayed, because most of these calls end before their row could be read.
         self._quick_timer = None
         self._redraw(self._unfinished)

@@ -1,7 +1,6 @@
 """Source code as styled runs, in the five colour roles of the theme for code.
 
-Invariant: the same lines always have the same colours, whether they are streamed or complete. Pygments is loaded on
-first use, because loading it earlier would delay the first paint.
+Invariant: the same lines always have the same colours, whether they are streamed or complete.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,7 +48,7 @@ class Lexer(Protocol):
 
 @lru_cache(maxsize=64)
 def lexer_for(language: str, path: str = "") -> Lexer | None:
-    """Return the lexer for a language or a file name; None if Pygments has no such lexer (the code stays plain)."""
+    """Return the lexer for a language or a file name; None if Pygments has none."""
     from pygments.lexers import (  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, after first paint
         get_lexer_by_name,
         get_lexer_for_filename,
@@ -89,8 +88,7 @@ def tokens(lines: Sequence[str], lexer: Lexer | None) -> list[list[Token]]:
 
 
 def color_tokens(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[Run]:
-    """Convert the tokens of one line of code to runs (styled pieces of a row). Tabs are expanded to the next multiple
-    of 4 columns.
+    """Convert the tokens of a line of code to runs (styled pieces of a row), and expand tabs.
 
     `src`: the offset of the line in the source.
     """
@@ -107,7 +105,7 @@ def color_tokens(line: Sequence[Token], style: Callable[[Role], Style], src: int
 
 
 def group_ends(lines: Sequence[str], language: str) -> bool:
-    """Return True if no further line belongs to this group of code lines, so that the group's colours are final.
+    """Return True if this group of code lines is complete, so that its colours are final.
 
     A group ends at an empty line outside strings and comments, or after `GROUP_MAX` lines.
     """

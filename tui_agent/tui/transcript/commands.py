@@ -35,7 +35,7 @@ class TranscriptCommands(TranscriptCanvas):
         self._apply_view()
 
     def scroll_to_entry(self, entry_id: str) -> bool:
-        """Scroll an entry to the top of the view and put the cursor on it; return False if no entry has this id."""
+        """Scroll an entry to the top and put the cursor on it; return False if no entry has this id."""
         index = self.viewport.layout.index_of(entry_id)
         if index is None:
             return False
@@ -44,7 +44,7 @@ class TranscriptCommands(TranscriptCanvas):
         return True
 
     def show_entry(self, entry_id: str) -> None:
-        """Scroll an entry into view, or as many of its first rows as fit, moving as little as possible."""
+        """Scroll an entry into view, moving as little as possible."""
         layout = self.viewport.layout
         if (index := layout.index_of(entry_id)) is not None:
             self.viewport.show(index)  # Draws the entry, so that the number of its rows is known.
@@ -79,11 +79,7 @@ class TranscriptCommands(TranscriptCanvas):
         return index is not None and self.viewport.layout.auto_fold.has_more(index)
 
     def newest_block(self) -> str:
-        """Return the id of the tool call, notice or plan that a key folds or unfolds; empty if no entry can be folded.
-
-        Only the newest turn with a foldable entry is searched. Entries that hide rows, or that the user opened, are
-        preferred.
-        """
+        """Return the id of the newest tool call, notice or plan that a key folds or unfolds; empty if there is none."""
         layout, newest = self.viewport.layout, ""
         for index in range(len(layout) - 1, -1, -1):
             slot, entry = layout.slots[index], layout.entry(index)
@@ -101,9 +97,9 @@ class TranscriptCommands(TranscriptCanvas):
         return newest
 
     async def find(self, text: str) -> int:
-        """Highlight a text, and go to its first match at or below the visible rows. Keys are handled during the search.
+        """Highlight a text, go to its first match, and return the number of matches.
 
-        Return the number of matches; 0 if a newer search has begun meanwhile.
+        Return 0 if a newer search has begun meanwhile.
         """
         slices, layout = Slices(), self.viewport.layout
         for _ in self.finder.search_entries(text, layout, self._loaded_text):
@@ -113,10 +109,7 @@ class TranscriptCommands(TranscriptCanvas):
         return self.finder.count
 
     def find_next(self, direction: int) -> bool:
-        """Go to the next (`direction` 1) or previous (-1) match, and unfold its entry.
-
-        Return False if there is no match.
-        """
+        """Go to the next (`direction` 1) or previous (-1) match and unfold its entry; return False if there is none."""
         layout = self.viewport.layout
         start = self._frame[0].slot if self._frame else 0
         with self.viewport.keep_position():
@@ -156,8 +149,7 @@ class TranscriptCommands(TranscriptCanvas):
         self.repaint()
 
     def activate(self, entry_id: str) -> None:
-        """Show the actions, such as `fork`, in the entry with this id and in the entry under the mouse; hide them in
-        all other visible entries."""
+        """Show the actions, such as `fork`, only in this entry and in the entry under the mouse."""
         layout = self.viewport.layout
         indexes = (layout.index_of(name) for name in (entry_id, self._hover) if name)
         active = {index for index in indexes if index is not None}

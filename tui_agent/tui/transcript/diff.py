@@ -1,6 +1,6 @@
 """A unified diff as rows: line numbers, a column of signs, code in colours, changed words emphasised.
 
-Invariant: every line of the diff is one logical row; sign and number show every difference that colours show.
+Invariant: every line of the diff is one logical row, and no difference is shown only by colour.
 """
 
 import re
@@ -28,7 +28,7 @@ _LINE_LIMIT: Final = 4_000
 class DiffLine:
     """One line of a diff.
 
-    `changed`: in a removed line and in its replacement, the bounds of the words that differ.
+    `changed`: bounds of the words that differ between a removed line and its replacement.
     """
 
     sign: Literal[" ", "-", "+", "@"]

@@ -50,8 +50,7 @@ class DisplayState:
     - `past`: True if the entry's turn has ended
     - `active`: True if the cursor or the mouse is on the entry
     - `now`: the time in seconds
-    - `start`: number of the line that is shown first, if an opened entry has too many lines to show all at once; None
-      for the default
+    - `start`: number of the line shown first in a long opened entry; None for the default
     """
 
     opened: bool | None = None
@@ -198,8 +197,10 @@ def search_text(entry: Entry, read: Reader) -> str:
 
 
 def match_lines(entry: Entry, read: Reader, pattern: re.Pattern[str]) -> list[int | None]:
-    """Return a list with one element for each match of `pattern` in the texts of an entry: the number (from 0) of the
-    line with the match in its text, or None if the text is short enough to be drawn as a whole."""
+    """Return the line number (from 0) of each match of `pattern` in the texts of an entry.
+
+    The number is None if the text is short enough to be drawn as a whole.
+    """
     numbers: list[int | None] = []
     for text in map(read, _texts(entry)):
         lines = text.removesuffix("\n").split("\n")

@@ -36,16 +36,12 @@ class Finder:
         self.text = ""
         self.current: Hit | None = None
         self._counts: dict[int, int] = {}
-        """Maps an entry's index to the number of matches in the entry.
-
-        When the user moves to a match in the entry, the number is corrected: it does not include matches that are split
-        by a line break.
-        """
+        """Maps an entry's index to the number of matches in the entry."""
+        # When the user moves to a match, matches split by a line break are subtracted.
         self._pattern: re.Pattern[str] | None = None
         self._read: Reader | None = None
         self._lines: dict[int, list[int | None]] = {}
-        """For each entry that is too long to be drawn as a whole, maps the entry's index to the line numbers of its
-        matches."""
+        """Maps the index of each very long entry to the line numbers of its matches."""
 
     @property
     def count(self) -> int:
@@ -65,7 +61,7 @@ class Finder:
         self._lines.clear()
 
     def forget_row(self) -> None:
-        """Forget in which row the current match is, because the entry with this match now shows other lines."""
+        """Forget in which row the current match is, because its entry shows other lines now."""
         if self.current is not None:
             self.current = self.current._replace(row=-1)
 
@@ -93,9 +89,9 @@ class Finder:
         return [match.span() for match in self._pattern.finditer(row.text())]
 
     def step(self, layout: Layout, start: int, direction: int) -> Hit | None:
-        """Go to the next (`direction` 1) or previous (-1) match, wrapping around.
+        """Go to the next (`direction` 1) or previous (-1) match, wrapping around; return None if there is none.
 
-        Without a current match, begin at the entry with the index `start`. Return None if there is no match.
+        `start`: index of the entry at which to begin without a current match.
         """
         if not self._counts:
             return None
@@ -124,8 +120,7 @@ class Finder:
         return [(index, span) for index, row in enumerate(rows, first) for span in self.hits(row)]
 
     def _lines_of(self, layout: Layout, slot: int, rows: Sequence[Row]) -> list[int | None]:
-        """Return the line number of each match in an entry that is too long to be drawn as a whole; empty for any other
-        entry."""
+        """Return the line number of each match in a very long entry; empty for any other entry."""
         if slot not in self._lines and self._pattern is not None and self._read is not None:
             in_parts = any(part_move(row) is not None for row in rows)
             entry = layout.entry(slot)
@@ -135,8 +130,10 @@ class Finder:
     def _show_line(
         self, layout: Layout, slot: int, lines: Sequence[int | None], number: int
     ) -> tuple[int, tuple[int, int]]:
-        """Make the entry with the index `slot` show the lines around its match `number`. Return the index of the row
-        with this match, and the match's bounds in the row."""
+        """Show the lines around the match `number` in the entry `slot`.
+
+        Return the index of the row with the match, and the match's bounds in the row.
+        """
         line = lines[number]
         if line is None:
             matches = self._matches(layout.rows(slot))
@@ -151,7 +148,7 @@ class Finder:
         return matches[min(before, len(matches) - 1)] if matches else (first, (0, 0))
 
     def _open(self, layout: Layout, index: int) -> list[Row]:
-        """Return the rows of an entry; unfold the entry first if some of its matches are in the folded part."""
+        """Return the rows of an entry, unfolded if its folded part contains matches."""
         slot = layout.slots[index]
         if slot.group >= 0:
             layout.auto_fold.open_group(slot.group)

@@ -60,10 +60,7 @@ class Heights:
         return rows
 
     def index_at(self, y: int) -> int:
-        """Return the index of the entry that contains row `y`.
-
-        Entries without rows are skipped.
-        """
+        """Return the index of the entry that contains row `y`."""
         index, rest = 0, y
         bit = 1 << (len(self._heights).bit_length())
         while bit:

@@ -1,7 +1,6 @@
 """Inline Markdown, such as emphasis and links, as styled runs with their offsets in the source.
 
-Invariant: HTML, images and non-web addresses have no effect except as text. The full address of a link is shown next to
-its label, and only a web address can be clicked.
+Invariant: only web addresses can be clicked, and HTML and images are shown as text.
 """
 
 from collections.abc import Callable
@@ -24,10 +23,8 @@ if TYPE_CHECKING:  # slow, loaded with the first Markdown text
 
 @lru_cache(maxsize=1)
 def parser() -> "MarkdownIt":
-    """Return the Markdown parser: CommonMark with tables and strikethrough, without HTML and reference definitions.
-
-    A reference definition at the end of a streamed text would change links that are already drawn above it.
-    """
+    """Return the Markdown parser: CommonMark with tables and strikethrough, without HTML and reference definitions."""
+    # A reference definition at the end of a streamed text would change links above it.
     from markdown_it import MarkdownIt  # noqa: PLC0415
 
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])

@@ -1,6 +1,6 @@
-"""Layout of the transcript: one slot for each entry, with an estimated height until the entry is drawn.
+"""Layout of the transcript: a slot for each entry, with an estimated height until the entry is drawn.
 
-Invariant: a slot's height is exact once it was drawn with the current look. A slot has the same index as its entry.
+Invariant: a slot's height is exact once it was drawn with the current look.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -56,7 +56,7 @@ class Layout:
         """Use a newer view of the transcript.
 
         - `changed`: indices of entries that differ from the previous view; new entries can be left out
-        - `in_view`: indices of the entries on the screen. They are not folded at once when their turn ends, but later.
+        - `in_view`: indices of the entries on the screen; they stay unfolded for now when their turn ends
         """
         self.auto_fold.deferred.update(in_view)
         known = min(len(self.slots), len(entries))
@@ -73,7 +73,7 @@ class Layout:
         self.grow(entries, len(entries))
 
     def grow(self, entries: Sequence[Entry], count: int) -> bool:
-        """Append slots for at most `count` entries that have no slot yet; return False if every entry has a slot now."""
+        """Append slots for at most `count` entries that have no slot yet; return False if every entry has a slot."""
         self._entries = entries
         end = min(len(entries), len(self.slots) + count)
         for index in range(len(self.slots), end):
@@ -97,8 +97,7 @@ class Layout:
     def draw_between(self, y: int, end: int) -> bool:
         """Draw every slot with rows between `y` and `end`.
 
-        Return True if a height changed. Then call this method again, because rows moved and other slots can be between
-        `y` and `end`.
+        Return True if a height changed. Then call this method again, because the rows have moved.
         """
         if not self.slots:
             return False
@@ -120,13 +119,15 @@ class Layout:
         return self.slots[index].rows or []
 
     def place(self, y: int) -> tuple[int, int]:
-        """Return (index of the entry, index of the row in the entry) for row `y` of the layout. For the empty row
-        before an entry, the index of the row is -1."""
+        """Return (index of the entry, index of the row in the entry) for row `y` of the layout.
+
+        The empty row before an entry has the index -1.
+        """
         index = self.heights.index_at(y)
         return index, y - self.heights.top(index) - self.slots[index].gap
 
     def top(self, index: int) -> int:
-        """Return the first row of a slot in the layout; the empty row before the slot does not count."""
+        """Return the first row of a slot in the layout, without the empty row before the slot."""
         return self.heights.top(index) + self.slots[index].gap
 
     def draw_slot(self, index: int) -> bool:
@@ -149,8 +150,7 @@ class Layout:
     def set_opened(self, index: int, opened: bool | None, start: int | None = None) -> None:
         """Unfold the entry with this index (True), fold it (False), or let the automatic rules decide (None).
 
-        `start`: number of the line that is shown first, if the entry has too many lines to show all at once; None for
-        the default.
+        `start`: number of the first line to show of a very long entry; None for the default.
         """
         self.slots[index].opened, self.slots[index].start = opened, start
         self.touch(index)
@@ -164,7 +164,7 @@ class Layout:
                 self.touch(index)
 
     def touch(self, *indexes: int) -> None:
-        """Mark these slots to be redrawn when they are visible again, because their content or state has changed."""
+        """Mark slots whose content or state has changed; they are redrawn when they are visible again."""
         for index in indexes:
             slot = self.slots[index]
             slot.rows = None
@@ -214,7 +214,7 @@ class Layout:
         slot.gap = self._gap(index)
 
     def _resize(self, index: int, count: int) -> bool:
-        """Set the number of rows of a slot, and update the empty rows around it; return True if a height changed."""
+        """Set the number of rows of a slot; return True if a height changed."""
         slot = self.slots[index]
         before = (slot.has_gaps, slot.count > 0)
         self._set_count(index, count)
@@ -238,7 +238,7 @@ class Layout:
         return int(before >= 0 and (slot.has_gaps or self.slots[before].has_gaps))
 
     def _forget(self, first: int, last: int) -> None:
-        """Drop the rows of the least recently drawn slots, but keep the rows of the slots from `first` to `last`."""
+        """Drop the rows of the least recently drawn slots, but not of the slots from `first` to `last`."""
         for index in list(self._drawn):
             if len(self._drawn) <= MAX_DRAWN // 2:
                 break

@@ -38,7 +38,7 @@ class Place:
     role: Role = "t1"
 
     def with_prefix(self, first: Sequence[Run], rest: Sequence[Run]) -> "Place":
-        """Return the position for a block inside this block, with additional runs in front, e.g. a list marker."""
+        """Return the position for a block inside this block, with `first` and `rest` added to the runs in front."""
         return replace(self, first=(*self.first, *first), rest=(*self.rest, *rest))
 
     def after_first_row(self) -> "Place":
@@ -62,7 +62,7 @@ def render_piece(piece: Piece, place: Place, look: Look) -> list[Row]:
 def code_rows(
     lines: Sequence[str], starts: Sequence[int], language: str, place: Place, look: Look
 ) -> list[Row]:
-    """Draw a group of code lines as rows of full width; continuation rows are indented by 2 cells."""
+    """Draw a group of code lines as rows of full width."""
     ground = look.style("t1", "sunk")
     rows: list[Row] = []
     used = width_of(place.rest)
@@ -207,10 +207,7 @@ class _Renderer:
         return locate
 
     def _find(self, line: int, text: str) -> int:
-        """Return the source offset of a text in a line of the piece.
-
-        If the parser changed the text, return the offset of the line's start.
-        """
+        """Return the source offset of a text in a line of the piece."""
         if not 0 <= line < len(self._piece.lines):
             return DECOR
         return self._piece.starts[line] + max(self._piece.lines[line].find(text), 0)
@@ -232,10 +229,7 @@ def _split_blocks(block_tokens: Sequence["Token"]) -> Iterator[Sequence["Token"]
 
 
 def _pop_task_mark(inside: Sequence["Token"]) -> str:
-    """Remove the mark of a task item (`[x]`) from the item's text, and return the mark's content (`x` or a space).
-
-    Return `""` if there is no mark.
-    """
+    """Remove the mark of a task item (`[x]`) from the item's text; return `x`, a space, or `""` if there is no mark."""
     if len(inside) < 2 or inside[1].type != "inline" or not inside[1].children:
         return ""
     first = inside[1].children[0]

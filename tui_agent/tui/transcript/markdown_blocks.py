@@ -1,7 +1,6 @@
 """Splitting of Markdown into pieces (paragraphs, list items, fences and so on), line by line.
 
-Invariant: the end of a piece depends only on the lines before that end, so a streamed text has the same rows as a
-complete text.
+Invariant: later lines never change where a piece ends, so a streamed text has the same rows as a complete text.
 """
 
 import re
@@ -46,12 +45,12 @@ class OpenPiece:
     indent: int = 0
     """The first column of a list item's content, or the indent of a fence."""
     blanks: int = 0
-    """Number of empty lines at the end. The lines belong to the piece only if the piece continues after them."""
+    """Number of empty lines at the end."""
     size: int = 0
 
     @property
     def family(self) -> str:
-        """The kind of a list item; empty for other pieces. Two items of one kind have no empty row between them."""
+        """The kind of a list item; empty for other pieces."""
         return self.marker if self.kind == "item" else ""
 
     def add(self, line: str, start: int) -> None:
@@ -62,7 +61,7 @@ class OpenPiece:
 
 
 def open_piece(line: str, blank_before: bool) -> OpenPiece:
-    """Return the piece that begins with `line`. The line must not be empty."""
+    """Return the piece that begins with `line`, which must not be empty."""
     if fence := _FENCE.match(line):
         indent = len(line) - len(line.lstrip(" "))
         language = next(iter(fence[2].split()), "")
@@ -76,10 +75,7 @@ def open_piece(line: str, blank_before: bool) -> OpenPiece:
 
 
 def continues(piece: OpenPiece, line: str) -> bool:
-    """Return True if a line can belong to the open piece.
-
-    After an empty line, the next line that is not empty decides.
-    """
+    """Return True if a line can belong to the open piece."""
     blank = not line.strip()
     match piece.kind:
         case "fence":
@@ -120,8 +116,7 @@ def may_close_fence(piece: OpenPiece, line: str) -> bool:
 
 
 def starts_table(piece: OpenPiece, line: str) -> bool:
-    """Return True if `line` is a table's delimiter row (`|---|---|`) and the last line of the paragraph `piece` is the
-    table's header."""
+    """Return True if `line` is a table's delimiter row (`|---|---|`) and `piece` ends with the table's header."""
     if piece.kind != "para" or "|" not in line + piece.lines[-1] or not _DELIMITER.match(line):
         return False
     return len(split_cells(line)) == len(split_cells(piece.lines[-1]))
@@ -152,7 +147,7 @@ def alignments(line: str) -> str:
 
 
 def interrupts(line: str) -> bool:
-    """Return True if a line begins another block directly after a paragraph, without an empty line between them."""
+    """Return True if a line begins a new block even without an empty line after the paragraph above."""
     if _FENCE.match(line) or _HEADING.match(line) or _RULE.match(line) or _QUOTE.match(line):
         return True
     item = _ITEM.match(line)

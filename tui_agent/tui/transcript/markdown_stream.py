@@ -138,7 +138,7 @@ class MarkdownStream:
     def _add_piece(self, piece: OpenPiece, family: str, *, final: bool = False) -> None:
         """Add the rows of a piece.
 
-        `family`: the kind of the previous list item; empty if the previous piece is not a list item.
+        `family`: the kind of the previous list item; empty after another piece.
         """
         self._add_gap(piece, family)
         if piece.kind == "table" and self._table is not None:
@@ -195,10 +195,7 @@ def markdown_text(text: str, looks: Looks, width: int) -> str:
 
 
 class _Fence:
-    """A fenced code block that is open.
-
-    The last group of lines is highlighted again with each new line.
-    """
+    """A fenced code block that is open."""
 
     def __init__(self, piece: OpenPiece, place: Place, look: Look) -> None:
         self.piece = piece
@@ -214,7 +211,7 @@ class _Fence:
         return self._flush() if group_ends(self._lines, self.piece.language) else []
 
     def tail(self, unfinished: str | None, start: int) -> list[Row]:
-        """Return the rows of the last group of lines, with the incomplete line `unfinished` if it is not None."""
+        """Return the rows of the last group of lines, followed by the incomplete line `unfinished` if there is one."""
         if unfinished is not None:
             self._push(unfinished, start)
         rows = self._render()
@@ -253,17 +250,15 @@ class _Table:
         self._rows: list[Row] = []
         self._widths: list[int] = []
         self._measured = self._drawn = 0
-        """Number of lines when the column widths were last computed (`_measured`), and number of lines drawn so far
-        (`_drawn`)."""
+        """Number of lines when the column widths were last computed, and number of lines drawn so far."""
 
     def add(self, line: str, start: int) -> None:
         cells = self._parse(line, start)
         self._cells.append(header_style(cells, self._look) if not self._cells else cells)
 
     def provisional_rows(self) -> list[Row]:
-        """Return the rows of the lines so far. The column widths are computed again only when the number of lines has
-        doubled.
-        """
+        """Return the rows of the lines so far, usually with the column widths of an earlier call."""
+        # The widths are computed again only when the number of lines has doubled.
         if len(self._cells) >= 2 * self._measured:
             return self.final_rows()
         self._rows.extend(self._draw(self._cells[self._drawn :]))

@@ -44,7 +44,7 @@ _ROW_CHARACTERS: Final = 80
 
 
 def is_long(entry: UserEntry) -> bool:
-    """Return True if the message is so long, e.g. because of a long paste, that it is folded unless the user opens it."""
+    """Return True if the message is so long that it is folded by default."""
     if not isinstance(entry.text, str):
         return True
     return entry.text.count("\n") + len(entry.text) // _ROW_CHARACTERS > MESSAGE_ROWS
@@ -53,7 +53,7 @@ def is_long(entry: UserEntry) -> bool:
 def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None, active: bool) -> list[Row]:
     """Draw a message of the user.
 
-    `active`: True to show the actions `fork revert`, because the cursor or mouse is on the message.
+    `active`: True to show the actions `fork revert`.
     """
     if entry.state in ("removed", "queued"):  # Queued messages are shown above the prompt.
         return []
@@ -102,7 +102,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
 
 
 def _hidden_words(entry: UserEntry) -> str:
-    """Return the words typed by the user that a folded message does not show, because a long paste comes before them."""
+    """Return the words typed by the user that a folded message hides behind a long paste."""
     words = entry.own_words.split(" ")
     pairs = zip(text_preview(entry.text).split(maxsplit=len(words)), words, strict=False)
     visible = sum(1 for _ in takewhile(lambda pair: pair[0].startswith(pair[1]), pairs))
@@ -110,10 +110,7 @@ def _hidden_words(entry: UserEntry) -> str:
 
 
 def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
-    """Return rows with the files mentioned in a message.
-
-    Each row says which part of the file was sent, or why nothing was sent.
-    """
+    """Return rows with the files mentioned in a message, each with the part that was sent or the reason why not."""
     rows: list[list[Run]] = []
     for mention in entry.mentions:
         is_sent = mention.kind not in ("refused", "missing")
@@ -135,7 +132,7 @@ def answer_tail(entry: AnswerEntry, look: Look) -> list[Row]:
 
 
 def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Draw the model's reasoning. While it streams, only its last rows are drawn; after that, a single row."""
+    """Draw the model's reasoning: its last rows while it streams, a single row after that."""
     text = clean(read(entry.text)).strip("\n")
     if not text:
         return []
@@ -151,7 +148,7 @@ def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: b
 def question_rows(
     entry: QuestionEntry, look: Look, read: Reader, *, opened: bool | None, start: int | None = None
 ) -> list[Row]:
-    """Draw a question of the agent as Markdown, with its options or its answer; a plan has a rail on its left."""
+    """Draw a question of the agent as Markdown, with its options or its answer."""
     symbol, role, state_text = _question_state(entry, look)
     head = look.head(symbol, role, "plan" if entry.form == "plan" else "question")
     answer = None if entry.answer is None else read(entry.answer)

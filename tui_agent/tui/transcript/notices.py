@@ -52,7 +52,7 @@ def notice_rows(
 def _error(
     entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None, start: int | None
 ) -> list[Row]:
-    """Draw a row that names the failed part, and below it the explanation and the keys to press."""
+    """Draw a row that names the failed part, then the explanation and the keys to press."""
     verb = _VERBS.get(entry.kind, "error")
     head = look.head(look.symbols.failed, "error", verb)
     lines = [clean(line) for line in entry.lines] or ["Something failed."]

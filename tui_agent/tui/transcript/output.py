@@ -1,8 +1,6 @@
-"""Output of programs as rows: colours set by control sequences (SGR) are applied, all other control sequences are
-removed.
+"""Output of programs as rows; of all control sequences, only those for colours (SGR) have an effect.
 
-Invariant: a colour is either a role of the theme or a program's own colour with enough contrast. If a line was
-overwritten (carriage return), only its final content is shown.
+Invariant: every colour is a role of the theme, or a program's own colour with enough contrast.
 """
 
 import re
@@ -99,7 +97,7 @@ def _line(raw: str, pen: Pen, look: Look) -> tuple[list[Run], Pen]:
 
 
 def _split_codes(raw: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the parts of a line in order: (text, None) and ("", SGR parameters). Each tab is a separate text."""
+    """Yield the parts of a line in order: (text, None) and ("", SGR parameters)."""
     end = 0
     for match in _SGR.finditer(raw):
         yield from ((piece, None) for piece in split_tabs(raw[end : match.start()]))
@@ -135,7 +133,7 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
 def _extended_color(rest: Sequence[int]) -> tuple[int | str | None, int]:
     """Return the colour after the number 38 or 48 in an SGR sequence, and how many numbers describe the colour.
 
-    The colour is an index (0 to 255), `#rrggbb`, or None if the numbers are not valid.
+    The colour is an index (0 to 255), `#rrggbb`, or None if the numbers are invalid.
     """
     if len(rest) >= 2 and rest[0] == 5:
         return min(rest[1], 255), 2

@@ -1,8 +1,11 @@
 """Rows of the transcript: styled runs, each with its offset in the source text.
 
-Invariant: the runs of a row hold only cleaned text without line feeds or tabs. A run's `src` is the offset of the run's
-text in the source, or one of two constants: with LITERAL, the run's own text is copied; with DECOR (e.g. for line
-numbers), nothing is copied.
+Invariant: the runs of a row hold only cleaned text without line feeds or tabs.
+
+A run's `src` is the offset of its text in the source, or one of two constants:
+
+- `LITERAL`: the run's own text is copied
+- `DECOR`: nothing is copied, e.g. for line numbers
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +25,7 @@ LITERAL: Final = -2
 _Break: TypeAlias = Callable[[str, int, int], tuple[int, int]]
 """Function that finds a line break in a text, given a line's start and maximum end.
 
-Returns the line's end and the start of the next line.
+It returns the line's end and the start of the next line.
 """
 
 
@@ -54,7 +57,7 @@ class Row:
         return "".join(run.text for run in self.runs)
 
     def act_at(self, x: int) -> str:
-        """Return the action for a click on column `x`; an empty string if a click has no action."""
+        """Return the action for a click on column `x`; an empty string if there is none."""
         column = 0
         for run in self.runs:
             column += width(run.text)
@@ -64,10 +67,8 @@ class Row:
 
 
 def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
-    """Convert runs to a strip (Textual's screen row) of exactly `cells` cells.
-
-    Neighbouring runs that look alike are merged, so that fewer bytes are sent to the terminal.
-    """
+    """Convert runs to a strip (Textual's screen row) of exactly `cells` cells."""
+    # Neighbouring runs that look alike are merged, so that fewer bytes are sent to the terminal.
     texts = [(cell_text(text), style) for text, style, _, _ in runs]
     used = sum([width(text) for text, _ in texts])
     if used < cells:
@@ -102,7 +103,7 @@ def wrap(
 
     - `rest_room`: the limit from the second line on
     - `fold`: True to break lines exactly at the limit (for commands and output)
-    - `words`: True to keep every space, and to break only very long words (for code)
+    - `words`: True to keep every space and to break only very long words (for code)
     """
     room = max(room, 1)
     text = runs[0].text if len(runs) == 1 else "".join([run.text for run in runs])
@@ -115,7 +116,7 @@ def wrap(
 def frame(
     lines: Iterable[Sequence[Run]], ground: Style, first: Sequence[Run], rest: Sequence[Run] | None = None
 ) -> list[Row]:
-    """Convert wrapped lines to rows, with `first` in front of the first row and `rest` in front of the other rows."""
+    """Convert wrapped lines to rows; put `first` in front of the first row and `rest` in front of the other rows."""
     rest = first if rest is None else rest
     return [
         Row([*(rest if number else first), *line], ground, joined=number > 0)
@@ -162,10 +163,7 @@ def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
-    """Break a line after a space, or between a word and punctuation, in the second half of the line.
-
-    If the second half has neither, break the line at `end`.
-    """
+    """Break a line at the end of a word in the second half of the line, or else at `end`."""
     least = start + (end - start) // 2
     if text[end] == " " and text[end - 1] != " ":
         return end, end
@@ -182,7 +180,7 @@ def _in_word(character: str) -> bool:
 
 
 def _break_at(text: str, start: int, end: int) -> tuple[int, int]:
-    """Break a line at its last space or, without a space, at `end`; skip all spaces around the break."""
+    """Break a line at its last space, or at `end` if it has no space; skip the spaces around the break."""
     if text[end] != " " and (_wide(text[end]) or _wide(text[end - 1])):
         return end, end
     space = text.rfind(" ", start + 1, end + 1)
@@ -227,7 +225,7 @@ def _part(run: Run, low: int, high: int) -> Run:
 
 
 def action_runs(actions: Sequence[str], style: Style, between: Style) -> list[Run]:
-    """Return a run for each action, with spaces between them; a click on a run performs its action."""
+    """Return a clickable run for each action, with spaces between them."""
     runs: list[Run] = []
     for name in actions:
         runs += [*([Run("  ", between)] if runs else []), Run(name, style, act=name)]

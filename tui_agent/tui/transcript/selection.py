@@ -1,7 +1,6 @@
 """A selection over rows of the transcript, and the source text of the selection.
 
-Invariant: the ends of a selection are (slot, row, character), so new rows above do not move them. Only source text is
-copied, never line numbers or other decoration.
+Invariant: only source text is copied, never line numbers or other decoration.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +30,7 @@ class Selection(NamedTuple):
         return cls(min(first, second), max(first, second))
 
     def on_row(self, slot: int, row: int, length: int) -> tuple[int, int] | None:
-        """Return the selected (start, end) in a row of `length` characters; None if nothing in the row is selected."""
+        """Return the selected (start, end) in a row of `length` characters; None if nothing is selected."""
         position = (slot, row)
         if not (self.start[:2] <= position <= self.end[:2]):
             return None
@@ -61,7 +60,7 @@ def word_at(row: Row, char: int) -> tuple[int, int]:
 def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None], source: str | None) -> str:
     """Return the source text of the selected characters in one entry's rows.
 
-    - `bounds`: the (start, end) of the selected characters in each row; None for a row without selected characters
+    - `bounds`: the selected (start, end) in each row; None for a row without a selection
     - `source`: the text that the rows were made from, e.g. Markdown; None if the rows show the text unchanged
     """
     if source is not None:
@@ -91,7 +90,7 @@ def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int
 
 
 def _span(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None]) -> tuple[int, int]:
-    """Return the lowest and highest source offset of the selected characters; both are -1 if there is none."""
+    """Return the lowest and highest source offset of the selected characters; (-1, -1) if there is none."""
     parts = [
         (run.src + first, run.src + last)
         for row, bound in zip(rows, bounds, strict=True)

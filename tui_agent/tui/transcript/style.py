@@ -1,6 +1,6 @@
 """The look of the transcript: palette, symbols, widths and columns.
 
-Invariant: all values are immutable. Equal looks draw equal rows, so a look is part of every cache key.
+Invariant: all values are immutable, and equal looks draw equal rows.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Look:
 
     - `width`: width in cells, with both margins
     - `base`: background role of all text
-    - `actions`: the actions that the app can run; other actions are not shown
+    - `actions`: the actions to show
     """
 
     palette: Palette
@@ -81,7 +81,7 @@ class Look:
         return [self.gutter(), Run(self.symbols.rail, self.style(role)), Run(" ", self.ground)]
 
     def head(self, symbol: str, role: Role, words: str, words_role: Role = "t2") -> list[Run]:
-        """Return the first columns of the head row of an entry: a symbol for the state, and a verb or other words."""
+        """Return the first columns of an entry's head row: a symbol for the state, and a verb or other words."""
         return [
             Run(" " * STATE_COLUMN, self.ground),
             Run(f"{symbol} ", self.style(role)),
@@ -92,7 +92,7 @@ class Look:
         return Row(runs, self.ground)
 
     def hint(self, text: str, ground: Role | None = None) -> Run:
-        """Return a text in the colour of hints; a click on the text folds or unfolds the entry."""
+        """Return a text in the colour of hints; a click on it folds or unfolds the entry."""
         return Run(text, self.style("t3", ground), act="fold")
 
     def more_lines(self, count: int, ground: Role | None = None) -> Run:

@@ -1,6 +1,6 @@
 """Tables in the transcript: column widths that fit, cells that wrap within their column, alignment.
 
-Invariant: the text of every cell is shown in full. If a table does not fit, its columns become narrower, never fewer.
+Invariant: the text of every cell is shown in full, in narrower columns if needed.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,7 @@ _NARROWEST: Final = 4
 
 
 def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> list[int]:
-    """Return the width of each column in terminal cells: the width of the longest text in the column, or less if all
-    columns together exceed `room`."""
+    """Return the width of each column in cells, reduced where needed so that all columns fit into `room`."""
     natural = [1] * columns
     for row in rows:
         for index, cell in enumerate(row[:columns]):

@@ -1,7 +1,6 @@
 """Rows of a tool call in the transcript: the head row (state, verb, target, outcome, time) and the body.
 
-Invariant: the state is in column 2, the verb in column 4, the target in column 14, and the time at the right edge. A
-failed or denied call is unfolded and says why.
+Invariant: the state is in column 2, the verb in column 4, the target in column 14, and the time at the right edge.
 """
 
 import re
@@ -42,7 +41,7 @@ _OUTCOME_LIMIT: Final = 30
 _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
 """Pattern of a list of counts, the most important count first: `90 failed, 186 passed, 110 skipped`."""
 _LINE_COUNTS: Final = re.compile(r"[+−-]\d")
-"""Pattern of an outcome that begins with the number of changed lines. The row shows this number beside the target."""
+"""Pattern of an outcome that begins with the number of changed lines."""
 _REMARK_LIMIT: Final = 48
 _TARGET_LEAST: Final = 10
 """Minimum width in cells of the target's first row."""
@@ -72,10 +71,8 @@ def is_unfinished(entry: Entry) -> bool:
 
 
 def is_too_young(entry: Entry, now: float) -> bool:
-    """Return True if the call only reads and has just begun.
-
-    Most such calls end before the user could read their row.
-    """
+    """Return True if the call only reads and has just begun."""
+    # Most such calls end before the user could read their row.
     return (
         isinstance(entry, ToolEntry)
         and is_unfinished(entry)
@@ -85,12 +82,15 @@ def is_too_young(entry: Entry, now: float) -> bool:
 
 
 def is_hidden(entry: ToolEntry, now: float) -> bool:
-    """Return True if the call has no row, because it is shown as a question or has just begun."""
+    """Return True if the call has no row: it is shown as a question, or has just begun."""
     return entry.is_question or is_too_young(entry, now)
 
 
 def is_open_by_default(entry: ToolEntry, past: bool) -> bool:
-    """Return True if the body is shown unless the user folds it; `past` means that the call's turn has ended."""
+    """Return True if the body is shown by default.
+
+    `past`: True if the call's turn has ended.
+    """
     if entry.state != "done":
         return entry.state != "queued"
     if is_quiet(entry):
@@ -119,8 +119,7 @@ def tool_rows(
     """Draw a tool call as rows.
 
     - `opened`: True if the user unfolded the call, False if the user folded it, otherwise None
-    - `start`: number of the line that is shown first, if the output has too many lines to show all at once; None for
-      the default
+    - `start`: number of the first line to show of a very long output; None for the default
     """
     is_shown = is_open_by_default(entry, past) if opened is None else opened
     body = Body(
@@ -140,7 +139,7 @@ def tool_rows(
 
 
 def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: bool) -> list[Row]:
-    """Draw the head row of a call, and more rows if the target does not fit in its column."""
+    """Draw the head row of a call, and further rows for a long target."""
     right = _right(entry, look, now)
     right_cells = width_of(right)
     verb_role: Role = "t3" if entry.state == "queued" else "accent" if entry.state == "running" else "t2"
@@ -182,8 +181,7 @@ def _state_mark(entry: ToolEntry, symbols: Symbols) -> tuple[str, Role]:
 def _target_lines(entry: ToolEntry, look: Look, room: int, *, full: bool) -> tuple[list[list[Run]], int]:
     """Return the lines of a call's target, and the number of hidden lines.
 
-    In a target, the text after two spaces is a note, and has the colour of hints. Unless `full` is True, a single path
-    is shortened to `room` cells.
+    `full`: True to show every line, and not to shorten a path.
     """
     target = clean(entry.target, reveal=True).strip("\n")
     if not full and "/" in target and not any(char.isspace() for char in target):
@@ -286,7 +284,7 @@ def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
 
 
 def unfolded_blocks(entry: ToolEntry) -> tuple[DisplayBlock, ...]:
-    """Return the blocks of an unfolded call, with the full output instead of the part that the model saw."""
+    """Return the blocks of an unfolded call, with the full output of its command."""
     if entry.full_output is None:
         return entry.blocks
     others = tuple(block for block in entry.blocks if not isinstance(block, TerminalBlock))
@@ -298,15 +296,14 @@ def _is_long(outcome: str) -> bool:
 
 
 def _first_counts(tally: str) -> str:
-    """Shorten a list of counts such as `90 failed, 186 passed` at its end, until it is short enough for the head row."""
+    """Drop counts at the end of a list such as `90 failed, 186 passed`, until it fits into the head row."""
     while width(tally) > _OUTCOME_LIMIT and ", " in tally:
         tally = tally.rpartition(", ")[0]
     return tally
 
 
 def _remark(entry: ToolEntry) -> str:
-    """Return the text of a call's body if it is so short that the head row can show it: one line, next to at least one
-    diff and no other block. Return an empty string for any other call."""
+    """Return the text below a call's diffs if it is short enough for the head row; otherwise an empty string."""
     others = [block for block in entry.blocks if not isinstance(block, DiffBlock)]
     if len(others) != 1 or len(entry.blocks) < 2 or not isinstance(others[0], TextBlock):
         return ""

@@ -1,7 +1,6 @@
-"""The visible part of the transcript. It keeps its position when rows are added or removed.
+"""The visible part of the transcript, which keeps its position when rows are added or removed.
 
-Invariant: while `anchored`, the last row is at the bottom. Otherwise, the row at the top stays the same row of the same
-entry.
+Invariant: while `anchored`, the last row is at the bottom; otherwise, the same row stays at the top.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,11 +14,11 @@ from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 _ROUNDS: Final = 12
-"""Maximum number of times to draw entries that come into view after a wrong estimate; 2 or 3 times usually suffice."""
+"""Maximum number of times to draw entries that come into view after a wrong estimate."""
 
 
 class RowPosition(NamedTuple):
-    """A row of a transcript entry, given by the entry's id and the number of the row in the entry."""
+    """A row of the transcript: an entry's id, and the number of the row in the entry."""
 
     entry_id: str
     row: int
@@ -47,10 +46,9 @@ class Viewport:
         self.y = 0
         self.anchored = True
         self.has_new_part = False
-        """True after an entry with very many lines was changed to show other lines, so that the numbers of its rows are
-        different now."""
+        """True after a very long entry was changed to show other lines."""
         self._seen = (0, 0)
-        """Index of the last entry and its height in rows, both at the moment when the user scrolled up."""
+        """Index and height of the last entry when the user scrolled up."""
 
     @property
     def end(self) -> int:
@@ -93,10 +91,8 @@ class Viewport:
         self._move(self.layout.top(index) - offset)
 
     def set_entries(self, entries: Sequence[Entry], changed: Iterable[int]) -> None:
-        """Use a newer view of the transcript.
-
-        While the user has scrolled up, entries in view are not folded when their turn ends.
-        """
+        """Use a newer view of the transcript."""
+        # While the user has scrolled up, entries in view are not folded when their turn ends.
         in_view = [] if self.anchored else [line.slot for line in self.lines()]
         with self.keep_position():
             self.layout.set_entries(entries, changed, in_view)
@@ -109,7 +105,7 @@ class Viewport:
                 self.layout.set_look(look)
 
     def replace_layout(self, layout: Layout) -> None:
-        """Replace the layout by a layout with older entries added at its beginning, without moving the visible rows."""
+        """Replace the layout by one with older entries at its beginning, without moving the visible rows."""
         position, added = self.position, len(layout) - len(self.layout)
         self._seen = (self._seen[0] + added, self._seen[1])
         for slot in self.layout.slots:  # Entries that the user opened or folded keep their state.
@@ -121,9 +117,9 @@ class Viewport:
         self._settle(position)
 
     def scroll_to(self, y: int) -> None:
-        """Scroll row `y` of the layout to the top, or as close to the top as the layout's end allows.
+        """Scroll row `y` of the layout to the top, or as close to the top as possible.
 
-        If the view reaches the end, follow new rows.
+        At the end of the transcript, follow new rows.
         """
         self._move(y)
         if self.anchored:
@@ -141,8 +137,7 @@ class Viewport:
             self.scroll_to(top - self.height + 1)
 
     def scroll_rows(self, rows: int) -> None:
-        """Scroll by a number of rows. If this reaches the end of the lines that an entry shows, let the entry show its
-        next lines."""
+        """Scroll by a number of rows; at the end of a very long entry's shown lines, show its next lines."""
         replaced = self._show_next_part(rows)
         # The rows that another part has just replaced were not seen yet.
         rest = min(rows + replaced, 0) if rows < 0 else max(rows - replaced, 0)
@@ -150,10 +145,9 @@ class Viewport:
         self._show_next_part(rows)
 
     def _show_next_part(self, direction: int) -> int:
-        """If an entry on the screen has earlier (`direction` -1) or later (1) lines that are not shown, show these
-        lines.
+        """Show the earlier (`direction` -1) or later (1) lines of a very long entry on the screen.
 
-        Return the number of rows on the screen that changed; 0 if no entry has further lines.
+        Return the number of rows on the screen that changed.
         """
         lines = self.lines()
         for number, line in enumerate(lines):
@@ -164,8 +158,7 @@ class Viewport:
         return 0
 
     def show_part(self, index: int, start: int, target: int) -> None:
-        """Make an entry with very many lines show the lines from line `target` on, instead of the lines from line
-        `start` on."""
+        """Make a very long entry show its lines from `target` on, instead of its lines from `start` on."""
         # Both parts contain this line; it keeps its place.
         line = max(start, target)
         offset = self.layout.top(index) + row_of_line(self.layout.rows(index), line) - self.y

@@ -1,6 +1,6 @@
 """The transcript with its keys and mouse: cursor, scrolling, selection, clicks.
 
-Invariant: for actions, links and selected texts the widget only posts messages.
+Invariant: for actions, links and selected texts, the widget only posts messages.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ DRAG_S: Final = 0.05
 
 
 class TranscriptWidget(KeyActions, TranscriptCommands):
-    """The transcript widget. Posts EntryAction, LinkClicked, BlobWanted and TextSelected."""
+    """The transcript widget; posts EntryAction, LinkClicked, BlobWanted and TextSelected."""
 
     _press: Point | None = None
     _dragged = False
@@ -51,7 +51,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
     def action_cursor(self, direction: int) -> None:
         """Move the cursor to the next (`direction` 1) or previous (-1) entry that has rows.
 
-        If the entry under the cursor is not visible, move the cursor to the last or first visible entry.
+        A cursor outside the view moves to the first or last visible entry.
         """
         layout = self.viewport.layout
         index = layout.index_of(self.cursor) if self.cursor else None
@@ -81,7 +81,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         self.repaint()
 
     def go_to_end(self, direction: int) -> None:
-        """Go to the first entry (`direction` -1) or to the newest entry (1). At the newest entry, follow new rows."""
+        """Go to the first entry (`direction` -1), or to the newest entry (1) and follow new rows."""
         self.viewport.scroll_to(0 if direction < 0 else self.viewport.layout.total)
         self.move_cursor(0 if direction < 0 else len(self.viewport.layout) - 1)
 

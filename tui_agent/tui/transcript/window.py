@@ -1,4 +1,4 @@
-"""The newest part of a very long transcript. At first, only this part is laid out.
+"""The newest part of a very long transcript, which is laid out first.
 
 Invariant: a window begins at the start of a turn, and ends at the transcript's end.
 """
@@ -42,7 +42,7 @@ class Window(Sequence[Entry]):
 def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
     """Return the first index of a window that contains entry `index` and at least `REACH` entries before it.
 
-    Without `index`, the window has the newest entries, or all entries of a transcript with at most `LONG` entries.
+    Without `index`, the window has the newest entries; it has all entries if there are at most `LONG`.
     """
     if index is None and len(entries) <= LONG:
         return 0
@@ -55,9 +55,5 @@ def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
 
 
 def index_of_event(entries: Sequence[Entry], seq: int) -> int:
-    """Return the index of the entry that the event `seq` started. If the event started no entry, return the index of
-    the last entry that began before the event.
-
-    If all entries come after the event, return -1.
-    """
+    """Return the index of the last entry that began at or before the event `seq`; -1 if there is none."""
     return bisect_right(entries, seq, key=lambda entry: entry.seq) - 1

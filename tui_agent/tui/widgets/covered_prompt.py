@@ -12,9 +12,9 @@ from tui_agent.tui.actions import Scope, command_word, is_shell_line
 from tui_agent.tui.widgets.keymap import KeyMap
 
 RECENT_S: Final = 2.0
-"""A user who typed a key within this time, in seconds, counts as still writing when a question appears."""
+"""Seconds since the last key during which the user counts as still writing when a question appears."""
 WRITING_PAUSE_S: Final = 0.8
-"""If the user is writing, a question ignores keys until this time after the last key, in seconds."""
+"""Seconds without a key after which a question accepts keys from a user who was writing."""
 _EDITING_KEYS: Final = frozenset({"backspace", "delete", "left", "right"})
 _SENDING_ACTIONS: Final = frozenset({"send", "steer", "queue"})
 _EDITING_ACTIONS: Final = _SENDING_ACTIONS | {
@@ -56,7 +56,7 @@ class CoveredPrompt:
         self.is_typing = is_typing
         self._held: list[events.Key] = []
         self.was_sent = False
-        """True if the message was sent by `send`, or by the newest key that was passed to the prompt."""
+        """True if the newest key, or a call of `send`, sent the message."""
 
     @property
     def text(self) -> str:
@@ -75,13 +75,13 @@ class CoveredPrompt:
 
     @property
     def plain_message(self) -> str:
-        """The unsent message in one line. Empty for a command, and for a message with long pastes or pictures."""
+        """The unsent message in one line; empty for a command, and for a message with long pastes or pictures."""
         text = self.text
         is_plain = not is_shell_line(text) and not command_word(text) and not self._editor.has_chips
         return " ".join(text.split()) if is_plain else ""
 
     def clear(self) -> None:
-        """Remove the message, because it was sent in another way. The user can undo this."""
+        """Remove the message after it was sent in another way; the user can undo this."""
         self._editor.put_text("")
 
     def paste(self, text: str) -> None:
@@ -89,7 +89,7 @@ class CoveredPrompt:
         self._editor.post_message(events.Paste(text))
 
     def type_key(self, event: events.Key, *, sends: bool = False) -> None:
-        """Pass the keys that `hold_key` has kept to the message, followed by the key in `event`.
+        """Pass the keys that `hold_key` has kept to the message, then the key in `event`.
 
         `sends`: True if the key in `event` sends the message.
         """
@@ -99,11 +99,11 @@ class CoveredPrompt:
         self._held.clear()
 
     def hold_key(self, event: events.Key) -> bool:
-        """Keep a letter that the question ignored while the user seems to be writing. If a second letter comes, pass
-        both to the message and return True.
+        """Keep a letter that the question ignored while the user was writing.
 
-        A single letter is never passed on, because it can be meant as an answer.
+        At the second letter, pass both letters to the message and return True.
         """
+        # A single letter is never passed on, because it can be meant as an answer.
         if not (self.is_typing and event.is_printable):
             return False
         if self._held:

@@ -31,7 +31,7 @@ class Facts:
         self.rows: list[Strip] = []
 
     def style(self, text: Role = "t1", *, bold: bool = False) -> Style:
-        """Return the style for text in the colour role `text` on the background of the rows in this `Facts`."""
+        """Return the style for text in the colour role `text`."""
         return self.looks.palette.style(text, self._ground, bold=bold)
 
     def line(self, parts: Sequence[Part], right: Sequence[Part] = ()) -> None:
@@ -53,7 +53,7 @@ class Facts:
         self._count_hidden(len(lines) - (most or len(lines)))
 
     def add_strips(self, strips: Sequence[Strip], *, most: int = 0) -> None:
-        """Add at most `most` strips (0: no limit). Each strip must be 3 cells narrower than a row."""
+        """Add at most `most` strips (0: no limit); each must be 3 cells narrower than a row."""
         fill = self.style()
         left, right = Strip.blank(2, fill), Strip.blank(1, fill)
         self.rows += [Strip.join([left, strip, right]) for strip in strips[: most or None]]
@@ -69,24 +69,26 @@ class Facts:
         self.line([(text, self.style("t2"))])
 
     def fact(self, name: str, value: str, role: Role = "t1", *, names: int = 12) -> None:
-        """Add `name value` unless the value is empty. The name is padded to `names` cells."""
+        """Add a row for `name value` if the value is not empty.
+
+        `names`: width of the name's column in cells.
+        """
         if value:
             self.pair(name, value, role, names=names)
 
     def pair(self, name: str, value: str, role: Role = "t1", *, names: int = 12) -> None:
         """Add a row for `name value`, and more rows if the value is too long.
 
-        The name is padded to `names` cells.
+        `names`: width of the name's column in cells.
         """
         for number, line in enumerate(wrap(clean(value), max(8, self.room - names))):
             label = "" if number else name
             self.line([(label.ljust(names), self.style("t2")), (line, self.style(role))])
 
     def figures(self, name: str, role: Role, *figures: tuple[str, int, Role]) -> None:
-        """Add a row of a table: a name, and figures in columns on its right.
+        """Add a row of a table: a name, and right-aligned figures in columns on its right.
 
-        `figures`: the text, the width of the column in cells, and the colour role of each figure. The texts are
-        right-aligned.
+        `figures`: for each figure its text, the width of its column in cells, and its colour role.
         """
         room = max(12, self.width - sum(cells for _, cells, _ in figures))
         shown = fit(clean_line(name), room - 1, self.looks.symbols.ellipsis).ljust(room)

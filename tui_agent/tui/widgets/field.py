@@ -1,4 +1,4 @@
-"""One line of editable text, for answers inside rows, for filters and for forms; it is not a Textual widget.
+"""One line of editable text, for answers inside rows, for filters and for forms.
 
 Invariant: `type_key` returns True if it used the key.
 """
@@ -21,7 +21,7 @@ class Field:
         self.secret = secret
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Edit the text or move the cursor. Return False if the field does not use the key."""
+        """Edit the text or move the cursor; return False if the field does not use the key."""
         before, after = self.text[: self.cursor], self.text[self.cursor :]
         match key:
             case "backspace":
@@ -58,9 +58,10 @@ class Field:
         self.cursor += len(text)
 
     def parts(self, room: int, pen: Pen, hint: str = "", *, is_open: bool = True) -> list[Part]:
-        """Draw the text in `room` cells, scrolled so that the cursor is visible. An empty text is drawn as `hint`.
+        """Draw the text in `room` cells, scrolled so that the cursor is visible.
 
-        `is_open`: False to draw no cursor.
+        - `hint`: the text for an empty field
+        - `is_open`: False to draw no cursor
         """
         style, cursor = pen.style(), pen.cursor
         shown = "•" * len(self.text) if self.secret else self.text

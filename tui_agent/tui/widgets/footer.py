@@ -1,7 +1,6 @@
 """The footer: the keys that work now, the most useful key first, the help key last.
 
-Invariant: every key that is shown does something. If the keys do not fit, some are left out; keys that close something
-stay longest.
+Invariant: every key that is shown does something.
 """
 
 from collections.abc import Sequence

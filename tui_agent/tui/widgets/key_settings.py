@@ -1,7 +1,6 @@
 """The user's keys, `[keys]` in config.toml: parsed, validated, and applied to the actions of the registry.
 
-Invariant: if an entry is invalid, its action keeps the default keys and a fault says what to do. In every scope, a key
-has one meaning.
+Invariant: in every scope (part of the app), a key has one meaning.
 """
 
 import re
@@ -39,7 +38,7 @@ _SENT: Final = frozenset(
     # Only a numeric keypad sends a modifier with a digit.
     if not re.search(r"\+\d$", name := normalize_key(getattr(key, "value", str(key))))
 ) | {ALT_ENTER, "space", *(f"alt+ctrl+{letter}" for letter in set(ascii_lowercase) - set("hijm"))}
-"""Names of the keys, besides characters, that every terminal sends. Other keys need the kitty keyboard protocol."""
+"""Names of the keys, besides characters, that every terminal sends."""
 EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
 """The app's actions whose keys work over every screen."""
 TYPING: Final[frozenset[Scope]] = frozenset(
@@ -110,7 +109,7 @@ def parse_key(text: str) -> str | None:
 def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettings:
     """Return the actions of the registry with the user's keys.
 
-    `settings`: maps an action's name to its keys, which are a text such as `f9, ctrl+t` or a list.
+    `settings`: maps an action's name to its keys, as a list or as a text such as `f9, ctrl+t`.
     """
     faults = [
         f"There is no action {name}.{did_you_mean(name, BY_NAME)}" for name in settings if name not in BY_NAME
@@ -147,8 +146,7 @@ def needs_protocol(key: str) -> bool:
 
 
 def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Parse the keys that the user configured for an action. Return an error message, empty if all keys are valid, and
-    the parsed keys."""
+    """Parse the keys that the user configured for an action; return (error message or an empty string, keys)."""
     if action.typed:
         return f"{action.typed} is part of what you type and cannot be changed.", ()
     parsed = list[str]()
@@ -177,17 +175,15 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
 
 
 def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
-    """Return all actions with these keys. Unless `given` has keys for revert, pressing the stop key twice reverts."""
+    """Return all actions with these keys; by default, pressing the stop key twice reverts."""
     stop = given.get("stop", BY_NAME["stop"].keys)
     keys = {"revert": (f"{stop[0]} {stop[0]}",), **given}
     return tuple(action._replace(keys=keys.get(action.name, action.keys)) for action in ACTIONS)
 
 
 def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator[tuple[Action, Action, str]]:
-    """Yield (first action, second action, key) for two actions that have the same key in the same part of the app.
-
-    Clashes between default keys are left out, because they are intended.
-    """
+    """Yield (first action, second action, key) for two actions with the same key, without intended clashes of default
+    keys."""
     if not given:
         return
     keys = {action.name: action.keys for action in actions}
@@ -217,12 +213,7 @@ def _describe_clash(first: Action, other: Action, key: str) -> str:
 
 
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
-    """Find the actions in `given` for which some terminals can send none of the configured keys, and add the default
-    keys of these actions to `given`.
-
-    The default keys are not added if one of them clashes with another action's key. Return a message for each action
-    with a key that some terminals cannot send.
-    """
+    """Add default keys to actions whose keys some terminals cannot send; return a message for each such action."""
     messages = []
     for name, keys in list(given.items()):
         rare = [key for key in keys if needs_protocol(key)]

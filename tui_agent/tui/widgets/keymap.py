@@ -54,8 +54,7 @@ class KeyMap:
     def find(self, key: str, scopes: Sequence[Scope]) -> list[tuple[Action, int]]:
         """Return (action, choice) for each action that has the key in these scopes.
 
-        `choice` is the index (from 0) of the action's alternative that the key runs. For a letter with Shift, the
-        actions of the plain letter come last.
+        `choice`: index (from 0) of the action's alternative that the key runs.
         """
         exact = normalize_key(key)
         names = dict.fromkeys((exact, without_shift(exact)))
@@ -72,7 +71,7 @@ class KeyMap:
         return any(" " in key for key in self._by_name[name].keys)
 
     def key_of(self, name: str, choice: int = 0) -> str:
-        """Return the printed name of the main key of an action or of one of its alternatives; empty if there is no key."""
+        """Return the printed name of the main key of an action or one of its alternatives; empty if there is none."""
         action = self._by_name[name]
         return action.typed or (key_name(action.keys[choice]) if choice < len(action.keys) else "")
 
@@ -81,7 +80,7 @@ class KeyMap:
         return self._by_name[name].label
 
     def hint(self, name: str, word: str = "") -> KeyHint:
-        """Return the key of an action with `word`; the default is the action's own word for the footer."""
+        """Return the hint for an action's key, with `word` or the action's own word for the footer."""
         action = self._by_name[name]
         return KeyHint(action.label, word or action.footer, name)
 
@@ -107,14 +106,14 @@ def key_map_of(app: object) -> KeyMap:
 class KeyActions:
     """Mixin for widgets that handle keys: a key calls the method that the registry names for the key's action.
 
-    If an action has several choices, the method is called with a number: -1 or 1 for two choices, otherwise the index.
-    If the method returns False, the next action with the same key is tried.
+    For an action with two choices, the method is called with -1 or 1; with more choices, it gets the index. If the
+    method returns False, the next action with the same key is tried.
     """
 
     scope: ClassVar[Scope]
     """The scope of the widget's own keys in the registry of actions."""
     key_methods: ClassVar[Mapping[str, str]] = {}
-    """Maps an action's name to the method that this class calls for it, instead of the method in the registry."""
+    """Maps an action's name to a method of this class that replaces the method in the registry."""
 
     @property
     def key_map(self) -> KeyMap:
@@ -125,7 +124,7 @@ class KeyActions:
         return self.scope, *BESIDE.get(self.scope, ())
 
     def run_key(self, key: str, *scopes: Scope) -> bool:
-        """Run the action of a key; return False if the key has no action that is available now.
+        """Run the action of a key; return False if no available action has the key.
 
         `scopes`: the scopes to search; the default is `key_scopes` and the scope of the app.
         """
@@ -151,11 +150,11 @@ class KeyActions:
 
 
 def claims_key(screen: Screen[Any], event: Key) -> bool:
-    """Return True if `screen` should handle the key, and stop the event, so that nothing else handles it.
+    """Return True if `screen` should handle the key, and stop the event.
 
-    For keys that copy, interrupt or quit, return False without stopping the event, so that the app handles them. If the
-    screen is already closed, stop the event and return False, so that the key does not close the screen below.
+    Return False for keys that the app handles (copy, interrupt, quit), and for a closed screen.
     """
+    # The event is stopped even for a closed screen, so that the key does not close the screen below.
     keys = key_map_of(screen.app)
     if keys.means(event.key, "copy_or_stop") or keys.means(event.key, "quit"):
         return False
@@ -175,7 +174,7 @@ class KeyScreen(KeyActions):
             self.type_key(event.key, event.character)
 
     def key_hints(self) -> Sequence[KeyHint]:
-        """Return the keys that work now, for a sheet's footer; empty if the screen sets its footer's keys itself."""
+        """Return the keys that work now, for a sheet's footer; empty if the screen sets its own footer."""
         return ()
 
     def expect_text(self) -> None:
@@ -185,5 +184,5 @@ class KeyScreen(KeyActions):
         """Handle a change of the message in the prompt."""
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Handle a key without an action, e.g. type it into a field. Return False if the key has no effect."""
+        """Handle a key without an action, e.g. type it into a field; return False if the key has no effect."""
         return False

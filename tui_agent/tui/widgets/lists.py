@@ -1,6 +1,6 @@
 """Widgets that draw their own rows: panes of fixed size, scrolling rows to read, and a list of items with a selection.
 
-Invariant: a pane repaints only changed rows and causes no layout. A scrolling widget draws only visible rows.
+Invariant: a pane repaints only changed rows, and a scrolling widget draws only visible rows.
 """
 
 from abc import abstractmethod
@@ -31,7 +31,7 @@ class Intent(Message):
 
 
 class HasLooks:
-    """Mixin for widgets and screens that are drawn in the look of their app, on the background `surface`."""
+    """Mixin for widgets and screens that are drawn in their app's look, on the background `surface`."""
 
     surface: Role = "s0"
 
@@ -50,7 +50,7 @@ class HasLooks:
 
 
 class LinePane(HasLooks, Widget):
-    """A widget that draws whole rows. A click on a part with an intent posts this `Intent`."""
+    """A widget that draws whole rows; a click on a part with an intent posts this `Intent`."""
 
     ALLOW_SELECT = False
     _rows: list[Strip] | None = None
@@ -186,14 +186,13 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     """
 
     rows_below: ClassVar[int] = 0
-    """Number of empty rows after the last item. The row below the selected row stays visible, even if it is empty."""
+    """Number of empty rows after the last item."""
 
     class Chosen(Message):
         """Message that is posted when another item is selected."""
 
     class Used(Message):
-        """Message that is posted when the user clicks a row that is already selected, to run the main action of its
-        item."""
+        """Message that asks to run the main action of an item, posted by a click on the selected row."""
 
     def __init__(self, draw: Callable[[ItemT, int, Pen], Strip]) -> None:
         super().__init__()
@@ -204,7 +203,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         self.can_choose: Callable[[ItemT], bool] = lambda item: True
         """Function that returns True if an item can be selected, and False for headings and separators."""
         self.key: Callable[[ItemT], object] = lambda item: item
-        """Function that returns a key for an item, to find the same item again after the list was reloaded."""
+        """Function that returns an item's key, to find the item again after a reload."""
 
     @property
     def chosen(self) -> ItemT | None:

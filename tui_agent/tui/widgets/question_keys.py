@@ -1,8 +1,6 @@
 """The keys of a question: each key is an answer, or belongs to a text that the user is typing.
 
-Invariant: if a premature answer could do harm, keys are ignored in the first `grace_period_s` seconds. A letter or
-digit only selects its answer; Enter or the same key again gives the answer. A letter typed soon before or after another
-letter is text. While the user writes a message, the keys go to `covered_prompt`.
+Invariant: if a premature answer could do harm, keys are ignored in the first `grace_period_s` seconds.
 """
 
 import math
@@ -55,9 +53,9 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self._shown_message = ""
         self.answer_delay_s = ANSWER_DELAY_S
         self.is_picked = False
-        """True if the user selected the row that is selected now, with an arrow key or with its letter."""
+        """True if the user selected the current row, with an arrow key or with its letter."""
         self._letters: list[events.Key] = []
-        """The letters typed just now. They are remembered because they can turn out to be the beginning of a text."""
+        """The letters typed just now, which can turn out to be the beginning of a text."""
         self._answer_timer: Timer | None = None
 
     @abstractmethod
@@ -131,8 +129,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return self.open_field is not None
 
     def _take_letter(self, event: events.Key) -> None:
-        """Handle a typed letter. If the letter is part of a text, type all letters that came in quick succession into
-        the message. Otherwise, remember the letter, and let the action of its key run."""
+        """Handle a typed letter, which is an answer or part of a text for the message."""
         if self._letters and event.time - self._letters[-1].time > RECENT_S:
             self._letters.clear()
         self._letters.append(event)
@@ -164,7 +161,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return bool(self._actions_of(letter) & self.answer_actions)
 
     def take_text(self, letter: events.Key) -> None:
-        """Type a letter into the message in the prompt, because the letter belongs to a text and is not an answer."""
+        """Type a letter into the message in the prompt."""
         if self.covered_prompt is not None:
             self.covered_prompt.type_key(letter)
             self.begin_writing()
@@ -187,7 +184,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return len({letter.key for letter in self._letters if self._is_answer(letter)}) < 2
 
     def begin_writing(self) -> None:
-        """From now on, pass keys to the message in the prompt. Deselect the row, so that Enter gives no answer."""
+        """Pass all keys to the message in the prompt from now on, and deselect the row."""
         if not self.is_writing:
             self.is_writing, self.is_picked = True, False
             self.deselect()
@@ -202,11 +199,9 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         """Select no row."""
 
     def follow_message(self) -> None:
-        """Handle a change of the message in the prompt.
-
-        If the user sent the message, keys are answers again. If the user erased the message, keys still go to the
-        prompt, because the user probably wants to write a new message.
-        """
+        """Handle a change of the message in the prompt; after the user sent it, keys are answers again."""
+        # After the user erased the message, keys still go to the prompt: the user probably wants to write a new
+        # message.
         if self.covered_prompt is None or self.message == self._shown_message:
             return
         self._shown_message = self.message
@@ -228,9 +223,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return self.covered_prompt.text if self.covered_prompt is not None else ""
 
     def current_hints(self) -> list[KeyHint]:
-        """Return the keys to show: the keys of the sheet or, while the user is writing a message, the keys of the
-        message.
-        """
+        """Return the keys to show: the keys of the sheet, or of the message that the user is writing."""
         hints, prompt, hint = list(self.key_hints()), self.covered_prompt, self.key_map.hint
         if prompt is None or self.has_selection:
             return hints

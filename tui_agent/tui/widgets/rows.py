@@ -1,7 +1,6 @@
 """Rows of cells: parts on the left, parts on the right, padded with the background to the full width.
 
-Invariant: a row has exactly the requested width. If both sides do not fit, the left side is cut and the right side
-stays complete.
+Invariant: a row has exactly the requested width.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,12 +30,12 @@ def _meta(intent: str) -> Style:
 
 
 def with_intent(style: Style, intent: str) -> Style:
-    """Add an intent (name of an action, and its argument) to the style. A click on text in this style runs the intent."""
+    """Add an intent (name of an action, and its argument) to the style, for clicks on text in this style."""
     return style + _meta(intent)
 
 
 def intent_of(style: Style) -> str:
-    """Return the intent in the style of the text under the mouse; empty if the style has none."""
+    """Return the intent in the style of the text under the mouse; empty if there is none."""
     intent = style.meta.get("do", "")
     return intent if isinstance(intent, str) else ""
 
@@ -113,7 +112,10 @@ class Pen(NamedTuple):
     def part(
         self, text: str, role: Role = "t1", *, bold: bool = False, underline: bool = False, intent: str = ""
     ) -> Part:
-        """Clean an untrusted text, and return it as a part of a row. A click on the text runs `intent`."""
+        """Clean an untrusted text, and return it as a part of a row.
+
+        `intent`: the action of a click on the text.
+        """
         style = self.style(role, bold=bold, underline=underline)
         return cell_text(text), with_intent(style, intent) if intent else style
 
@@ -149,10 +151,7 @@ class Pen(NamedTuple):
     def hanging_rows(
         self, cells_wide: int, first: Sequence[Part], pieces: Sequence[str], style: Style
     ) -> list[Strip]:
-        """Draw a row for each piece, with `first` in front of the first piece.
-
-        The other pieces get an indent of the same width.
-        """
+        """Draw a row for each piece, with `first` in front of the first piece and an indent before the others."""
         indent: Part = (" " * cells(first), self.looks.palette.style("t1", self.ground))
         return [
             self.line(cells_wide, [*([indent] if number else first), (piece, style)])
@@ -212,7 +211,7 @@ def column_names(first: str, columns: Sequence[Column], width: int, looks: Looks
 
 
 def wrap(text: str, room: int) -> list[str]:
-    """Wrap a cleaned text to lines of at most `room` cells, at spaces if possible. Only a space at a break is lost."""
+    """Wrap a cleaned text to lines of at most `room` cells, at spaces if possible."""
     room = max(1, room)
     lines: list[str] = []
     for line in text.split("\n"):
@@ -229,7 +228,7 @@ def wrap(text: str, room: int) -> list[str]:
 
 
 HINTS_GAP, NARROW_HINTS_GAP = 3, 2
-"""Distance between two keys in a row of keys, in cells. The narrow distance is used if all keys fit only with it."""
+"""Usual and smallest distance between two keys in a row of keys, in cells."""
 
 
 def hint_caption(hint: KeyHint) -> str:
@@ -247,8 +246,7 @@ def hint_parts(hints: Iterable[KeyHint], pen: Pen, gap: int = HINTS_GAP) -> list
 
 
 def fit_hints(hints: Iterable[KeyHint], room: int, least: int = 0) -> list[KeyHint]:
-    """Leave out hints until the rest fits into `room` cells, but keep at least `least` hints. Hints for keys that close
-    something are left out last."""
+    """Leave out hints until the rest fits into `room` cells, but keep at least `least` hints."""
     shown = list(hints)
     while len(shown) > least and hints_width(shown) > room:
         shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))

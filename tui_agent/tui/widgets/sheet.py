@@ -28,9 +28,9 @@ class Sheet(SheetFrame[ResultT]):
     """
 
     opened_by = ""
-    """The action whose key opened this sheet and also closes it; empty if no key opened the sheet."""
+    """The action whose key opened this sheet and also closes it; empty if there is none."""
     follows: frozenset[ViewName] = frozenset()
-    """The views of the session that the sheet shows. If one of them changes, `follow` is called."""
+    """The views of the session that the sheet shows; a change of one of them calls `follow`."""
 
     def follow(self) -> None:
         """Redraw the sheet, because one of the views in `follows` changed."""
@@ -38,27 +38,17 @@ class Sheet(SheetFrame[ResultT]):
 
     @abstractmethod
     def key_hints(self) -> Sequence[KeyHint]:
-        """Return the keys that work now.
-
-        The footer shows them; a sheet that covers the footer shows them in its last row.
-        """
+        """Return the keys that work now, for the footer or the last row of the sheet."""
 
     def foot(self, width: int) -> list[Strip]:
         return self.keys_rows(width)
 
     def keys_rows(self, width: int) -> list[Strip]:
-        """Return the last rows of a sheet that covers the footer: an empty row if there is room, and a row with the
-        sheet's keys.
-
-        Return no rows if the footer is visible.
-        """
+        """Return the last rows of a sheet that covers the footer; no rows if the footer is visible."""
         return [*self.spacer(width), self.keys_line(width)] if self.is_full else []
 
     def keys_line(self, width: int, right: str = "") -> Strip:
-        """Draw a row such as `Enter choose Esc close`, with the text `right` on the right if there is room.
-
-        If the keys do not fit, keys are left out, but never the key that closes the sheet.
-        """
+        """Draw a row such as `Enter choose Esc close`, with the text `right` on the right if there is room."""
         shown = fit_hints(self.current_hints(), width, least=1)
         fits = hints_width(shown) + len(right) + 1 <= width
         return self.line(width, hint_parts(shown, self.pen), [self.part(right, "t3")] if fits else [])
@@ -144,7 +134,7 @@ class ChoiceSheet(Sheet[ResultT]):
         self.chosen = NO_ROW
 
     def pick(self, number: int) -> None:
-        """Select a row by its letter or digit. If the user had already selected this row, carry out its action instead."""
+        """Select a row by its letter or digit, or run its action if the user had already selected it."""
         if self.chosen == number and self.is_picked:
             self.give_unless_typing(self.use)
         else:

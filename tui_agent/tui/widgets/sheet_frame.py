@@ -1,7 +1,6 @@
 """The frame of a sheet over the middle of the screen: bar, head, scrolling body, foot.
 
-Invariant: a sheet has no more rows than it needs, and fills a screen that is too small for margins. If the prompt holds
-an unsent message, the frame shows the message's end, because the sheet can cover the prompt.
+Invariant: a sheet has no more rows than it needs, and fills a screen that is too small for margins.
 """
 
 from collections.abc import Sequence
@@ -114,7 +113,10 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         return super().pen._replace(margin=0)
 
     def part(self, text: str, role: Role = "t1", *, bold: bool = False, intent: str = "") -> Part:
-        """Clean an untrusted text, and return it as a part of a row. A click on the text runs `intent`."""
+        """Clean an untrusted text, and return it as a part of a row.
+
+        `intent`: the action of a click on the text.
+        """
         return self.pen.part(text, role, bold=bold, intent=intent)
 
     def line(self, width: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:

@@ -1,6 +1,6 @@
 """Composition of an engine's extensions from plugins, hooks and command files.
 
-Invariant: a command of a trusted project uses the text that the user trusted, whatever its file contains now.
+Invariant: a trusted project's command uses the text that the user trusted, whatever its file contains now.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ PROJECT_FILES_CHANGED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ProjectCommand:
-    """A command of the project. Its answer says if the project's files have changed since they were trusted."""
+    """A command of the project, whose answer says if the project's files have changed since they were trusted."""
 
     command: CommandFile
     project: ProjectFiles
@@ -101,7 +101,7 @@ class ExtensionBuilder:
     def load_changed(self, try_left_out: bool) -> ChangedExtensions | None:
         """Load the plugins and command files that have changed, and use what MCP servers offer now.
 
-        Return None if nothing has changed. Blocking.
+        Return None if nothing has changed. This method blocks.
 
         `try_left_out`: also try plugins that are left out since an earlier load.
         """
@@ -115,7 +115,7 @@ class ExtensionBuilder:
         return ChangedExtensions(extensions, (*faults, *loaded.events, *events))
 
     def _read_configuration(self) -> list[Payload]:
-        """Let the host load the plugins that are on now; return an event if the configuration has a new mistake."""
+        """Apply the current configuration to the plugin host; return an event for a new mistake in it."""
         try:
             config, fault = self._base.load_config(), None
             configure_host(self._host, self._base, config)
@@ -128,7 +128,7 @@ class ExtensionBuilder:
     def _load_commands(
         self, loaded: LoadedPlugins, served: ServerOffers
     ) -> tuple[Mapping[str, SlashCommand], list[Payload]]:
-        """Return the slash commands by name, and events for changed commands. A file replaces a plugin's command."""
+        """Return the slash commands by name, and events for changed commands."""
         config = self._base.config
         before, self._files = (
             self._files,

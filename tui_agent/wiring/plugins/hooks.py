@@ -1,7 +1,6 @@
 """Composition of the hooks: commands of the user, commands of a trusted project, and functions of plugins.
 
-Invariant: a project's hook runs only while the project's files are unchanged since they were trusted. If a plugin's
-hook fails, the hook's reply contains the error. A plugin's listener that fails is not called again.
+Invariant: a project's hook runs only while the project's files are unchanged since they were trusted.
 """
 
 from collections.abc import Awaitable, Callable
@@ -46,7 +45,7 @@ def build_hooks(
 ) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
     """Return all hooks in order of execution: the user's, the project's, then the plugins'.
 
-    The second value has a sentence for each hook in Claude Code's settings that cannot be used.
+    The second value has a sentence for each unusable hook in Claude Code's settings.
     """
     variables, config = _hook_only_variables(base), base.config
     claude = load_claude_hooks(config.paths, config.project)
@@ -128,8 +127,7 @@ def _check_answer(answer: object) -> HookReply:
 
 
 def build_listeners(loaded: LoadedPlugins, report: Callable[[PluginFailed], object]) -> tuple[Listener, ...]:
-    """Return one listener that passes events to the plugins' listeners. Return an empty tuple if no plugin has a
-    listener.
+    """Return one listener that passes events to the plugins' listeners; an empty tuple if there are none.
 
     `report`: called when a listener fails.
     """

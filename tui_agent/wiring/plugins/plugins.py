@@ -28,10 +28,8 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 def watched_folders(base: StartupContext) -> tuple[Path, ...]:
-    """Return the folders of plugins and slash commands that the user can edit.
-
-    Of a project, only the trusted content is used, so its files are not watched.
-    """
+    """Return the folders of plugins and slash commands that the user can edit."""
+    # Of a project, only the trusted content is used, so its files are not watched.
     places = plugin_places(base.config, base.options)
     paths = base.config.paths
     commands = (paths.config_dir / COMMANDS, *user_folders(paths, "commands"))
@@ -62,7 +60,7 @@ def configure_host(host: PluginHost, base: StartupContext, config: Config) -> No
 
 
 def load_records_folder(base: StartupContext) -> Path:
-    """Return the folder of the files that record which plugins are being loaded, and which plugins are left out."""
+    """Return the folder of the files that record which plugins are being loaded or left out."""
     return base.config.paths.cache_dir / RECORDS_FOLDER
 
 
@@ -92,7 +90,7 @@ def build_tool_registry(
 
 
 def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
-    """Return a `dict` that maps an agent's name to its factory. The default agent is included."""
+    """Return a `dict` that maps each agent's name, including the default agent, to its factory."""
     agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
     agents |= {name: partial(_refuse_program, name) for name in PROGRAMS}
     for offered in loaded.agents:
@@ -101,16 +99,17 @@ def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
 
 
 def _refuse_program(name: str) -> Agent:
-    """Raise `ConfigError`, because the agent `name` is an external program. Such an agent cannot be created like other
-    agents."""
+    """Raise `ConfigError`, because the agent `name` is an external program."""
     raise ConfigError(
         f"The agent {name} is a program, which cannot run here.", hint="Choose another --agent."
     )
 
 
 async def require_program(env: Environment, agent: str) -> None:
-    """Raise `ConfigError` if the agent is an external program that is missing in `env`. The environment must have
-    started."""
+    """Raise `ConfigError` if the agent is an external program that is missing in `env`.
+
+    `env`: an environment that has started.
+    """
     if agent not in PROGRAMS:
         return
     program = PROGRAMS[agent]({}).program

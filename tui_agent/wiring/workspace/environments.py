@@ -26,8 +26,8 @@ from tui_agent.workspace.remote.machine import RemoteMachine
 class Environments:
     """The environments of one session: `active` for commands, and `local` (this machine) for files, hooks and servers.
 
-    `active`: the same as `local` unless another environment was chosen.
-    `recorded`: name of the environment in the session's log; empty for a new session.
+    - `active`: the same as `local` by default
+    - `recorded`: name of the environment in the session's log; empty for a new session
     """
 
     def __init__(self, base: StartupContext, loaded: LoadedPlugins, workspace: Path, recorded: str) -> None:
@@ -62,7 +62,7 @@ class Environments:
     async def start(self) -> None:
         """Start the environment for commands.
 
-        Raises `ConfigError` if the environment cannot start, and `EnvironmentFault` if another attempt can succeed.
+        Raise `ConfigError` if the environment cannot start, and `EnvironmentFault` if another attempt can succeed.
         """
         try:
             await self.active.start()
@@ -117,7 +117,7 @@ async def start_environments(
 ) -> Environments:
     """Start and return the environments of a session.
 
-    Raises `ConfigError` if the chosen environment is unknown or cannot start.
+    Raise `ConfigError` if the chosen environment is unknown or cannot start.
     """
     environments = Environments(base, loaded, workspace, recorded)
     try:

@@ -26,11 +26,8 @@ MAX_SYMBOL_WAIT_S = 1.5
 
 
 def index_folder(options: SessionOptions, config: Config) -> Path:
-    """Return the folder of the repository index. It is in the user's cache, or in the data folder if the options set a
-    data folder.
-
-    A demo has its own data folder, so that it leaves no index behind.
-    """
+    """Return the folder of the repository index: in the data folder of the options, or in the user's cache."""
+    # A demo has its own data folder, so that it leaves no index behind.
     return config.paths.repo_maps if options.data_dir is None else local_repo_maps(options.data_dir)
 
 
@@ -88,7 +85,8 @@ class SessionMaps:
     async def find_definitions(self, name: str) -> list[SymbolLocation] | None:
         """Return the definitions of a name, the likeliest file first and tests last.
 
-        Return None after `MAX_SYMBOL_WAIT_S` seconds. Of `Class.method`, only `method` is searched.
+        For `Class.method`, search for `method`. Return None if the search takes longer than `MAX_SYMBOL_WAIT_S`
+        seconds.
         """
         with anyio.move_on_after(MAX_SYMBOL_WAIT_S):
             return await to_thread.run_sync(

@@ -24,10 +24,7 @@ def start_detection(base: StartupContext) -> None:
 
 
 def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
-    """Return the sandbox for a workspace's commands, after waiting for `start_detection`.
-
-    If no sandbox can be used, the result contains the reason.
-    """
+    """Return the sandbox for a workspace's commands, or the reason why none can be used."""
     config, paths = base.config, base.config.paths
     home = os.path.expanduser("~")  # noqa: PTH111 - an unknown home stays as written
     guarded = guarded_places(home)
@@ -52,7 +49,7 @@ def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
 
 
 def find_sandbox(base: StartupContext, workspace: Path) -> Sandbox:
-    """Return the sandbox that a new session would have, or the reason why no sandbox can be used."""
+    """Return the sandbox that a new session would have, or the reason why none can be used."""
     name = base.config.environment
     if name != LOCAL_ENVIRONMENT:
         return Sandbox(unavailable_reason=f"Commands run in the environment {name}, not in the sandbox.")
@@ -60,7 +57,7 @@ def find_sandbox(base: StartupContext, workspace: Path) -> Sandbox:
 
 
 def _private_paths(base: StartupContext) -> tuple[Path, ...]:
-    """Return the private folders, such as those of the sessions, in every data folder that is possibly in use."""
+    """Return the private folders, such as those of the sessions, in every data folder possibly in use."""
     usual = {name: value for name, value in os.environ.items() if name != "TUI_AGENT_HOME"}
     cwd = base.options.cwd
     folders = (base.config.data_dir, find_paths(cwd, os.environ).data_dir, find_paths(cwd, usual).data_dir)

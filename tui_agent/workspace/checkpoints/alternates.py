@@ -1,4 +1,4 @@
-"""Reads the file in which a checkpoint store lists the object folders it borrows from, and finds missing folders.
+"""The file in which a checkpoint store lists the object folders it borrows from, and the search for missing folders.
 
 The folders belong to the user's repository or to the store of the parent session.
 """
@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 MAX_DEPTH = 5
-"""Maximum number of object folders in a chain, in which each folder borrows objects from the next one."""
+"""Maximum number of object folders in a chain of folders that borrow from each other."""
 _ESCAPED = re.compile(rb'\\([\\"n])')
 
 
@@ -39,7 +39,7 @@ def describe_missing_folders(store: Path) -> str:
 
 
 def read_alternates(objects: Path) -> list[bytes]:
-    """Return the lines of an object folder's alternates file. Each line names a folder to borrow objects from."""
+    """Return the lines of an object folder's alternates file, each with a folder to borrow objects from."""
     path = objects / "info" / "alternates"
     return path.read_bytes().splitlines() if path.exists() else []
 

@@ -1,7 +1,6 @@
-"""Moves files into place, all of them or none.
+"""Moves of files into place, all of them or none.
 
-Invariant: every move can be undone, even after the program was killed. New and old files are in a staging folder in the
-workspace, with a journal that lists the moves.
+Invariant: every move can be undone, even after the program was killed.
 """
 
 import contextlib
@@ -54,7 +53,10 @@ class FileOperations:
             os.close(file)
 
     def write(self, name: str, fd: int, content: bytes, bits: int, *, sync: bool = False) -> None:
-        """Create a file with the permission bits `bits`. With `sync`, wait until the content is on disk."""
+        """Create a file with the permission bits `bits`.
+
+        `sync`: True to wait until the content is on disk.
+        """
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.open(name, flags, TEMPORARY_MODE, dir_fd=fd)
         with os.fdopen(file, "wb") as writer:
@@ -77,9 +79,9 @@ FileIdentity = tuple[int, int, int]
 class Move:
     """One file operation of a restore, on one path.
 
-    `staged`: number of the new file in the staging folder.
-    `identity`: identity of that new file.
-    `old_bits`: permission bits before the operation.
+    - `staged`: number of the new file in the staging folder
+    - `identity`: identity of that new file
+    - `old_bits`: permission bits before the operation
     """
 
     kind: Literal["write", "create", "remove", "mode", "mkdir", "rmdir"]
@@ -91,8 +93,7 @@ class Move:
 
 
 class StagingFolder:
-    """The staging folder of one restore. Before the moves, it holds the new files; after the moves, it holds the old
-    files."""
+    """The staging folder of one restore: it holds the new files before the moves, the old files after the moves."""
 
     def __init__(self, files: RootedFiles, name: str, operations: FileOperations) -> None:
         self._files = files
@@ -131,7 +132,7 @@ class StagingFolder:
             self._lock_fd = None
 
     def stage(self, number: int, content: bytes, bits: int, *, link: bool) -> None:
-        """Write a new file or link into the staging folder, under the number that a later `Move` refers to."""
+        """Write a new file or link into the staging folder, under the number for a later `Move`."""
         with self._files.folder([self._name]) as stage:
             if link:
                 self._operations.symlink(content, f"{number}.new", stage)
@@ -139,7 +140,7 @@ class StagingFolder:
                 self._operations.write(f"{number}.new", stage, content, bits)
 
     def apply(self, moves: Sequence[Move]) -> None:
-        """Run the moves of a restore. If this raises `OSError`, the caller must call `undo`."""
+        """Run the moves of a restore; after an `OSError`, the caller must call `undo`."""
         with self._files.folder([self._name]) as stage:
             marked = [replace(move, identity=_read_mark(f"{move.staged}.new", stage)) for move in moves]
             journal = json.dumps([asdict(move) for move in marked]).encode()
@@ -176,9 +177,9 @@ class StagingFolder:
             self._operations.rename(source, source_fd, target, target_fd)
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the moves. Skip paths that someone else changed after the move, and return these paths.
+        """Undo the moves; skip and return the paths that someone else changed after the move.
 
-        The old content of the skipped paths is saved in `saved_folder`. Raises `OSError`.
+        The old content of the skipped paths is saved in `saved_folder`. Raise `OSError` if this fails.
         """
         skipped: list[Move] = []
         try:
@@ -236,7 +237,7 @@ class StagingFolder:
         return SAVED_PREFIX + self._name.rsplit("-", 1)[-1]
 
     def clear(self) -> None:
-        """Remove the staging folder and its content, starting with the journal. Raises OSError."""
+        """Remove the staging folder and its content; raise `OSError` if this fails."""
         try:
             with self._files.folder([self._name]) as stage:
                 with os.scandir(stage) as entries:

@@ -1,8 +1,6 @@
-"""The baseline: the first checkpoint of a session, with the files as the session found them.
-
-In a git repository, the store borrows the repository's objects and copies its index, so that unchanged files need not
-be read.
-"""
+"""The baseline: the first checkpoint of a session, with the files as the session found them."""
+# In a git repository, the store borrows the repository's objects and copies its index, so that unchanged files need not
+# be read.
 
 import os
 import time
@@ -114,8 +112,7 @@ def _empty_folders_in(workspace: Path, name: str) -> set[str]:
 
 
 async def borrow_index(shadow: CheckpointStore, repository: Repository) -> dict[str, IndexEntry]:
-    """Return the entries of the user's git index that can be trusted, and let the checkpoint store borrow objects from
-    the user's repository."""
+    """Let the checkpoint store borrow the user's git objects; return the trusted entries of the user's git index."""
     try:
         entries = await run_sync(_index_entries, shadow, repository)
     except (UnreadableIndex, OSError):
@@ -139,8 +136,7 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
 async def find_doubtful(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
-    """Return the files in the user's git index that must be read, because their content can differ from the git object
-    that the index names."""
+    """Return the files whose content can differ from the user's git index, so that they must be read."""
     if not baseline.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in baseline.entries.values()}
@@ -171,8 +167,8 @@ async def find_converted(
 
 
 async def _reset_attributes(shadow: CheckpointStore) -> None:
-    """Restore the store's own git attributes, which prevent git from converting files. If the task is cancelled, the
-    attributes are restored all the same."""
+    """Restore the store's own git attributes, even if the task is cancelled."""
+    # The attributes prevent git from converting files.
     with anyio.CancelScope(shield=True):
         await run_sync(
             write_file, shadow.git.folder, shadow.git.folder / "info" / "attributes", ATTRIBUTES.encode()
@@ -180,11 +176,7 @@ async def _reset_attributes(shadow: CheckpointStore) -> None:
 
 
 def _read_attributes(shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository) -> list[str]:
-    """Return the texts of the git attribute files that apply in the workspace.
-
-    Each file above the workspace and the file `info/attributes` have a text of their own. The last text joins all files
-    in the workspace.
-    """
+    """Return the texts of the git attribute files that apply in the workspace."""
     folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
     above = [folder / ".gitattributes" for folder in reversed(folders)]
     own = [shadow.workspace / path for path in baseline.entries if path.endswith(".gitattributes")]
@@ -226,7 +218,7 @@ def _next_batch(
 def _read_file(
     shadow: CheckpointStore, baseline: BaselineDraft, path: str, nested: dict[str, bool], reader: PathReader
 ) -> bytes | None:
-    """Read a file and update its entry in `baseline`. Return the content, or None if the content need not be stored."""
+    """Read a file and update its entry in `baseline`; return the content, or None if it need not be stored."""
     known = baseline.entries.pop(path, None)
     reason = unsaveable_reason(shadow, path, nested, tracked=known is not None)
     state = ABSENT

@@ -37,7 +37,7 @@ async def measure_needed(shadow: CheckpointStore) -> int:
 
 
 def describe_quota(shadow: CheckpointStore, needed: int) -> str:
-    """Return a sentence that explains why some borrowed objects are not copied, or an empty string if all are copied."""
+    """Return a sentence that explains why some borrowed objects are not copied; empty if all are copied."""
     limit = shadow.limits.baseline_bytes
     if needed <= limit + shadow.growth_bytes:
         return ""
@@ -49,10 +49,7 @@ def describe_quota(shadow: CheckpointStore, needed: int) -> str:
 
 
 async def copy_needed_objects(shadow: CheckpointStore) -> bool:
-    """Copy the borrowed objects that a restore needs, up to the quota. Return True if any objects were copied.
-
-    A restore needs all commits, all trees, and the contents of the paths that any checkpoint changed.
-    """
+    """Copy the borrowed objects that a restore needs, up to the quota; return True if any were copied."""
     needed = await _commits_and_trees(shadow)
     needed += [oid for oid in await _list_changed_contents(shadow) if oid not in set(needed)]
     own = await run_sync(_loose_objects, shadow.git.folder)
@@ -96,7 +93,7 @@ async def _list_pack(shadow: CheckpointStore, index: Path) -> list[str]:
 
 
 async def _write_kept_pack(shadow: CheckpointStore, oids: list[str]) -> str:
-    """Write the given objects to a pack file that `git repack` leaves alone, and return the pack's name."""
+    """Write the objects to a pack file that `git repack` does not change; return the pack's name."""
     base = shadow.git.folder / "objects" / "pack" / "pack"
     stdin = "".join(f"{oid}\n" for oid in oids).encode()
     name = await shadow.git.run_line(

@@ -15,10 +15,7 @@ CHECK_INTERVAL = 32
 
 
 def iterate_cancellable(items: Iterable[T]) -> Iterator[T]:
-    """Yield the items, and check for cancellation after every `CHECK_INTERVAL` items.
-
-    If the task that waits for this thread is cancelled, the cancellation is raised in this thread.
-    """
+    """Yield the items, and check for cancellation after every `CHECK_INTERVAL` items."""
     for index, item in enumerate(items):
         if not index % CHECK_INTERVAL:
             with contextlib.suppress(NoEventLoopError):

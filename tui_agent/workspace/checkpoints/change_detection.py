@@ -1,7 +1,6 @@
 """Detection of changes in the workspace since the newest checkpoint.
 
-Git lists the new and possibly changed files, and this module compares each one with the checkpoint. A thread compares
-the permission bits, which git does not store.
+Git lists the new and possibly changed files, and this module compares each one with the checkpoint.
 """
 
 import os
@@ -42,8 +41,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 MAX_EXAMPLES = 3
 """Maximum number of paths that a sentence about skipped files names."""
 MAX_SHOWN_FILES = 32
-"""Maximum total size of the file contents that one search for changes returns, as a multiple of `Limits.shown_bytes`.
-"""
+"""Maximum total size of the file contents from one search for changes, as a multiple of `Limits.shown_bytes`."""
 
 
 @dataclass
@@ -158,10 +156,9 @@ async def _record_unsaved(
 
 
 def changed_after(shadow: CheckpointStore, paths: Iterable[str], time: float) -> frozenset[str]:
-    """Return the subset of `paths` that changed after `time` (seconds since 1970).
-
-    The time is the inode's change time, which programs cannot set. For a deleted file, the time of its folder is used.
-    """
+    """Return those `paths` that changed after `time` (seconds since 1970)."""
+    # The time is the inode's change time, which programs cannot set. For a deleted file, the time of its folder is
+    # used.
     with shadow.files.folder([]) as root:
         return frozenset(path for path in paths if _change_time(root, path) > time)
 
@@ -259,7 +256,7 @@ def find_changed_bits(shadow: CheckpointStore) -> list[str]:
 
 
 def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the files of the newest checkpoint that are now below a link, because a link replaced their folder."""
+    """Return the files of the newest checkpoint whose folder was replaced by a link."""
     new = {path for path in candidates if path not in shadow.tracked and not path.endswith("/")}
     replaced = {f"{path}/" for path in new if (shadow.workspace / path).is_symlink()}
     if not replaced:
@@ -271,8 +268,7 @@ def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str
 def examine_candidates(
     shadow: CheckpointStore, candidates: Iterable[str], skips: SkippedPaths, named: bool
 ) -> list[ChangedPath]:
-    """Return those `candidates` that really differ from the newest checkpoint, sorted by path, with the paths in
-    generated folders last.
+    """Return those `candidates` that really differ from the newest checkpoint, sorted by path.
 
     `named`: True to read all changed files in detail, False to read only the first `max_paths` of them.
     """
@@ -296,7 +292,7 @@ def examine_candidates(
 
 
 def unsaveable_reason(shadow: CheckpointStore, path: str, nested: dict[str, bool], *, tracked: bool) -> str:
-    """Return the reason why a path must not be in a checkpoint, or an empty string if there is no reason."""
+    """Return the reason why a path must not be in a checkpoint, or an empty string."""
     parts = path.split("/")
     if path.endswith("/"):
         return "Repositories in the workspace are not saved"
@@ -422,9 +418,9 @@ def _rewrite_lines(text: str, below: tuple[str, ...]) -> list[str]:
 
 
 def rewrite_pattern(pattern: str, below: tuple[str, ...]) -> str | None:
-    """Rewrite an ignore pattern for the subfolder `below`, which is given as the parts of its path.
+    """Rewrite an ignore pattern for a subfolder; return None if it cannot match anything there.
 
-    Return None if the pattern cannot match anything in the subfolder.
+    `below`: the parts of the subfolder's path.
     """
     negated = pattern.startswith("!")
     body = pattern.removeprefix("!")

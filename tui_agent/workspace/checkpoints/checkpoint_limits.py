@@ -16,16 +16,13 @@ class Limits:
     """Size limits of a checkpoint store, in bytes except `max_paths`."""
 
     file_bytes: int = 5 * MEGABYTE
-    """Maximum size of a new file, in bytes.
-
-    Larger new files are not saved; a file that is already in a checkpoint is saved at any size.
-    """
+    """Maximum size of a new file in a checkpoint, in bytes; files in an earlier checkpoint have no limit."""
     total_bytes: int = 1_000 * MEGABYTE
     """Maximum bytes that the first checkpoint reads, and maximum growth of the store after that."""
     baseline_bytes: int = 256 * MEGABYTE
     """Maximum total bytes of borrowed objects that are copied into the store."""
     shown_bytes: int = MEGABYTE
-    """Maximum size of a file whose content is reported, in bytes; of a larger file, only the size is reported."""
+    """Maximum size of a file whose content is reported, in bytes."""
     max_paths: int = MAX_PATHS_IN_EVENT
     """Maximum number of changed paths that are reported in detail."""
 
@@ -40,7 +37,7 @@ def read_limits(settings: CheckpointSettings) -> Limits:
 
 
 def find_git(workspace: Path) -> str | None:
-    """Return the path of the git program, but never a program inside the workspace or the current folder."""
+    """Return the path of the git program outside the workspace and the current folder; None if there is none."""
     current, home_folder = _current_folder(), _home_folder()
     if (
         current is None
@@ -54,7 +51,7 @@ def find_git(workspace: Path) -> str | None:
 def unavailable_reason(workspace: Path, program: str | None, sessions: Path | None = None) -> str:
     """Return the reason why a workspace (a resolved path) cannot have checkpoints, or an empty string.
 
-    `sessions`: the folder of all sessions. The workspace must not contain it.
+    `sessions`: the folder of all sessions, which must not be in the workspace.
     """
     home = _home_folder()
     if workspace == workspace.parent or (home is not None and home.is_relative_to(workspace)):

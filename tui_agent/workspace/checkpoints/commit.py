@@ -21,20 +21,18 @@ from tui_agent.workspace.checkpoints.unsaved_files import format_commit_lines, f
 
 MAX_MESSAGE_CHARS = 4_000
 REVERTED = "reverted"
-"""Author name of commits that revert a hunk for the user.
-
-The paths that these commits change count neither as the session's changes nor as the user's.
-"""
+"""Author name of commits that revert a hunk for the user."""
+# The paths that these commits change count neither as the session's changes nor as the user's.
 
 
 @dataclass(frozen=True, slots=True)
 class DraftCheckpoint:
     """A checkpoint before its commit.
 
-    `index`: path of the index file.
-    `tree`: tree id.
-    `changed`: maps each changed path to its new entry, or to None if the path was removed.
-    `modes`: permission bits.
+    - `index`: path of the index file
+    - `tree`: tree id
+    - `changed`: maps each changed path to its new entry, or to None if the path was removed
+    - `modes`: permission bits
     """
 
     index: Path
@@ -111,7 +109,7 @@ async def _add(
 async def commit_version(shadow: CheckpointStore, path: str, content: bytes | None) -> str:
     """Commit the newest checkpoint's files, with `content` at `path` (None: no file), and return the commit.
 
-    The newest checkpoint stays the same.
+    The commit does not become the newest checkpoint.
     """
     entry, modes = await _newest_version(shadow, path)
     if entry.git_mode == LINK:
@@ -137,7 +135,7 @@ async def commit_version(shadow: CheckpointStore, path: str, content: bytes | No
 
 
 async def _newest_version(shadow: CheckpointStore, path: str) -> tuple[Entry, Modes]:
-    """Return the newest saved version of a path (entry and permission bits), even if the path was removed later."""
+    """Return the entry and the permission bits of a path's newest version, even if the path was removed later."""
     if path in shadow.tracked:
         return shadow.tracked[path], shadow.modes
     removal = await shadow.git.run_line("log", "-1", "--format=%H", shadow.head, "--", path)
@@ -159,7 +157,10 @@ def _read_states(shadow: CheckpointStore, paths: list[str]) -> dict[str, FileSta
 async def commit_tree(
     shadow: CheckpointStore, tree: str, parent: str, *, author: str, message: str, lines: list[str]
 ) -> str:
-    """Create a commit of the checkpoint store and return its id. `lines` form the last paragraph of the commit message."""
+    """Create a commit of the checkpoint store and return its id.
+
+    `lines`: the last paragraph of the commit message.
+    """
     subject = message.replace("\0", " ").strip()[:MAX_MESSAGE_CHARS] or "Files changed"
     text = f"{subject}\n\n" + "\n".join(lines) + "\n"
     parents = ("-p", parent) if parent else ()
@@ -168,8 +169,7 @@ async def commit_tree(
 
 
 async def move_head(shadow: CheckpointStore, commit: str, draft_checkpoint: DraftCheckpoint) -> None:
-    """Make `commit` the newest checkpoint, and replace the store's index by the index of the draft. Cannot be cancelled
-    once started."""
+    """Make `commit` the newest checkpoint, with the index of the draft; cannot be cancelled once started."""
     with anyio.CancelScope(shield=True):
         await shadow.git("update-ref", MAIN_REF, commit)
         await run_sync(draft_checkpoint.index.replace, shadow.git.index)

@@ -1,8 +1,10 @@
-"""Permission bits of the files in checkpoints. Git itself stores only the executable bit.
+"""Permission bits of the files in checkpoints.
 
-The last paragraph of a commit message lists permission bits. The first commit has the usual bits of plain and
-executable files, `Usual: 644 755`. Later commits have `Mode: 600 "path"` for a file with other bits, and `Mode: -
-"path"` when it has the usual bits again.
+Git stores only the executable bit, so the last paragraph of a commit message lists the bits:
+
+- `Usual: 644 755`: the usual bits of plain and executable files (in the first commit)
+- `Mode: 600 "path"`: a file with other bits
+- `Mode: - "path"`: a file that has the usual bits again
 """
 
 import json
@@ -47,8 +49,7 @@ class Modes:
         return Modes(self.usual, unusual)
 
     def lines_since(self, before: "Modes") -> list[str]:
-        """Return the `Mode` lines for a commit message. They list how these permission bits differ from the bits in
-        `before`."""
+        """Return the `Mode` lines of a commit message for the differences from the bits in `before`."""
         removed_lines = [
             f"Mode: - {json.dumps(path)}" for path in sorted(before.unusual.keys() - self.unusual.keys())
         ]

@@ -52,9 +52,7 @@ CONFIG = """[core]
 \trecurse = false
 """
 ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -eol !diff !merge\n"
-"""Git attributes of the checkpoint store: contents are stored unchanged, even if the workspace's own attributes convert
-them.
-"""
+"""Git attributes of the checkpoint store, with which git stores every content unchanged."""
 
 COMMON_OPTIONS = (
     "--no-pager",
@@ -81,7 +79,7 @@ class ProgramResult:
 RunProgram = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Awaitable[ProgramResult]]
 """Function that runs a program, given the command's words, standard input, environment and folder.
 
-Raises `OSError` if the program cannot be started.
+It raises `OSError` if the program cannot be started.
 """
 
 
@@ -122,8 +120,10 @@ async def _drain(stream: ByteReceiveStream, into: bytearray) -> None:
 
 
 class Git:
-    """Runs git on one checkpoint store. `folder`: the store.
-    `workspace`: the folder with the user's files.
+    """Runs git on one checkpoint store.
+
+    - `folder`: the store
+    - `workspace`: the folder with the user's files
     """
 
     def __init__(self, program: str, folder: Path, workspace: Path, run: RunProgram = run_program) -> None:
@@ -170,7 +170,7 @@ class Git:
         tree: Path | None = None,
         author: str = "agent",
     ) -> ProgramResult:
-        """Run git and return its result. Raises `CheckpointError` if git cannot run.
+        """Run git and return its result; raise `CheckpointError` if git cannot run.
 
         `tree`: the work tree; by default the workspace, or the store's folder if the workspace no longer exists.
         """
@@ -191,7 +191,7 @@ class Git:
         tree: Path | None = None,
         author: str = "agent",
     ) -> bytes:
-        """Run git and return its output. Raises `CheckpointError` unless git exits with 0."""
+        """Run git and return its output; raise `CheckpointError` if the exit code is not 0."""
         result = await self.run(*args, stdin=stdin, index=index, tree=tree, author=author)
         if result.code:
             raise self.error_for(next(arg for arg in args if not arg.startswith("-")), result)
@@ -215,9 +215,9 @@ class Git:
         return (await self(*args, stdin=stdin, index=index, author=author)).decode("utf-8", "replace").strip()
 
     async def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Return a `dict` that maps object ids to contents. `sizes`: maps the ids to the expected sizes in bytes.
+        """Return a `dict` that maps object ids to contents; raise `CheckpointError` if a size is wrong.
 
-        Raises `CheckpointError` if a size is wrong.
+        `sizes`: maps the ids to the expected sizes in bytes.
         """
         if not sizes:
             return {}
@@ -258,7 +258,7 @@ class Git:
     async def read_sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:
         """Return a `dict` that maps object ids to sizes in bytes.
 
-        With `missing=True`, missing objects are left out. Otherwise raises `CheckpointError` if an object is missing.
+        `missing`: True to leave out missing objects, False to raise `CheckpointError` for them.
         """
         names = list(dict.fromkeys(ids))
         if not names:

@@ -1,6 +1,6 @@
 """Reader and writer of git's index file (versions 2 to 4); gitformat-index(5) describes the format.
 
-Raises `UnreadableIndex` for a split, sparse or damaged index, or a hash other than SHA-1.
+Raise `UnreadableIndex` for a split, sparse or damaged index, or a hash other than SHA-1.
 """
 
 import hashlib
@@ -61,7 +61,7 @@ def make_entry(path: str, status: os.stat_result, git_mode: int, oid: str) -> In
 
 
 def read_index(path: Path) -> list[IndexEntry]:
-    """Return all entries of the git index at `path`. Raises `UnreadableIndex` or `OSError`."""
+    """Return all entries of the git index at `path`; raise `UnreadableIndex` or `OSError` if it cannot be read."""
     content = path.read_bytes()
     if len(content) < 32 or content[:4] != b"DIRC":
         raise UnreadableIndex("it is not an index")
@@ -127,8 +127,9 @@ def _encode_number(value: int) -> bytes:
 
 
 def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
-    """Write a git index file. For files that changed after `as_of` (nanoseconds), git will not trust the stat data in
-    the index.
+    """Write a git index file.
+
+    `as_of`: time in nanoseconds; git will compare the content of files that changed later.
     """
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]

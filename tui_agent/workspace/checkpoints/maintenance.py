@@ -35,7 +35,7 @@ MIN_PACKS = 8
 
 
 async def maintain(shadow: CheckpointStore) -> bool:
-    """Copy borrowed objects up to the quota, and pack loose objects. Return True if anything was done.
+    """Copy borrowed objects up to the quota, and pack loose objects; return True if anything was done.
 
     An interruption leaves the store complete.
     """
@@ -132,8 +132,7 @@ async def drop_after(shadow: CheckpointStore, commit: str) -> None:
 
 
 async def describe_borrowed(shadow: CheckpointStore) -> str:
-    """Return a sentence if the store borrows objects from other repositories and cannot copy all of them, because they
-    exceed the size limit; otherwise an empty string."""
+    """Return a sentence if the store borrows more objects than it may copy; otherwise an empty string."""
     if not await run_sync(alternates_file(shadow.git.folder).exists):
         return ""
     if await run_sync(describe_missing_folders, shadow.git.folder):

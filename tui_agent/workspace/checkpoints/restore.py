@@ -1,6 +1,6 @@
 """Restoring files of the workspace to a checkpoint.
 
-Invariant: after a restore, the newest checkpoint equals the workspace. After an error, both are unchanged.
+Invariant: after a restore, the newest checkpoint equals the workspace; after an error, both are unchanged.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import format_before_lines, f
 async def restore(
     shadow: CheckpointStore, plan: RestorePlan, overwrite: Sequence[str], operations: FileOperations
 ) -> RestoreResult:
-    """Run a restore plan. Operations with a conflict run only on the paths in `overwrite`."""
+    """Run a restore plan; of the operations with a conflict, run only those on the paths in `overwrite`."""
     if plan.head != shadow.head:
         raise CheckpointError(
             "The files were checkpointed again after this restore was planned.",
@@ -203,7 +203,7 @@ def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> l
 def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: list[str]) -> list[str]:
     """Return the folders that become empty when the files `removed` are removed, deepest first.
 
-    Leaves out folders that get a new file, and folders that were empty when the session started.
+    Leave out folders that get a new file, and folders that were empty when the session started.
     """
     needed = {parent.as_posix() for path in created for parent in PurePosixPath(path).parents}
     folders = {parent.as_posix() for path in removed for parent in PurePosixPath(path).parents} | {
@@ -240,11 +240,8 @@ def find_missing_folders(shadow: CheckpointStore, created: list[str], gone: set[
 async def commit_restore(
     shadow: CheckpointStore, prepared: PreparedRestore, done: set[str], kept: Sequence[str]
 ) -> str:
-    """Make the restored files the newest checkpoint, and return its commit.
-
-    If the files equal the restored checkpoint, return that checkpoint's commit. Otherwise make a new commit with the
-    restored checkpoint as parent.
-    """
+    """Make the restored files the newest checkpoint, and return its commit."""
+    # If the files equal the restored checkpoint, it is the newest checkpoint again, without a new commit.
     with shadow.draft() as draft:
         candidates = await find_candidates(shadow) | done
         changes = await run_sync(examine_candidates, shadow, candidates, SkippedPaths(), False)

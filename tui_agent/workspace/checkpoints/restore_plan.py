@@ -1,7 +1,6 @@
 """Plan of a restore to a checkpoint, which is called the source.
 
-A plan contains the paths that the agent or a command changed since the common ancestor of the source and the newest
-checkpoint. The paths that the user names are in the plan too.
+A plan contains the paths that the session changed, and the paths that the user names.
 """
 
 import os
@@ -36,9 +35,9 @@ HUMAN = "human"
 class TouchedPaths:
     """Paths that the session (the agent and its commands) changed, and paths that people changed.
 
-    A path is in both `session` and `humans` if both changed it, or if the author is unknown.
-    `unsaved`: files that no checkpoint contained when the session changed them.
-    `first_kept`: maps an unsaved path to the person's commit that saved the file later.
+    - `session`, `humans`: paths by author; a path is in both if both changed it, or if the author is unknown
+    - `unsaved`: files that no checkpoint contained when the session changed them
+    - `first_kept`: maps an unsaved path to the person's commit that saved the file later
     """
 
     session: set[str] = field(default_factory=set)
@@ -128,11 +127,11 @@ async def _find_touched(
 class RestoreOperation:
     """One change of a path by a restore.
 
-    `entry`: version in the source checkpoint, or None to remove the path.
-    `state`: the current file.
-    `bits`: permission bits to set.
-    `conflict`: reason to ask the user first.
-    `blocked`: reason why the change is impossible even if the user agrees.
+    - `entry`: version in the source checkpoint, or None to remove the path
+    - `state`: the current file
+    - `bits`: permission bits to set
+    - `conflict`: reason to ask the user first
+    - `blocked`: reason why the change is impossible even if the user agrees
     """
 
     path: str
@@ -145,7 +144,7 @@ class RestoreOperation:
 
     @property
     def new_oid(self) -> str:
-        """Git's id of the content to write, or an empty string if only the mode changes or the path is removed."""
+        """Git's id of the content to write, or an empty string if no content is written."""
         return "" if self.entry is None or self.kind == "mode" else self.entry.oid
 
 
@@ -157,8 +156,7 @@ class PreparedRestore:
     operations: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """Maps git's id of a content to the content, for those contents that the operations need and that have at most
-    `shown_bytes` bytes."""
+    """Maps git's id of a content to the content, for the small contents that the operations need."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
     """Maps each path that the source checkpoint lacks to the commit that first saved it."""
     as_found: frozenset[str] = frozenset()
@@ -173,8 +171,8 @@ async def prepare_restore(
 ) -> PreparedRestore:
     """Plan a restore to the checkpoint `source`, without changing anything.
 
-    `named`: paths to restore in addition to the changed paths.
-    `kept_changes`: see `find_touched`.
+    - `named`: paths to restore in addition to the changed paths
+    - `kept_changes`: see `find_touched`
     """
     await shadow.find_tree(source)
     result = await shadow.git.run("merge-base", source, shadow.head)

@@ -28,8 +28,10 @@ class BlockedPath(OSError):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """State of the file at a path. `content`: set if it was requested and is not too large.
-    `oid`: git's id, set if the file was read.
+    """State of the file at a path.
+
+    - `content`: set if it was requested and is not too large
+    - `oid`: git's id, set if the file was read
     """
 
     kind: Kind
@@ -70,7 +72,7 @@ class RootedFiles:
     def folder(self, parts: list[str]) -> Iterator[int]:
         """Yield an open descriptor of the folder at the path `parts`.
 
-        Raises `BlockedPath` if a part is not a folder, and `FileNotFoundError` if a part is missing.
+        Raise `BlockedPath` if a part is not a folder, and `FileNotFoundError` if a part is missing.
         """
         fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -108,7 +110,7 @@ class RootedFiles:
     def read_state(self, path: str, *, read: bool = True, max_bytes: int = 0) -> FileState:
         """Return the state of the file at a path.
 
-        With `read`, the state has the object id, and the content if it is at most `max_bytes` bytes long.
+        `read`: True to add the object id, and a content of at most `max_bytes` bytes.
         """
         with self.open_reader() as reader:
             return reader.read_state(path, read=read, max_bytes=max_bytes)
@@ -130,8 +132,9 @@ class PathReader:
     def read_state(
         self, path: str, *, read: bool = True, max_bytes: int = 0, skip_larger: bool = False
     ) -> FileState:
-        """Return the state of the file at a path, like `RootedFiles.read_state`. With `skip_larger`, files above
-        `max_bytes` bytes are not read.
+        """Return the state of the file at a path, like `RootedFiles.read_state`.
+
+        `skip_larger`: True not to read files above `max_bytes` bytes.
         """
         *parts, name = path.split("/")
         try:

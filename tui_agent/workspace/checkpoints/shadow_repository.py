@@ -54,8 +54,9 @@ class GitCheckpoints:
     """Checkpoints of the folder `workspace` in the git store `store`.
 
     The caller must hold the session's lock. Calls run one at a time.
-    `git`: the git program; by default, the one in `PATH`.
-    `sessions`: the folder of all sessions, which must not be in the workspace.
+
+    - `git`: the git program; by default, the one in `PATH`
+    - `sessions`: the folder of all sessions, which must not be in the workspace
     """
 
     def __init__(
@@ -114,10 +115,9 @@ class GitCheckpoints:
             yield shadow
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from the checkpoint `known`. If `known` is empty or lost, take a baseline and return it.
+        """Continue from the checkpoint `known`; if it is empty or lost, take a baseline and return it.
 
-        `unchanged`: True if the session changed nothing after `known`, so that a baseline can replace `known` if it is
-        lost.
+        `unchanged`: True if the session changed nothing after `known`; a baseline can then replace a lost `known`.
         """
         if self.unavailable_reason:
             return None
@@ -133,9 +133,9 @@ class GitCheckpoints:
             return first
 
     async def load_read_only(self, known: str) -> bool:
-        """Load the checkpoint `known` for planning only. Return False if the checkpoint is lost.
+        """Load the checkpoint `known` for planning only; return False if the checkpoint is lost.
 
-        Never changes the workspace.
+        The workspace is never changed.
         """
         async with self._open_exclusively(begun=False) as shadow:
             shadow.require_workspace()
@@ -175,7 +175,7 @@ class GitCheckpoints:
     async def save_version(self, path: str, content: bytes | None) -> str:
         """Commit the newest checkpoint's files, with `content` at `path` (None: no file), and return the commit.
 
-        The newest checkpoint stays the same.
+        The commit does not become the newest checkpoint.
         """
         async with self._open_exclusively() as shadow:
             return await commit_module.commit_version(shadow, path, content)
@@ -185,8 +185,8 @@ class GitCheckpoints:
     ) -> RestorePlan:
         """Plan a restore to the checkpoint `source`.
 
-        `named_paths`: paths that are always in the plan.
-        `kept_changes`: pairs of commits; the session's changes between the two commits count as the user's.
+        - `named_paths`: paths that are always in the plan
+        - `kept_changes`: pairs of commits; the session's changes between the two commits count as the user's
         """
         async with self._open_exclusively() as shadow:
             find_commit = partial(repair_module.resolve_stand_in, shadow.git.folder)
@@ -199,12 +199,12 @@ class GitCheckpoints:
             return replace(plan, kept_changes=tuple(pairs))
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
-        """Run a restore plan. Actions with a conflict run only on the paths in `overwrite`."""
+        """Run a restore plan; of the actions with a conflict, run only those on the paths in `overwrite`."""
         async with self._open_exclusively() as shadow:
             return await restore_module.restore(shadow, plan, overwrite, self._operations)
 
     async def run_maintenance(self) -> bool:
-        """Run maintenance, and return True if anything was done. Any other call to this object cancels the maintenance."""
+        """Run maintenance until another call to this object cancels it; return True if anything was done."""
         has_worked = False
         if self._upkeep_scope is None:
             with anyio.CancelScope() as self._upkeep_scope:
@@ -233,10 +233,7 @@ class GitCheckpoints:
             return sorted(files)
 
     async def read_file(self, commit: str, path: str) -> bytes:
-        """Return a file's bytes (or a link's target) in a checkpoint.
-
-        Raises `CheckpointError` if the file is missing.
-        """
+        """Return a file's bytes (or a link's target) in a checkpoint; raise `CheckpointError` if it is missing."""
         async with self._read_access() as shadow:
             await shadow.find_tree(commit)
             out = await shadow.git("ls-tree", "-z", commit, "--", path)
@@ -299,9 +296,9 @@ class GitCheckpoints:
             return renamed
 
     async def import_bundle(self, bundle: Path, last_commit: str = "") -> None:
-        """Create the store from a bundle, and check the whole bundle; the store must not exist yet.
+        """Create the store, which must not exist yet, from a bundle, and check the whole bundle.
 
-        With `last_commit`, only that checkpoint and its ancestors are kept.
+        `last_commit`: the checkpoint to keep with its ancestors; by default, all are kept.
         """
         async with self._open_exclusively(begun=False) as shadow:
             await store_setup.import_bundle(shadow, bundle)
@@ -315,7 +312,7 @@ class GitCheckpoints:
             return await maintenance.verify_store(shadow, recreated)
 
     async def find_lost(self, commits: Sequence[str]) -> list[str]:
-        """Return the commits that are missing or unreadable. Leaves out commits that a later checkpoint replaces."""
+        """Return the commits that are missing or unreadable and that no later checkpoint replaces."""
         async with self._read_access() as shadow:
             actual = {
                 commit: await run_sync(repair_module.resolve_stand_in, shadow.git.folder, commit)
@@ -331,9 +328,8 @@ class GitCheckpoints:
             return [commit for commit, line in zip(actual, lines, strict=True) if line.endswith(b" missing")]
 
     async def describe_borrowed(self) -> str:
-        """Return a sentence if objects of the first checkpoint are only in the user's repository, otherwise an empty
-        string.
-        """
+        """Return a sentence if objects of the first checkpoint are only in the user's repository; otherwise an empty
+        string."""
         async with self._read_access() as shadow:
             return await maintenance.describe_borrowed(shadow)
 

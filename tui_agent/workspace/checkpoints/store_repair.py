@@ -22,10 +22,7 @@ STAND_INS_FILE = "stand-ins"
 
 
 def record_stand_in(store: Path, lost: str, commit: str) -> None:
-    """Record that `commit` replaces the lost checkpoint `lost`.
-
-    Raises `OSError`.
-    """
+    """Record that `commit` replaces the lost checkpoint `lost`; raise `OSError` if this fails."""
     path = store / STAND_INS_FILE
     known = path.read_bytes() if path.exists() else b""
     write_file(store, path, known + f"{lost} {commit}\n".encode())
@@ -34,7 +31,7 @@ def record_stand_in(store: Path, lost: str, commit: str) -> None:
 def resolve_stand_in(store: Path, commit: str) -> str:
     """Return the checkpoint that replaces `commit`, or `commit` itself if it was not lost.
 
-    Raises `OSError`.
+    Raise `OSError` if the record cannot be read.
     """
     path = store / STAND_INS_FILE
     if path.exists():

@@ -1,6 +1,4 @@
-"""Opening the checkpoint store of a session: creates or repairs it, and continues from the newest checkpoint in the
-session's log.
-"""
+"""Opening of a session's checkpoint store: create or repair it, and continue from the newest checkpoint in the log."""
 
 import shutil
 from pathlib import Path
@@ -51,8 +49,7 @@ def _lay_out(store: Path) -> None:
 
 
 def recreate_refs(store: Path) -> list[str]:
-    """Recreate the store's missing files, but not its git objects. Return the names of the recreated files, except
-    `config`."""
+    """Recreate the store's missing files except git objects; return their names, without `config`."""
     if not (store / "objects").is_dir():
         return []
     missing = [name for name in ("HEAD",) if not (store / name).is_file()]
@@ -66,9 +63,7 @@ def recreate_refs(store: Path) -> list[str]:
 
 
 async def restore_borrowing(shadow: CheckpointStore) -> None:
-    """If the object folders that the store borrows from are missing, borrow from the repository that now contains the
-    workspace.
-    """
+    """Borrow from the repository around the workspace if the store's own borrowed object folders are missing."""
     if await run_sync(find_missing_folders, shadow.git.folder):
         repository = await run_sync(find_repository, shadow.workspace)
         if repository is not None:
@@ -83,9 +78,10 @@ def _remove_broken_ref(path: Path) -> None:
 
 
 async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
-    """Continue from the checkpoint `known`. If the checkpoint is lost, move damaged files aside and return False. Then
-    the caller must take a new first checkpoint. Raises `CheckpointError` if the checkpoint exists but cannot be used
-    now.
+    """Continue from the checkpoint `known`; return False if it is lost.
+
+    After False, the caller must take a new first checkpoint. Raise `CheckpointError` if the checkpoint exists but
+    cannot be used now.
     """
     try:
         await load_checkpoint(shadow, known)
@@ -106,9 +102,9 @@ async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
 
 
 async def load_checkpoint(shadow: CheckpointStore, known: str) -> None:
-    """Load the checkpoint `known`, and recreate the store's index if it does not match this checkpoint.
+    """Load the checkpoint `known`, and recreate the store's index if it does not match.
 
-    Raises `CheckpointError` if the checkpoint is incomplete.
+    Raise `CheckpointError` if the checkpoint is incomplete.
     """
     tree = await shadow.find_tree(known)
     if not await is_complete(shadow, known):  # an intact index hides that the checkpoint's trees are missing
@@ -135,7 +131,7 @@ async def load_checkpoint(shadow: CheckpointStore, known: str) -> None:
 
 
 async def import_bundle(shadow: CheckpointStore, bundle: Path) -> None:
-    """Create the store from a git bundle, checking every object. If `CheckpointError` is raised, no store remains."""
+    """Create the store from a git bundle, checking every object; after a `CheckpointError`, no store remains."""
     bundle = await run_sync(bundle.absolute)  # git runs in the workspace
     try:
         await open_store(shadow)

@@ -27,7 +27,7 @@ MAIN_REF = "refs/heads/main"
 KEPT_PREFIX = "refs/heads/kept/"
 FILE_MODE = 0o600
 EMPTY_FOLDERS_FILE = "empty-folders"
-"""Name of a file in the store that lists the folders that were empty when the session started."""
+"""Name of the store's file with the folders that were empty when the session started."""
 STAGING_PREFIX = ".tui-agent-restore-"
 """Name prefix of the folder in which a restore prepares files."""
 
@@ -74,9 +74,7 @@ class CheckpointStore:
         return session.relative_to(self.workspace).as_posix()
 
     def find_generated(self) -> GeneratedFolders:
-        """Return a new finder of generated folders in the checkpoint and the workspace. Blocking: use the finder in a
-        thread.
-        """
+        """Return a new finder of generated folders in the checkpoint and the workspace; use it in a thread."""
         return GeneratedFolders(
             lambda path: path in self.tracked or os.path.lexists(self.workspace / path),
             lambda folder: bool(query_git(self.workspace, "ls-files", "-z", "--", folder)),
@@ -95,7 +93,7 @@ class CheckpointStore:
     def draft(self, *, empty: bool = False) -> Iterator[Path]:
         """Yield the path of a temporary copy of the newest checkpoint's index.
 
-        With `empty`, no copy is made, and the code in the `with` block can create a new index at this path.
+        `empty`: True to make no copy, so that the caller can create a new index at this path.
         """
         path = self.git.folder / f"draft-{uuid4().hex}"
         try:
@@ -109,7 +107,7 @@ class CheckpointStore:
                 leftover.unlink(missing_ok=True)
 
     async def load_entries(self, index: Path) -> dict[str, Entry]:
-        """Return a `dict` that maps the path of each file in a git index to the entry of the file."""
+        """Return a `dict` that maps the path of each file in a git index to its entry."""
         out = await self.git("ls-files", "-s", "-z", index=index)
         return await run_sync(_parse_entries, out)
 
@@ -126,7 +124,7 @@ class CheckpointStore:
         return read_modes(os.fsdecode(message) for message in out.split(b"\0"))
 
     async def find_tree(self, commit: str) -> str:
-        """Return the tree id of a commit. Raises `CheckpointError` if the commit is missing."""
+        """Return the tree id of a commit; raise `CheckpointError` if the commit is missing."""
         result = await self.git.run("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
         if result.code:
             self.git.require_borrowed()
@@ -174,14 +172,15 @@ def _parse_entries(out: bytes) -> dict[str, Entry]:
 
 
 def copy_index(source: Path, target: Path) -> None:
-    """Copy a git index with its modification time. Git needs this time to decide which entries to trust."""
+    """Copy a git index with its modification time."""
+    # Git needs this time to decide which entries to trust.
     shutil.copyfile(source, target)
     status = source.stat()
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def write_file(store: Path, path: Path, content: bytes) -> None:
-    """Atomically write the file at `path` in the checkpoint store. Raises `OSError`."""
+    """Atomically write the file at `path` in the checkpoint store; raise `OSError` if this fails."""
     draft = store / f"draft-{uuid4().hex}"
     try:
         draft.touch(FILE_MODE)

@@ -1,8 +1,7 @@
 """Existing files that no checkpoint contains: too large, over the quota, ignored, or in another repository.
 
-When a checkpoint first saves such a file, the commit message gets the line `Before: "path"`. A restore to an earlier
-checkpoint would remove the file, so the user is asked first. The user is not asked if a person's commit saved the file
-first.
+When a checkpoint first saves such a file, the commit message gets the line `Before: "path"`. The user is asked before a
+restore removes the file.
 """
 
 import json
@@ -42,8 +41,7 @@ def parse_before_lines(message: str) -> set[str]:
 
 
 def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
-    """Return a line `Left: ["path", "commit"]` for each path that a restore did not change, for the message of the
-    restore's commit.
+    """Return a line `Left: ["path", "commit"]` for the commit message for each path that a restore did not change.
 
     `first_kept`: maps a path to the commit that first saved it, if there is one.
     """
@@ -51,8 +49,7 @@ def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> li
 
 
 def parse_left_lines(message: str) -> dict[str, str]:
-    """Return a map from the paths in the `Left` lines of a commit message (see `format_left_lines`) to the commits that
-    first saved them."""
+    """Return a map from the paths in a message's `Left` lines (see `format_left_lines`) to the commits there."""
     lines = (line.partition(": ") for line in trailer_lines(message))
     pairs = (json.loads(value) for key, _, value in lines if key == LEFT_KEY)
     return {str(path): str(commit) for path, commit in pairs}
@@ -71,7 +68,7 @@ def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
 async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
     """Add to `unsaved_paths` the paths in `new` that git ignored before the ignore rules changed.
 
-    `changed`: the changed paths; the rules changed only if one of them is an ignore file.
+    `changed`: the changed paths, which can include ignore files.
     """
     if new and any(path.rsplit("/", 1)[-1] == IGNORE_FILE for path in changed):
         shadow.unsaved_paths |= await _find_previously_ignored(shadow, new)

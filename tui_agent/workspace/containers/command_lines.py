@@ -56,8 +56,7 @@ class ContainerSettings:
         return f"a {self.program} container (image {self.image}, {network})"
 
     def command_line(self, environ: Mapping[str, str]) -> "DockerCommandLine":
-        """Return the object that builds the command lines of the container program. The program is searched in the
-        `PATH` of `environ`."""
+        """Return the builder of command lines for the container program, which must be in the `PATH` of `environ`."""
         kind = ApptainerCommandLine if self.environment == "apptainer" else DockerCommandLine
         return kind(self, environ)
 
@@ -88,8 +87,7 @@ class DockerCommandLine:
             )
 
     def supervise(self, name: str, root: str) -> tuple[str, ...]:
-        """Return the command line that starts a container. The caller appends the script that the container's first
-        process runs."""
+        """Return the command line that starts a container, without the script that its first process runs."""
         settings = self._settings
         mount: tuple[str, ...] = ("-v", f"{root}:{root}")
         if ":" in root:
@@ -109,7 +107,7 @@ class DockerCommandLine:
         )
 
     def run(self, name: str, env: Mapping[str, str], *, has_input: bool = False) -> tuple[str, ...]:
-        """Return the words to put before a program's command line, so that it runs in the container in `env["PWD"]`."""
+        """Return the words before a program's command line that run it in the container in `env["PWD"]`."""
         variables = (word for key, value in env.items() for word in ("-e", f"{key}={value}"))
         return (*self._command, "exec", *(["-i"] if has_input else []), "-w", env["PWD"], *variables, name)
 
@@ -118,8 +116,10 @@ class DockerCommandLine:
         return (*self._command, "rm", "-f", name)
 
     def copy(self, source: str, target: str) -> tuple[str, ...]:
-        """Return the command line that copies a file. `source` and `target` are paths on this machine, or `NAME:PATH`
-        for a path in the container `NAME`."""
+        """Return the command line that copies a file.
+
+        `source`, `target`: paths on this machine, or `NAME:PATH` for a path in the container `NAME`.
+        """
         return (*self._command, "cp", source, target)
 
     def inspect_image(self, tag: str) -> tuple[str, ...]:

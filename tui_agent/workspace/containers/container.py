@@ -1,7 +1,6 @@
 """One container of docker or podman: its start, the processes in it, and its removal.
 
-Invariant: no container is left behind. A container ends when its standard input is closed. If this process is killed,
-the reaper removes the container.
+Invariant: no container is left behind, even if this process is killed.
 """
 
 import os
@@ -60,7 +59,7 @@ class Container:
         """The markers of the running commands: each process has its command's marker in its environment."""
 
     async def start(self) -> None:
-        """Start the container. Raises `ConfigError` with advice if the container does not start."""
+        """Start the container; raise `ConfigError` with advice if it does not start."""
         self.command_line.require_usable(self._environ)
         await to_thread.run_sync(self._launch)
         try:
@@ -105,11 +104,14 @@ class Container:
     # -- the processes in it ---------------------------------------------------------------------------------------
 
     def launcher(self, marker: str, *, merged: bool, has_input: bool) -> "ContainerLauncher":
-        """Return a launcher for one command. The command's processes get `marker` in their environment."""
+        """Return a launcher for one command.
+
+        `marker`: added to the environment of the command's processes.
+        """
         return ContainerLauncher(self, self._environ, marker, merged=merged, has_input=has_input)
 
     async def find_program(self, name: str, cwd: str) -> str | ExecResult:
-        """Return the path of a program in the container, or a result with the reason why it cannot run."""
+        """Return the path of a program in the container, or a result that says why it cannot run."""
         place = name if "/" not in name or name.startswith("/") else f"{cwd}/{name}"
         answer = "missing" if "\n" in place else await self._ask(f"find {place}")
         if answer == "missing":
@@ -140,7 +142,7 @@ class Container:
             count = int(await self._ask(request))
 
     async def _ask(self, request: str) -> str:
-        """Return the container's answer to one request. Raises `EnvironmentFault` if the container has ended."""
+        """Return the container's answer to one request; raise `EnvironmentFault` if the container has ended."""
         async with self._lock:
             if self.is_gone or self._process is None:
                 raise self.end_fault()
@@ -183,10 +185,7 @@ class Container:
         await self._run_client(self.command_line.copy(f"{self.name}:{path}", str(target)))
 
     async def _run_client(self, command: Sequence[str]) -> None:
-        """Run a command line of the container's program.
-
-        Raises `EnvironmentFault` if the program fails.
-        """
+        """Run a command line of the container's program; raise `EnvironmentFault` if it fails."""
         folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             client = await to_thread.run_sync(open_piped, command, folder, "/", self._environ, self.reaper)

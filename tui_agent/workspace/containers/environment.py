@@ -2,7 +2,7 @@
 
 The workspace is mounted in the container at its own path, so both sides see the same files.
 
-Invariant: a file tool never opens a file outside the workspace. The container has other files there.
+Invariant: a file tool never opens a file outside the workspace.
 """
 
 import os
@@ -62,7 +62,7 @@ class ContainerEnvironment(EnvironmentWrapper):
         return self._sandbox
 
     async def start(self) -> None:
-        """Start the container. Raises `ConfigError` if the container does not start."""
+        """Start the container; raise `ConfigError` if it does not start."""
         if self._container.is_gone:
             await self._container.start()
 

@@ -30,10 +30,10 @@ class ImageBuilder:
         self._environ = dict(environ)
 
     async def build(self, dockerfile: Path) -> str:
-        """Build the image of a Dockerfile unless it exists, and return its tag. The Dockerfile's folder is the build
-        context.
+        """Build the image of a Dockerfile if it does not exist yet, and return its tag.
 
-        Raises `EnvironmentFault` with the last lines of the output if the build fails.
+        The Dockerfile's folder is the build context. Raise `EnvironmentFault` with the last lines of the output if the
+        build fails.
         """
         context = dockerfile.parent
         try:
@@ -51,7 +51,7 @@ class ImageBuilder:
     async def copy_out(self, image: str, path: str, target: Path) -> None:
         """Copy the content of the folder `path` in an image, if it exists, to a folder of this machine.
 
-        Raises `EnvironmentFault` if the program fails.
+        Raise `EnvironmentFault` if the program fails.
         """
         name = f"{IMAGE_NAME}-{os.getpid()}-{os.urandom(4).hex()}"
         created = await self._run(target, self._command_line.create_container(name, image))
@@ -81,7 +81,7 @@ class ImageBuilder:
 
 
 def context_digest(dockerfile: Path) -> str:
-    """Return a digest of the build context (names, modes and contents of its files) and of the Dockerfile's name."""
+    """Return a digest of the Dockerfile's name and the build context (names, modes and contents of its files)."""
     digest = hashlib.sha256(dockerfile.name.encode())
     for folder, folders, names in os.walk(dockerfile.parent):
         folders.sort()
@@ -100,8 +100,7 @@ def context_digest(dockerfile: Path) -> str:
 
 
 def _last_lines(result: ExecResult) -> str:
-    """Return the last `SHOWN_LINES` lines of the output for an error message, with the very last line repeated at the
-    top as a headline."""
+    """Return the last `SHOWN_LINES` lines of the output for an error message, with the last line also at the top."""
     text = result.output.decode("utf-8", "replace").strip() or result.message
     lines = text.splitlines()[-SHOWN_LINES:]
     return "\n".join([lines[-1], *lines] if len(lines) > 1 else lines)

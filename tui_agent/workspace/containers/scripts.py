@@ -1,7 +1,8 @@
 """The POSIX shell scripts that run inside a container: its first process, and the parent of each command.
 
-Invariant: the scripts need only `sh` and `grep` in an image. A process belongs to a command if its environment has the
-command's marker. Descendants and processes in the same session belong to the command too.
+Invariant: the scripts need only `sh` and `grep` in an image.
+
+The processes of a command have its marker in their environment.
 """
 
 MARKER = "TUI_AGENT_COMMAND"
@@ -82,11 +83,11 @@ while read -r verb first rest; do
 done
 """
 )
-"""The first process of a container. Answers each line of its input with one line, and ends when its input ends.
+"""The first process of a container, which answers each line of its input with one line until its input ends.
 
-`signal SIGNAL MARKER`: signal a command's processes and answer their number.
-`orphans SIGNAL`: signal the processes that lost their parent and answer their number.
-`find PROGRAM`: answer `at PATH`, `refused` (not executable) or `missing`.
+- `signal SIGNAL MARKER`: signal a command's processes and answer their number
+- `orphans SIGNAL`: signal the processes that lost their parent and answer their number
+- `find PROGRAM`: answer `at PATH`, `refused` (not executable) or `missing`
 """
 
 COMMAND = (
@@ -109,8 +110,7 @@ exit $code
 )
 """The parent of one command: `sh -c COMMAND sh merged|separate PROGRAM ARGUMENT…`.
 
-Ends the processes that the command leaves behind, and exits with the command's exit code. After a SIGTERM, the
-supervisor ends these processes.
+It ends the processes that the command leaves behind, and exits with the command's exit code.
 """
 
 FIND_PROGRAM = _FIND_PROGRAM + 'find_program "$1"'

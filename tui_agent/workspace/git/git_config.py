@@ -1,7 +1,6 @@
 """Strict reader of a repository's git configuration.
 
-Invariant: a file is accepted only if every line has a simple form and every setting is known to be harmless. Harmless
-settings are those on a list from git's documentation (2.25 to 2.53). Included files are not followed.
+Invariant: a file with a line of unusual form, or with a setting not known to be harmless, is refused.
 """
 
 import re
@@ -95,7 +94,7 @@ attr bitmappseudomerge browser bundle completion credentialcache credentialstore
 gitcvs gitweb guitool help history hook imap include includeif instaweb lsrefs mailmap man pretty promisor protocol
 reftable remotes replay revert safe sequence showbranch sideband ssh trace2 trailer uploadarchive uploadpackfilter web
 """
-"""Names of sections that git reads although none of their keys is in the list of harmless keys."""
+"""Names of sections that git reads but that have no key in the list of harmless keys."""
 
 OPEN_SECTIONS = frozenset({"advice", "color", "column", "gui"})
 """Sections of a git configuration that have only harmless settings."""
@@ -171,8 +170,8 @@ COMMANDS = frozenset(
     show-ref sparse-checkout stash status submodule svn switch symbolic-ref tag update-ref var verify-commit verify-tag
     version whatchanged worktree""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Git commands that the policy knows. An alias with the name of one of them is harmful, because a git version without
-the command runs the alias."""
+"""Git commands that the policy knows; an alias with one of these names counts as harmful."""
+# A git version without the command runs the alias.
 
 
 MAX_BYTES = 256_000
@@ -201,7 +200,7 @@ class GitConfig:
 def read_config(path: str) -> GitConfig:
     """Read a git configuration file.
 
-    Raises `SteeredError` if a line is not simple or a setting is not known to be harmless.
+    Raise `SteeredError` if a line is not simple or a setting is not known to be harmless.
     """
     try:
         text = read_small(path, MAX_BYTES).decode("utf-8")
@@ -219,7 +218,7 @@ def read_config(path: str) -> GitConfig:
 def _parse(text: str, path: str) -> list[tuple[str, str]]:
     """Return the settings that refer to other folders, as pairs of key and value.
 
-    Raises `SteeredError` for any setting that is not certainly harmless.
+    Raise `SteeredError` for any setting that is not certainly harmless.
     """
     redirects: list[tuple[str, str]] = []
     section = subsection = None

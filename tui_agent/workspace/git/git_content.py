@@ -1,6 +1,6 @@
 """Check if a git repository already contains a file's current content, so that hiding the file is useless.
 
-Invariant: this module only reads files, and runs nothing. If in doubt, the content counts as not contained.
+Invariant: this module only reads files, and runs nothing.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ _MAX_NAME_FLAG = 0xFFF
 class TrackedVersion(NamedTuple):
     """The tracked version of a file in a git repository.
 
-    `is_current`: the tracked version equals the file's current content.
-    `version`: size in bytes and modification time in seconds of a tracked version that differs.
+    - `is_current`: the tracked version equals the file's current content
+    - `version`: size in bytes and modification time in seconds of a tracked version that differs
     """
 
     is_current: bool = False
@@ -35,12 +35,14 @@ class _Entry(NamedTuple):
 
 
 class GitContent:
-    """The content that git repositories around a folder, and in the folder, already have. Blocking: call the methods in
-    a thread."""
+    """The content that git repositories in and around a folder already have.
+
+    The methods block: call them in a thread.
+    """
 
     def __init__(self) -> None:
         self._indexes: dict[str, tuple[tuple[int, int, int], bytes]] = {}
-        """Maps the path of a git index to its stamp (time and size) at the last reading, and its content."""
+        """Maps the path of a git index to its content and to its stamp (time and size) when it was read."""
         self._tops: dict[str, tuple[str, Path] | None] = {}
         self._results: dict[str, tuple[tuple[int, ...], TrackedVersion]] = {}
 
@@ -125,7 +127,7 @@ def _stamp(info: os.stat_result) -> tuple[int, ...]:
 
 
 def _find_entries(index: bytes, path: bytes) -> Iterator[_Entry]:
-    """Yield the index entries of a path. Index version 4 is not supported: it compresses paths."""
+    """Yield the index entries of a path; none for index version 4, which compresses paths."""
     if index[:4] != b"DIRC" or index[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
         return
     position = index.find(path + b"\0")

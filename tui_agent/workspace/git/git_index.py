@@ -17,13 +17,13 @@ _LINK_MODE = 0o160000
 _FILE_MODES = frozenset({0o100644, 0o100755, 0o120000})
 _EXTENDED, _NAME_BYTES = 0x4000, 0xFFF
 _EXTENSIONS = frozenset({b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
-"""Index extensions that are accepted because they add no entries, unlike the extensions of a split or sparse index."""
+"""Index extensions that are accepted because they add no entries."""
 
 
 def read_gitlinks(path: str) -> tuple[bytes, ...]:
     """Return the paths of the submodules in the git index at `path`.
 
-    Raises `OSError`, and `SteeredError` for an unknown or damaged index.
+    Raise `OSError` if it cannot be read, and `SteeredError` for an unknown or damaged index.
     """
     data = read_small(path, MAX_BYTES)
     try:

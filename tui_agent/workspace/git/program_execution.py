@@ -1,8 +1,6 @@
 """Detection of folders in which even read-only git commands would run programs or read unrelated files.
 
-Invariant: only a limited number of files is read, and a repository is trusted only if all its settings are understood.
-No file that git reads may be a link or a pipe, and objects are borrowed only from the allowed folders (`homes`). Of the
-user's own configuration, only `safe.directory` is used.
+Invariant: a repository with a setting or file that is not understood is not trusted.
 """
 
 import glob
@@ -35,7 +33,7 @@ MAX_ENTRIES = 200_000
 MAX_BORROWED = 5
 """Maximum length of a chain of object stores that borrow from each other, the same as git's maximum."""
 _READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
-"""Folders in a git repository with files that git displays, or from which git reads the names of objects."""
+"""Folders in a git repository with files that git displays or that contain names of objects."""
 _OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
 _HOOKS = "hooks"
 _WATCHER = "fsmonitor--daemon.ipc"
@@ -110,8 +108,9 @@ class RepositoryCheck:
         return tuple(repositories)
 
     def _folders(self, path: str, *may_be_odd: str) -> tuple[str, ...]:
-        """Return the names of the subfolders of `path`. Raises `SteeredError` if an entry, other than those in
-        `may_be_odd`, is a link or a special file.
+        """Return the names of the subfolders of `path`; raise `SteeredError` for links and special files.
+
+        `may_be_odd`: names of entries that may be links or special files.
         """
         if (listing := _listings.get(path)) is None:
             return ()
@@ -129,7 +128,7 @@ class RepositoryCheck:
             pending += [f"{path}/{name}" for name in self._folders(path)]
 
     def _check_objects(self, objects: str, homes: Sequence[str], depth: int = 0) -> None:
-        """Raise `SteeredError` if a pack is a link, or if the object folder borrows objects from outside `homes`."""
+        """Raise `SteeredError` if a pack is a link, or if the folder borrows objects from outside `homes`."""
         # Git verifies loose objects by their names.
         for name in {"info", "pack"}.intersection(self._folders(objects)):
             self._check_tree(f"{objects}/{name}")
@@ -153,9 +152,11 @@ _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
     """Return True if read-only git commands could run programs or read outside files because of a repository.
 
-    `folders`: working folders of the git commands, as relative names or patterns. Checks the repositories around these
-    folders and around `root`. If a folder has no work tree, the result is also True: git then compares arbitrary files.
+    `folders`: working folders of the git commands, as relative names or patterns.
+
+    The result is also True for a folder without a work tree.
     """
+    # Without a work tree, git compares arbitrary files.
     home = os.path.realpath(root)
     try:
         working_folders = {path for folder in folders or (".",) for path in _matching_folders(root, folder)}
@@ -213,8 +214,7 @@ class _Check:
         self._modules: set[str] = set()
 
     def check_all(self, pending: list[Repository]) -> None:
-        """Check the repositories `pending`, their submodules, and the submodules of these, at any depth. Raises
-        `SteeredError`."""
+        """Check these repositories and their submodules at any depth; raise `SteeredError` if one is not trusted."""
         while pending:
             repository = pending.pop()
             if repository in self._seen:
@@ -266,7 +266,7 @@ class _Check:
 def _is_work_tree(path: str, folder: str) -> bool:
     """Return True for a work tree of the repository `folder`, False for an empty or missing folder.
 
-    Raises `SteeredError` for any other folder.
+    Raise `SteeredError` for any other folder.
     """
     try:
         with os.scandir(path) as entries:

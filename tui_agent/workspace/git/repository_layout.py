@@ -1,8 +1,6 @@
 """Layout of a git repository: its folder, the shared folder, its work trees and submodules.
 
-Invariant: this module only reads. A repository is accepted if its folder is inside one of the allowed folders
-(`homes`). A folder outside them is accepted only if it belongs to a linked work tree or a submodule, and refers back to
-the work tree.
+Invariant: a repository is inside one of the allowed folders (`homes`), or refers back to its work tree.
 """
 
 import os
@@ -23,10 +21,8 @@ _GITDIR = "gitdir: "
 WORKTREE_COMMONDIR = "../.."
 """Content of `commondir` in a linked work tree's folder: the main repository's folder."""
 _ITSELF = "."
-"""Content of a `commondir` file that has no effect, because it refers to the folder in which it is.
-
-The sandbox creates such a file while a command runs.
-"""
+"""Content of a `commondir` file that refers to its own folder, and so has no effect."""
+# The sandbox creates such a file while a command runs.
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
 
 
@@ -58,7 +54,7 @@ _indexes = StampedReader(read_gitlinks)
 def read_pointer(path: str) -> str | None:
     """Return the only line of a small file, or None if the file does not exist.
 
-    Raises `SteeredError` for a file that is large or has several lines.
+    Raise `SteeredError` for a file that is large or has several lines.
     """
     return _pointers.get(path)
 
@@ -66,7 +62,7 @@ def read_pointer(path: str) -> str | None:
 def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
     """Return the git repository that git finds in a real folder or its parents; None if git finds none.
 
-    Raises `SteeredError` if parts of the repository are outside `homes` and do not refer back to its work tree.
+    Raise `SteeredError` if a part of the repository is outside `homes` without referring back to its work tree.
     """
     path = folder
     while True:
@@ -86,7 +82,7 @@ def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
 def open_repository(work_tree: str, homes: Sequence[str]) -> Repository | None:
     """Return the git repository of a real folder that contains `.git`, or None if git would not accept it.
 
-    Raises `SteeredError` like `find_repository`.
+    Raise `SteeredError` like `find_repository`.
     """
     dot_git = os.path.join(work_tree, ".git")  # noqa: PTH118
     stamp = read_stamp(dot_git)
@@ -126,7 +122,7 @@ def looks_like_repository(folder: str) -> bool:
 def open_folder(work_tree: str, folder: str) -> Repository:
     """Return the repository with the git folder `folder`.
 
-    Raises `SteeredError` if `folder` uses data of another repository, or if git might not accept it.
+    Raise `SteeredError` if `folder` uses data of another repository, or if git might not accept it.
     """
     repository = Repository(work_tree, folder, folder)
     if (shared := read_pointer(f"{folder}/commondir")) not in (None, _ITSELF):
@@ -164,7 +160,7 @@ def _real_path(base: str, path: str) -> str:
 
 
 def read_settings(folder: str) -> Iterator[GitConfig]:
-    """Yield the parsed configuration files in a repository's folder. Raises `SteeredError` like `read_config`."""
+    """Yield the parsed configuration files in a repository's folder; raise `SteeredError` like `read_config`."""
     for name in ("config", "config.worktree"):
         if (config := _configs.get(f"{folder}/{name}")) is not None:
             yield config

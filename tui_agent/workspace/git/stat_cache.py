@@ -1,8 +1,8 @@
 """Cache of values read from a repository's files and folders, valid until the files change.
 
-Invariant: this module only reads, does not follow a link, and limits every read. A value read just after a change is
-not cached: a second change could have the same time stamp.
+Invariant: this module only reads, does not follow a link, and limits every read.
 """
+# A value read just after a change is not cached: a second change could have the same time stamp.
 
 import os
 import stat
@@ -40,7 +40,7 @@ class StampedReader(Generic[T]):
     def get(self, path: str) -> T | None:
         """Return the function's result for a path, or None if the path does not exist.
 
-        Raises `SteeredError` if the file cannot be read, or if the function raises this error.
+        Raise `SteeredError` if the file cannot be read or the function fails.
         """
         stamp = read_stamp(path)
         if stamp is None:
@@ -78,8 +78,9 @@ def read_stamp(path: str) -> Stamp | None:
 
 
 def read_small(path: str, max_bytes: int) -> bytes:
-    """Return the content of a small regular file. Raises `SteeredError` if the file is not regular or has more than
-    `max_bytes` bytes. Raises `OSError` if the file is a link or cannot be read.
+    """Return the content of a regular file of at most `max_bytes` bytes.
+
+    Raise `SteeredError` for any other file, and `OSError` for a link or an unreadable file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:

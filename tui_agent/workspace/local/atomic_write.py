@@ -1,7 +1,7 @@
 """Atomic replacement of a file's content.
 
-Invariant: the new content gets the file's name only when it is complete and on disk. Until then the content is in a
-file without a name or with a random name. Leftovers of a killed process are removed at the next change in the folder.
+Invariant: the new content gets the file's name only when it is complete and on disk.
+
 Hard links to the old file keep the old content.
 """
 
@@ -54,8 +54,9 @@ def replace_file(
 ) -> os.stat_result:
     """Create or replace the file `name` in the open folder.
 
-    `check`: called just before the file gets its name; an exception cancels the change. Raises `FileExistsError` if a
-    new file's name was taken in the meantime.
+    `check`: called just before the file gets its name; an exception cancels the change.
+
+    Raise `FileExistsError` if a new file's name was taken in the meantime.
     """
     temporary = f".tui-agent-{secrets.token_hex(12)}.tmp"
     fd, has_name = _open_temporary(temporary, folder_fd, 0o666 if state is None else 0o600)
@@ -116,8 +117,7 @@ def _remove_leftover(name: str, folder_fd: int) -> bool:
 
 
 def _open_temporary(temporary: str, folder_fd: int, mode: int) -> tuple[int, bool]:
-    """Open a new file in the folder. Return its descriptor and True if the file has the name `temporary`, or its
-    descriptor and False if the file has no name yet."""
+    """Open a new file in the folder; return its descriptor, and True if it already has the name `temporary`."""
     unnamed_flag = getattr(os, "O_TMPFILE", 0)
     if unnamed_flag and os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - the file gets its name through this folder
         try:
@@ -134,7 +134,7 @@ def _link_open_file(fd: int, name: str, folder_fd: int) -> None:
 
 
 def _link_new(fd: int, temporary: str, name: str, folder_fd: int, check: Callable[[], None]) -> None:
-    """Give a new file its name in the folder. Raises `FileExistsError` if the name was taken in the meantime."""
+    """Give a new file its name in the folder; raise `FileExistsError` if the name was taken in the meantime."""
     if not temporary:
         _link_open_file(fd, name, folder_fd)
         return
@@ -157,10 +157,8 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def _copy_metadata(fd: int, state: FileState) -> None:
-    """Copy owner, access lists and mode of the old file, as far as permitted.
-
-    The set-user-id and set-group-id bits are not copied: they were meant for the old content.
-    """
+    """Copy owner, access lists and mode of the old file, as far as permitted."""
+    # The set-user-id and set-group-id bits are not copied: they were meant for the old content.
     old = state.status
     try:
         os.fchown(fd, old.st_uid, old.st_gid)

@@ -1,7 +1,6 @@
 """Environment wrapper that records every file change.
 
-Invariant: before a file is changed, the old and the new content are stored as blobs, with secrets redacted. The event
-directly follows the change.
+Invariant: before a file is changed, the old and the new content are stored as blobs, with secrets redacted.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,16 +23,14 @@ from tui_agent.protocol.events.files import Author, FileChanged
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 MAX_COMPARE_BYTES = 2_000_000
-"""Maximum total size of the old and the new content for a comparison line by line, in bytes.
+"""Maximum size, in bytes, of the old and new content together for a comparison line by line.
 
-Above this size, the change is recorded as a replacement of all lines.
+A larger change is recorded as a replacement of all lines.
 """
 
 
 class RecordingEnvironment(EnvironmentWrapper):
-    """Wraps an environment for one tool call: each write and remove emits `file.changed` with the old and the new
-    content.
-    """
+    """Environment for one tool call that emits `file.changed` for each write and removal."""
 
     def __init__(
         self,
@@ -51,7 +48,7 @@ class RecordingEnvironment(EnvironmentWrapper):
         self._run = run or inner.exec
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command in the inner environment. The file changes that the program makes are not recorded."""
+        """Run a command in the inner environment, without recording its file changes."""
         return await self._run(spec, on_output)
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
@@ -107,9 +104,9 @@ def file_changed(
 ) -> FileChanged:
     """Return the event that records a change of a file.
 
-    `stored`: the content before and after the change.
-    `sizes`: the sizes before and after the change, in bytes.
-    `counts`: numbers of added and removed lines.
+    - `stored`: the content before and after the change
+    - `sizes`: the sizes before and after the change, in bytes
+    - `counts`: numbers of added and removed lines
     """
     old, new = stored
     return FileChanged(

@@ -1,7 +1,6 @@
 """Paths of a workspace, opened so that nothing outside the workspace can be reached.
 
-Invariant: a link that is created between the check of a path and its opening is refused. A checked path is opened from
-the root of the file system without following links (see `nofollow_open`).
+Invariant: a link that is created between the check of a path and its opening is refused.
 """
 
 import errno
@@ -27,7 +26,7 @@ MAX_EXTRA_PARTS = 100
 """Maximum number of `..` parts and repeated slashes in a path, in addition to `MAX_DEPTH` names."""
 MAX_PATH = 4096
 _ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")
-"""Matches a byte that is not valid UTF-8 in a file's name, in the form that `printable_path` displays."""
+"""Matches a byte in a file's name that is not valid UTF-8, as `printable_path` displays it."""
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 _REASONS = {
@@ -80,7 +79,7 @@ def _is_too_long(path: str) -> bool:
 class Containment:
     """Access to everything below the folder `root`.
 
-    With `exact`, a path that contains a link is refused.
+    `exact`: True to refuse a path that contains a link.
     """
 
     def __init__(
@@ -99,15 +98,15 @@ class Containment:
         self._names = names or NameLookup()
 
     def whole_file_system(self) -> "Containment":
-        """Return access to the whole file system. A path that contains a link is refused."""
+        """Return access to the whole file system that refuses a path with a link."""
         return self.for_folder("/")
 
     def for_folder(self, folder: str) -> "Containment":
-        """Return access to everything below the real path `folder`. A path that contains a link is refused."""
+        """Return access to everything below the real path `folder` that refuses a path with a link."""
         return Containment(folder, exact=True, open_folder=self._open, names=self._names)
 
     def resolve(self, path: str) -> str:
-        """Return the absolute path with links followed, spelled as on disk. The path need not exist."""
+        """Return the absolute path with links followed, spelled as on disk; the path need not exist."""
         return self._resolve_path(path, {})
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
@@ -130,8 +129,7 @@ class Containment:
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     def _unescape(self, path: str) -> str:
-        """Return `path` if it exists. Otherwise return the existing path, if any, that `printable_path` displays as
-        `path`, for example because its name is not UTF-8."""
+        """Undo the escapes of `printable_path` in a path that does not exist as written."""
         if (
             self._exact
             or "\\udc" not in path
@@ -159,13 +157,14 @@ class Containment:
         return self.root if real == self.root else listed_spelling(real, self.root, self._names)
 
     def resolve_parts(self, path: str) -> tuple[str, ...]:
-        """Resolve a path and split it into the names below the root. Raises `EnvironmentFault` for a path outside the
-        root.
+        """Resolve a path and split it into the names below the root.
+
+        Raise `EnvironmentFault` for a path outside the root.
         """
         return self._names_below_root(path, self.resolve(path))
 
     def resolve_entry(self, path: str) -> tuple[str, ...]:
-        """Split a path into names below the root, like `resolve_parts`, but do not follow a link at its end."""
+        """Split a path into names below the root, like `resolve_parts`, without following a link at its end."""
         _check_characters(path)
         path = self._unescape(path)
         folder, slash, name = path.rstrip("/").rpartition("/")
@@ -191,12 +190,18 @@ class Containment:
         return parts
 
     def open_to_enter(self, parts: tuple[str, ...]) -> int:
-        """Return an open descriptor of a folder, for starting programs in it; the caller must close it. Refuses links."""
+        """Return an open descriptor of a folder for starting programs in it; refuse links.
+
+        The caller must close the descriptor.
+        """
         return open_to_enter((*self._root_names, *parts))
 
     @contextmanager
     def open_folder(self, parts: tuple[str, ...], *, create: bool = False) -> Iterator[int]:
-        """Yield an open descriptor of a folder. Refuses links. With `create`, missing folders are created."""
+        """Yield an open descriptor of a folder; refuse links.
+
+        `create`: True to create missing folders.
+        """
         names = (*self._root_names, *parts)
         try:
             folder_fd = self._open(names)

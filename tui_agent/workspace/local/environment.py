@@ -1,7 +1,6 @@
 """The local environment: files and programs on the user's own machine.
 
-Invariant: nothing here blocks the event loop. Files are contained in the workspace (see `containment`), and programs
-leave no process behind (see `subprocesses`).
+Invariant: nothing here blocks the event loop.
 """
 
 import os
@@ -47,15 +46,13 @@ CHILD_ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_CONFIG_PARAMETERS": "'safe.bareRepository=explicit'",
 }
-"""Variables set for every program: no pager, no prompts, no terminal colours.
-
-`safe.bareRepository`: git ignores a folder that only looks like a repository. Such a folder's configuration could run
-programs.
-"""
+"""Variables set for every program: no pager, no prompts, no terminal colours."""
+# `safe.bareRepository`: git ignores a folder that only looks like a repository. Such a folder's configuration could run
+# programs.
 DEFAULT_OUTPUT_COLUMNS = 80
 """Width of program output in columns until a client sends the width of its display."""
 OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
-"""Maps the name of a program that tui-agent itself runs to the path to use if the program is not found by name."""
+"""Maps the name of a program that tui-agent itself runs to its path if it is not found by name."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 
@@ -65,11 +62,11 @@ class LocalEnvironment(WorkspaceFiles):
     Also implements `ProgramFinder`, `WorkspaceScanner`, `PrivateTempFinder`, `ProcessOpener` and `CommandOpener` of
     `ports.environment`.
 
-    `environ`: base of the programs' environment; by default, the environment of this process.
-    `hidden`: variables that no program gets, such as API keys.
-    `grace`: seconds between SIGTERM and SIGKILL after a timeout.
-    `reaper`: starts and ends the programs.
-    `confinement`: the sandbox, or None.
+    - `environ`: base of the programs' environment; by default, the environment of this process
+    - `hidden`: variables that no program gets, such as API keys
+    - `grace`: seconds between SIGTERM and SIGKILL after a timeout
+    - `reaper`: starts and ends the programs
+    - `confinement`: the sandbox, or None
     """
 
     def __init__(
@@ -120,10 +117,8 @@ class LocalEnvironment(WorkspaceFiles):
             os.close(entry)
 
     def open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
-        """Return the working folder's path and its open descriptor, or a result that reports the failure.
-
-        A program that is started in the folder of the descriptor gets this folder even if the path is renamed.
-        """
+        """Return the working folder's path and its open descriptor, or a result that reports the failure."""
+        # A program that is started in the folder of the descriptor gets this folder even if the path is renamed.
         contain = self.containment.for_folder(self.root) if spec.resolved_cwd else self.containment
         parts = contain.resolve_parts(spec.resolved_cwd or spec.cwd)
         folder = "/".join((self.root.rstrip("/"), *parts))
@@ -233,9 +228,7 @@ class LocalEnvironment(WorkspaceFiles):
         return can_run_programs(self.root, folders)
 
     async def aclose(self) -> int:
-        """End all running programs and the processes that earlier programs left behind; return the number of killed
-        processes.
-        """
+        """End all running programs and the processes that earlier programs left behind; return the number of kills."""
         self._closed = True
         killed = await to_thread.run_sync(self._reaper.close)
         if sys.platform == "linux":
@@ -281,10 +274,7 @@ def _is_python(name: str) -> bool:
 
 
 def _find_carriers(marker: bytes) -> Iterator[int]:
-    """Yield the ids of the processes whose environment has an entry that starts with `marker`.
-
-    Works only on Linux, and does not find a process that cleared its environment.
-    """
+    """Yield the ids of the processes whose environment has an entry that starts with `marker` (Linux only)."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with suppress(OSError):  # the process is another user's, or has ended

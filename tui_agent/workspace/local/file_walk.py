@@ -1,8 +1,8 @@
 """Walk over the files below a folder, without the files that git ignores.
 
-Blocking.
+The functions block.
 
-Invariant: links are listed but never followed. Unreadable folders are left out.
+Invariant: links are listed but never followed.
 """
 
 import os
@@ -82,9 +82,10 @@ def _read_ignore_file(folder_fd: int, path: str) -> str:
 
 
 def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, IgnoreRules]:
-    """Return (prefix, rules) for the folder `start`. `prefix`: the workspace's path from the repository's top, empty or
-    with `/` at the end.
-    `rules`: rules of the ignore files in all folders above `start`.
+    """Return (prefix, rules) for the folder `start`.
+
+    - `prefix`: the workspace's path from the repository's top, empty or with `/` at the end
+    - `rules`: rules of the ignore files in all folders above `start`
     """
     repository = _repository_top(contain.root)
     names = [name for name in contain.root[len(repository) :].split("/") if name]
@@ -117,7 +118,7 @@ def _repository_top(root: str) -> str:
 
 
 def next_batch(files: Iterator[FileInfo]) -> list[FileInfo]:
-    """Return the next files of a walk: at most `_BATCH_SIZE` files, or as many as are found in `_MAX_BATCH_S` seconds."""
+    """Return the next files of a walk: at most `_BATCH_SIZE`, or as many as are found in `_MAX_BATCH_S` seconds."""
     deadline = time.monotonic() + _MAX_BATCH_S
     batch: list[FileInfo] = []
     for item in islice(files, _BATCH_SIZE):

@@ -1,7 +1,6 @@
 """Environment wrapper that opens the files outside the workspace that one tool call is allowed to use.
 
-Invariant: a path outside the workspace is opened only if its real path was allowed. If the path refers to another file
-after the approval, because of a new link, the path is refused.
+Invariant: a path outside the workspace is opened only if its real path was allowed.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -35,8 +34,9 @@ def grant_paths(
 ) -> Environment:
     """Return `env` with access to the files outside the workspace that a tool call's `effects` read or write.
 
-    `resolved`: maps the call's paths to their real paths at the time of the policy's decision (see
-    `PolicyFacts.resolved`); None before a decision. An environment on another machine is returned unchanged.
+    `resolved`: maps the call's paths to their real paths when the policy decided; None before a decision.
+
+    An environment on another machine is returned unchanged.
     """
     if not isinstance(env, LocalFilesystem):
         return env
@@ -52,8 +52,8 @@ def grant_paths(
 class GrantedEnvironment(EnvironmentWrapper):
     """Wraps an environment on this machine, and opens the allowed files outside the workspace itself.
 
-    `outside`: absolute real paths that can be opened; a folder includes everything below it.
-    `pinned`: maps a path in a call to its real path at the time of the policy's decision.
+    - `outside`: absolute real paths that can be opened; a folder includes everything below it
+    - `pinned`: maps a path in a call to its real path at the time of the policy's decision
     """
 
     def __init__(
@@ -83,8 +83,7 @@ class GrantedEnvironment(EnvironmentWrapper):
         )
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove a file. An allowed file outside the workspace is removed directly, any other file by the inner
-        environment. Refuses links."""
+        """Remove a file in the workspace, or an allowed file outside; refuse links."""
         real = self._allowed_outside(self._inner.resolve(path))
         if real is None:
             await self._inner.remove(path, expected_digest)
@@ -117,8 +116,7 @@ class GrantedEnvironment(EnvironmentWrapper):
                 yield replace(item, path=f"{real.rstrip('/')}/{item.path}")
 
     def resolve(self, path: str) -> str:
-        """Return the real path of `path`. For a path that was approved, return the real path that it had at the time of
-        approval."""
+        """Return the real path of `path`; for an approved path, the real path at the time of approval."""
         return self._pinned.get(path) or self._inner.resolve(path)
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:

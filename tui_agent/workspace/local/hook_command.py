@@ -1,6 +1,6 @@
 """Hooks that are commands: each gets an event as JSON, and answers with JSON or an exit status.
 
-Invariant: the command and all its processes end within the time limit. Invalid output never counts as an answer.
+Invariant: the command and all its processes end within the time limit.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,9 +51,10 @@ class HookCommand:
     ) -> None:
         """Create a hook that runs `command`.
 
-        `describe`: turns an event's facts into the command's input.
-        `read`: turns the command's output into an answer.
-        Both default to the form in docs/hooks.md.
+        - `describe`: turns an event's facts into the command's input
+        - `read`: turns the command's output into an answer
+
+        By default, input and output have the form in docs/hooks.md.
         """
         self._env = env
         self._command = command
@@ -62,9 +63,7 @@ class HookCommand:
         self._read = read or _read_own_answer
 
     async def ask(self, event: JsonMap, time_limit_s: float) -> HookReply:
-        """Run the hook's command to its end and return the hook's reply. If cancelled, the command and its processes
-        are ended.
-        """
+        """Run the hook's command to its end and return the hook's reply; end all its processes if cancelled."""
         spec = ExecSpec(
             script=self._command,
             env=self._variables,

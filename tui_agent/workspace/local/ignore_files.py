@@ -1,8 +1,6 @@
 """Ignore files of a workspace: the files that they hide from searches, and the files that they can re-include.
 
-Invariant: this module only reads, and its work is limited. In case of doubt, a file counts as not hidden.
-
-`pathspec` would not help, because it only matches paths by git's rules.
+Invariant: this module only reads, and its work is limited; in case of doubt, a file counts as not hidden.
 """
 
 import os
@@ -19,13 +17,13 @@ GITIGNORE = ".gitignore"
 IGNORE_FILES = frozenset({GITIGNORE, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
 _REPOSITORIES = frozenset({GIT_FOLDER, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
-"""Names of ignore files and repository folders. These files and folders decide which files a search skips."""
+"""Names of ignore files and repository folders, which decide which files a search skips."""
 MAX_BYTES = 300_000
-"""Maximum bytes of all ignore files in one scan; beyond that, every file is treated as possibly re-included."""
+"""Maximum bytes of all ignore files in one scan; beyond that, every file counts as possibly re-included."""
 MAX_WORK = 500_000
 """Maximum pattern comparisons in one scan; beyond that, every file is treated as possibly re-included."""
 MAX_STARS = 10
-"""Maximum number of `*` in a pattern that re-includes files; a pattern with more is assumed to match everything."""
+"""Maximum number of `*` in a pattern that re-includes files; a pattern with more counts as matching everything."""
 MAX_PATTERNS = 1_000
 """Maximum re-including patterns in one folder; beyond that, every file is treated as possibly re-included."""
 _AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
@@ -51,8 +49,8 @@ class _FolderRules:
 class IgnoreFiles:
     """The ignore files in and above a workspace at one moment.
 
-    `names_in`: function that returns those of `CONTROL_NAMES` that a folder contains. Its argument is the folder's path
-    relative to the workspace, with a slash at the end.
+    `names_in`: returns those of `CONTROL_NAMES` that a folder contains, given its relative path with a slash at the
+    end.
     """
 
     def __init__(self, root: str, names_in: Callable[[str], Collection[str]]) -> None:
@@ -61,7 +59,7 @@ class IgnoreFiles:
         self._folders: dict[str, _FolderRules] = {}
         self._files: dict[str, bytes] = {}
         self._bytes_left = MAX_BYTES
-        """Number of bytes of ignore files that the scan can still read; negative if a file exceeded the limit."""
+        """Number of bytes of ignore files that the scan can still read; negative after a file over the limit."""
         self._work_left = MAX_WORK
 
     def is_left_out(self, name: str, *, folder: bool = False) -> bool:
@@ -74,7 +72,7 @@ class IgnoreFiles:
         return self._work_left >= 0 and rules.is_ignored(name, folder)
 
     def may_be_brought_back(self, name: str) -> bool:
-        """Return True if a `!` line could re-include this file, by matching the file or a folder above it."""
+        """Return True if a `!` line could re-include this file or a folder above it."""
         patterns = self._read_folder(name.rpartition("/")[0]).brought_back
         names = name.lower().split("/")
         self._work_left -= len(patterns) * len(names)
@@ -140,8 +138,7 @@ class IgnoreFiles:
         return [f"{folder}/info/exclude" for folder in (own, os.path.join(own, shared))]  # noqa: PTH118
 
     def _read_limited(self, path: str) -> bytes:
-        """Read a file and subtract its size from the remaining limit. If the file is longer than the remaining limit,
-        the limit becomes negative."""
+        """Read a file and subtract its size from the remaining limit, which a longer file makes negative."""
         if path not in self._files:
             self._files[path] = data = _read_start(path, self._bytes_left + 1)
             self._bytes_left -= len(data)
@@ -170,10 +167,8 @@ def _limit_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _common_rules(data: bytes) -> str:
-    """Return the lines of an ignore file that all programs interpret in the same way.
-
-    Ends before the first line that is not UTF-8: some programs stop there.
-    """
+    """Return the lines of an ignore file that all programs interpret in the same way."""
+    # Ends before the first line that is not UTF-8: some programs stop there.
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

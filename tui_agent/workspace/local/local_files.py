@@ -1,7 +1,8 @@
-"""Reading, replacing and removing files of a local workspace. Blocking: call these in threads.
+"""Reading, replacing and removing files of a local workspace.
 
-Invariant: only regular files are opened. A file is replaced only as a whole, and only if it still has the content that
-the caller expects.
+The methods block: call them in threads.
+
+Invariant: only regular files are opened, and a file is replaced only as a whole.
 """
 
 import hashlib
@@ -99,9 +100,7 @@ class LocalFiles:
             os.fsync(folder_fd)
 
     def stat(self, path: str) -> FileInfo | None:
-        """Return the properties of a path, or None if the path does not exist. Does not follow a link at the end of the
-        path.
-        """
+        """Return the properties of a path, without following a link at its end; None if it does not exist."""
         parts = self._contain.resolve_entry(path)
         try:
             with self._contain.open_folder(parts[:-1]) as folder_fd:
@@ -128,8 +127,7 @@ class LocalFiles:
 
     @contextmanager
     def _open_parent(self, parts: tuple[str, ...], path: str, *, create: bool = False) -> Iterator[int]:
-        """Yield a descriptor of a file's folder. An `OSError` in the `with` block becomes an `EnvironmentFault` about
-        `path`."""
+        """Yield a descriptor of a file's folder; convert an `OSError` in the `with` block to an `EnvironmentFault`."""
         if not parts:
             raise EnvironmentFault(f"{printable_path(path)} is a folder.")
         try:

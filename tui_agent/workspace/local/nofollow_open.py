@@ -1,4 +1,4 @@
-"""Opens a folder, given the names on its path from the root of the file system, without following any link.
+"""Opening of a folder by the names on its path from the root of the file system, without following any link.
 
 Invariant: the returned descriptor is the folder with exactly these names, even if a link was created just before.
 """
@@ -16,7 +16,7 @@ from typing import TypeAlias
 OpenFolder: TypeAlias = Callable[[Sequence[str]], int]
 """Function that opens a folder by the names on its path, and returns a descriptor for listing and syncing.
 
-Raises `OSError`.
+It raises `OSError` if this fails.
 """
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -57,8 +57,8 @@ def _open_each(names: Sequence[str], last_flags: int) -> int:
 
 
 def _name_link_error(error: OSError, name: str, folder_fd: int) -> OSError:
-    """Return an ELOOP error if `name` is a link in the folder, otherwise `error`. Linux reports a link only as "not a
-    directory"."""
+    """Return an ELOOP error if `name` is a link in the folder, otherwise `error`."""
+    # Linux reports a link only as "not a directory".
     try:
         os.readlink(name, dir_fd=folder_fd)
     except OSError:
@@ -67,7 +67,7 @@ def _name_link_error(error: OSError, name: str, folder_fd: int) -> OSError:
 
 
 def open_in_one_call(names: Sequence[str]) -> int:
-    """Open the folder with the path `names` in one kernel call. A very long path needs several calls."""
+    """Open the folder with the path `names` in one kernel call, or in several for a very long path."""
     folder_fd = os.open("/", FOLDER_FLAGS)
     for piece in _split_names(names):
         try:

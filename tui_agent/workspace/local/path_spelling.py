@@ -1,4 +1,4 @@
-"""Finds how a path is spelled on disk, for file systems that open one file under several spellings.
+"""Search for the spelling of a path on disk, for file systems that open one file under several spellings.
 
 Invariant: names that differ only in case are the same name only if they open the same file.
 """
@@ -12,10 +12,10 @@ MAX_LISTED = 250_000
 
 
 class NameLookup:
-    """Name lookups in this machine's file systems. Tests replace it to simulate a file system that ignores case."""
+    """Name lookups in this machine's file systems, which tests can replace."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
-        """Return the device and inode of a path, or None if it does not exist. Links are not followed."""
+        """Return the device and inode of a path, without following links; None if it does not exist."""
         try:
             status = os.lstat(path)
         except (OSError, ValueError):
@@ -33,9 +33,9 @@ class NameLookup:
 
 
 def listed_spelling(path: str, above: str, names: NameLookup) -> str:
-    """Return `path` as it is spelled on disk. `path`: absolute, without links.
+    """Return `path`, which must be absolute and without links, as it is spelled on disk.
 
-    `above`: a folder above `path`. This part of the path is returned unchanged.
+    `above`: a folder above `path`, whose part of the path is returned unchanged.
     """
     base = above.rstrip("/") if path.startswith(above.rstrip("/") + "/") else ""
     remaining = [name for name in path[len(base) :].split("/") if name]
@@ -74,7 +74,7 @@ def _other_spellings(name: str) -> set[str]:
 
 
 def _is_unusual(name: str) -> bool:
-    """Return True if a file system could list this file under a different name. Examples: `PROGRA~1`, `name.`."""
+    """Return True if a file system could list this file under a different name, e.g. `PROGRA~1` or `name.`."""
     return "~" in name or name[-1] in ". " or any(unicodedata.category(char) == "Cf" for char in name)
 
 

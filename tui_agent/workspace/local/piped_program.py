@@ -42,7 +42,7 @@ class PipedProcess:
         return await _read(self._stderr)
 
     async def write(self, data: bytes) -> None:
-        """Write to the program's standard input. Raises `EnvironmentFault` if the program no longer reads it."""
+        """Write to the program's standard input; raise `EnvironmentFault` if the program no longer reads it."""
         rest = memoryview(data)
         while rest:
             await anyio.wait_writable(self._stdin)
@@ -90,13 +90,13 @@ def open_piped(
     wrapped: bool = False,
     release: Callable[[], object] | None = None,
 ) -> PipedProcess:
-    """Start a program in the folder of the descriptor `folder`. Blocking.
+    """Start a program in the folder of the descriptor `folder`; this call blocks.
 
-    Raises `EnvironmentFault` if the program cannot start.
+    Raise `EnvironmentFault` if the program cannot start.
 
-    `cleanup`: a program that the reaper runs if this process ends before the started program.
-    `descriptors` and `wrapped`: see `ReaperClient.launch`.
-    `release`: see `PipedProcess`.
+    - `cleanup`: a program that the reaper runs if this process ends before the started program
+    - `descriptors` and `wrapped`: see `ReaperClient.launch`
+    - `release`: see `PipedProcess`
     """
     (stdin, own_in), (own_out, stdout), (own_err, stderr) = os.pipe(), os.pipe(), os.pipe()
     started = None

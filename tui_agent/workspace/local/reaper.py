@@ -4,7 +4,6 @@ The reaper uses only the standard library, and forks a *warden* for each command
 the command, even in a new session (on Linux as a subreaper).
 
 Invariant: when a command's socket to tui-agent is closed for any reason, the warden kills all processes of the command.
-If a command kills its warden, the reaper kills the command's processes.
 
 Messages on a warden's socket, one per line:
 - to tui-agent: `started PID JSON`, `failed WHERE ERRNO`, `ended CODE` (a `subprocess` return code), `gone KILLED`
@@ -34,8 +33,7 @@ MAX_OPEN_FILES = 65_536
 OOM_SCORE = 500
 """Minimum `oom_score_adj` of commands: if memory is short, the kernel kills commands before tui-agent."""
 KILL_INTERVAL_S = 0.01
-"""Seconds between two rounds of killing a command's processes. Each round kills the processes that were started since
-the last one."""
+"""Seconds between two rounds of killing a command's processes."""
 IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
 """Maximum number of descriptors that tui-agent sends with one order to start a command."""
@@ -45,7 +43,7 @@ _LENGTH_BYTES = 4
 
 
 def main() -> None:
-    """Serve tui-agent through the socket on descriptor 0, until the socket is closed and every warden has ended."""
+    """Serve tui-agent through the socket on descriptor 0, until it is closed and every warden has ended."""
     options = json.loads(sys.argv[1])
     for signal_number in IGNORED_SIGNALS:
         signal.signal(signal_number, signal.SIG_IGN)
@@ -167,8 +165,8 @@ class Warden:
         self._groups = ControlGroups(options["groups"], order["name"], options["processes"])
 
     def run(self, given: list[int]) -> int:
-        """Start the command and serve the socket until no process of the command is left. Return the number of killed
-        processes.
+        """Start the command and serve the socket until all processes of the command have ended; return the number of
+        kills.
 
         `given`: descriptors of the working folder and of everything that the command receives.
         """
@@ -294,8 +292,8 @@ class Warden:
 class ControlGroups:
     """The control groups of one command, created below the writable control groups `bases`.
 
-    Context manager: a command that is started in the `with` block belongs to these control groups. The `as` variable is
-    a `dict` of the limits that could be set.
+    A command that is started in the `with` block belongs to these groups. The `as` variable is a `dict` of the limits
+    that could be set.
     """
 
     def __init__(self, bases: Iterable[str], name: str, processes: int) -> None:
@@ -355,8 +353,7 @@ def lower_limit(which: int, maximum: int) -> None:
 
 
 def receive_order(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Receive an order to start a command, and the descriptors that were sent with the order. Return None if the socket
-    is closed.
+    """Receive an order to start a command, and its descriptors; return None if the socket is closed.
 
     The descriptors are, in this order: the warden's socket, the working folder, and the descriptors for the command.
     """
@@ -382,8 +379,9 @@ def receive_order(line: socket.socket) -> tuple[dict[str, Any], list[int]] | Non
 
 
 def find_descendants(root: int, without: Iterable[int] = ()) -> list[tuple[int, int]]:
-    """Return all live descendants of a process as pairs (process id, parent id). Leaves out the processes `without` and
-    their descendants.
+    """Return all live descendants of a process as pairs (process id, parent id).
+
+    `without`: processes to leave out together with their descendants.
     """
     if not LINUX:
         return []
@@ -414,15 +412,13 @@ def read_parent(pid: int) -> int | None:
 
 
 def kill_descendants(root: int, without: Iterable[int]) -> int:
-    """Kill the live descendants of `root`, and return their number. Spares `without` and their descendants."""
+    """Kill the live descendants of `root`, but not `without` and their descendants; return the number of kills."""
     return sum(send_signal(pid, parent, signal.SIGKILL) for pid, parent in find_descendants(root, without))
 
 
 def send_signal(pid: int, parent: int, signal_number: signal.Signals) -> bool:
-    """Send a signal to a process, and return True if the signal was sent.
-
-    On Linux, the process must still be a child of `parent`, because its id could have been reused.
-    """
+    """Send a signal to a process, and return True if the signal was sent."""
+    # On Linux, the process must still be a child of `parent`, because its id could have been reused.
     try:
         handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     except OSError:

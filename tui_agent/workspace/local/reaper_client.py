@@ -1,7 +1,6 @@
 """Client of the reaper process (see `reaper`): starts commands through it and waits for them.
 
-Invariant: when `Child.end` returns, all processes of the command have ended. If this process ends or is killed, the
-processes of its commands end soon after.
+Invariant: when `Child.end` returns, all processes of the command have ended.
 """
 
 import json
@@ -34,7 +33,10 @@ _RECEIVE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class StartFailure:
-    """A failure to start a command. `where` says what was at fault: `cwd` (the working folder) or `program`."""
+    """A failure to start a command.
+
+    `where`: the cause, `cwd` (the working folder) or `program`.
+    """
 
     where: str
     errno: int
@@ -57,7 +59,7 @@ class Child:
         self.is_gone = False
 
     def await_start(self) -> StartFailure | None:
-        """Wait until the command has started, or return the failure. Blocking: call it in a thread."""
+        """Wait until the command has started, or return the failure; call this in a thread, because it blocks."""
         self._line.settimeout(START_TIMEOUT_S)
         while b"\n" not in self._buffer:
             data = self._line.recv(_RECEIVE_BYTES)
@@ -97,7 +99,7 @@ class Child:
         self._send_line("kill")
 
     def close(self) -> None:
-        """Close the socket to the command's warden. The warden then kills the remaining processes."""
+        """Close the socket to the command's warden, which then kills the remaining processes."""
         self._line.close()
 
     async def _receive_more(self) -> None:
@@ -151,7 +153,7 @@ def find_own_groups(mounts: Path = _MOUNTS, own: Path = _OWN) -> list[str]:
 
 
 def _read_mount_points(lines: list[str]) -> dict[str, str]:
-    """Return the mount points of control groups: key "" for the unified hierarchy, `pids` for the older one."""
+    """Return the mount points of control groups, by the key "" (unified hierarchy) or `pids` (older hierarchy)."""
     mount_points: dict[str, str] = {}
     for line in lines:
         mount, _, file_system = line.partition(" - ")
@@ -166,8 +168,8 @@ def _read_mount_points(lines: list[str]) -> dict[str, str]:
 class ReaperClient:
     """Starts one environment's commands through a reaper process.
 
-    `processes`: process limit per command, if the system can enforce one.
-    `groups`: returns the control groups that can contain new groups.
+    - `processes`: process limit per command, if the system can enforce one
+    - `groups`: returns the control groups that can contain new groups
     """
 
     def __init__(
@@ -193,13 +195,13 @@ class ReaperClient:
         wrapped: bool = False,
         cleanup: Sequence[str] = (),
     ) -> Child | StartFailure:
-        """Start a command in the folder of the descriptor `folder`. Blocking: call it in a thread.
+        """Start a command in the folder of the descriptor `folder`; call this in a thread, because it blocks.
 
-        `child_descriptors`: maps the descriptor numbers that the command expects to our descriptors.
-        `wrapped`: True if the command only runs another program. SIGTERM is then sent to that program, not to the
-        command.
-        `cleanup`: a program to run after the command if this process has ended.
-        Raises `ReaperError`, and `OSError` if there are no free descriptors or memory.
+        - `child_descriptors`: maps the descriptor numbers that the command expects to our descriptors
+        - `wrapped`: True if the command only runs another program, to which SIGTERM is then sent
+        - `cleanup`: a program to run after the command if this process has ended
+
+        Raise `ReaperError`, or `OSError` if there are no free descriptors or memory.
         """
         own_end, warden_end = socket.socketpair()
         child = Child(own_end)
@@ -230,7 +232,7 @@ class ReaperClient:
         return child
 
     def close(self) -> int:
-        """Kill all running commands, end the reaper, and return the number of killed processes. Blocking."""
+        """Kill all running commands, end the reaper, and return the number of killed processes; this call blocks."""
         with self._lock:
             self._closed = True
             line, self._line = self._line, None
@@ -295,17 +297,14 @@ class ReaperClient:
 
 
 def _is_closed(line: socket.socket) -> bool:
-    """Return True if the reaper has ended. The reaper sends nothing on this socket, so the socket becomes readable only
-    when it is closed."""
+    """Return True if the reaper has ended."""
+    # The reaper sends nothing on this socket, so it becomes readable only when it is closed.
     return bool(select.select([line], [], [], 0)[0])
 
 
 def user_process_limit(processes: int) -> int:
-    """Return the RLIMIT_NPROC for a command with at most `processes` processes; 0 means no limit.
-
-    The kernel counts all processes of the user, so their present number is added. The result is 0 for root, which has
-    no such limit.
-    """
+    """Return the RLIMIT_NPROC for a command with at most `processes` processes; 0 means no limit."""
+    # The kernel counts all processes of the user, so their present number is added. Root has no such limit.
     if os.getuid() == 0 or not reaper.LINUX:
         return 0
     own_uid, count = os.getuid(), 0

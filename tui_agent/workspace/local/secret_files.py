@@ -1,7 +1,6 @@
 """Search for possible secret files, and for links out of the workspace, before each command.
 
-Invariant: this module only reads, runs nothing and follows no link to a folder. A folder is read again only if it
-changed.
+Invariant: this module only reads, runs nothing and follows no link to a folder.
 """
 
 import os
@@ -38,10 +37,8 @@ _CERTIFICATE_ENDINGS = (".pem", ".crt")
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
-"""Minimum age of a folder's last change, in nanoseconds, before the folder's listing can be reused.
-
-A second change soon after the first could have the same time.
-"""
+"""Minimum age of a folder's last change, in nanoseconds, for reusing the folder's listing."""
+# A second change soon after the first could have the same time.
 _MAX_NAME_BYTES = 255
 """Maximum bytes of a name in a folder."""
 
@@ -62,22 +59,22 @@ class _Folder:
     option_names: tuple[str, ...] = ()
     """Names that a program could take for an option, such as `-rf`."""
     odd_names: tuple[str, ...] = ()
-    """Names that are misread if a list is split at blanks, or that have a special meaning for some programs."""
+    """Names with blanks, or with a special meaning for some programs."""
     installed: tuple[str, ...] = ()
     """Subfolders with installed packages."""
     repositories: tuple[str, ...] = ()
-    """Subfolders of a version control system. They are searched last, and only for links."""
+    """Subfolders of a version control system, which are searched last and only for links."""
     steering: tuple[str, ...] = ()
     """Files that configure the behaviour of some programs."""
     control_names: tuple[str, ...] = ()
-    """Names of the ignore files and repositories in the folder. They determine which files a search skips."""
+    """Names of the folder's ignore files and repositories, which determine which files a search skips."""
 
 
 class SecretFiles:
-    """Finds possible secret files below `root`. Blocking: call it in a thread.
+    """Finds possible secret files below `root`; call it in a thread, because it blocks.
 
-    `is_secret`: returns True for a secret path in the workspace; a folder's path ends with a slash.
-    `readable`: globs of paths that the user made readable for commands.
+    - `is_secret`: returns True for a secret path in the workspace; a folder's path ends with a slash
+    - `readable`: globs of paths that the user made readable for commands
     """
 
     def __init__(
@@ -90,15 +87,14 @@ class SecretFiles:
         self._steering = steering_names
         self._root = root.rstrip("/")
         self._longest = os.pathconf("/", "PC_PATH_MAX") - _MAX_NAME_BYTES - 2
-        """Maximum length of a folder's path, in bytes, so that its files' paths are within the system's limit."""
+        """Maximum length of a folder's path, in bytes, for file paths within the system's limit."""
         self._secret = is_secret
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
         """Maps a path to its folder, for the folders that were read in the current scan."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
-        """Maps the path of a possible certificate file to a pair: the file's stamp (values that change with the file),
-        and True if the file contains a private key."""
+        """Maps the path of a possible certificate file to its stamp, and True if it contains a private key."""
         self._git = GitContent()
         self._ignore = IgnoreFiles(self._root, self._control_names)
         """The ignore files at the time of the current scan."""
@@ -230,7 +226,7 @@ class SecretFiles:
         )
 
     def _secret_file(self, name: str, *, link: bool) -> SecretFile | None:
-        """Return the secret file `name`, or None if it is not a regular file, not secret, or made readable by the user."""
+        """Return the secret file `name`; None if it is not a regular file, not secret, or made readable by the user."""
         plain = name.rstrip("/")
         absolute = f"{self._root}/{plain}"
         names = (plain, plain.rpartition("/")[2], absolute)

@@ -1,7 +1,6 @@
 """Running programs to their end, so that no process is left behind.
 
-Invariant: when a run ends, for whatever reason, all processes that the program started are ended too (see `reaper`). A
-program has its own session, no terminal, and a finite standard input.
+Invariant: when a run ends, for whatever reason, all processes that the program started are ended too.
 """
 
 import errno
@@ -28,11 +27,12 @@ from tui_agent.workspace.local.reaper_client import ReaperError, StartFailure
 TERMINATE_GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL after a timeout."""
 CANCEL_GRACE_S = 0.1
-"""Seconds between SIGTERM and SIGKILL after an interrupt by the user, who expects the prompt within 300 ms."""
+"""Seconds between SIGTERM and SIGKILL after an interrupt by the user."""
+# The user expects the prompt within 300 ms.
 CLEANUP_LIMIT_S = 5.0
 _CHUNK = 1 << 16
 _TRIM_BYTES = 4 << 20
-"""The collected end of the output is trimmed when it exceeds its limit by more than this number of bytes."""
+"""Number of bytes over the limit at which the collected end of the output is trimmed."""
 SIGNAL_CODES = range(129, 160)
 _FINAL_OUTPUT_S = 0.5
 """Seconds to wait for more output if the program has ended but other processes still have the pipe open."""
@@ -42,8 +42,8 @@ _FINAL_OUTPUT_S = 0.5
 class Command:
     """A program to start.
 
-    `folder`: descriptor of the working folder.
-    `cwd`: the folder's name for messages.
+    - `folder`: descriptor of the working folder
+    - `cwd`: the folder's name for messages
     """
 
     argv: tuple[str, ...]
@@ -59,7 +59,7 @@ class Command:
     descriptors: Mapping[int, int] = field(default_factory=dict)
     """Maps the number of an additional descriptor in the program to our descriptor."""
     is_wrapper: bool = False
-    """True if the program only runs another program. SIGTERM is then sent to that other program."""
+    """True if the program only runs another program, to which SIGTERM is then sent."""
     cleanup: tuple[str, ...] = ()
     """A program to run after the end of the command if tui-agent itself has ended by then."""
 
@@ -145,9 +145,9 @@ async def run_command(
     grace: float = TERMINATE_GRACE_S,
     on_start: Callable[[ProcessControl], None] | None = None,
 ) -> ExecResult:
-    """Run a program to its end; `on_start` is called with the limits that apply to the program.
+    """Run a program to its end, and also end all its processes if the caller is cancelled.
 
-    If the caller is cancelled, all processes are ended before the cancellation propagates.
+    `on_start`: called with the limits that apply to the program.
     """
     began = time.monotonic()
     collector = OutputCollector(command.max_output, sink, command.newest)

@@ -11,9 +11,9 @@ from tui_agent.errors import EnvironmentFault
 
 
 def copy_merged(source: Path, target: Path) -> None:
-    """Copy a file or folder to the path `target`.
+    """Copy a file or folder to the path `target`; files that exist only in the target folder stay.
 
-    Files that exist only in the target folder stay. Raises `EnvironmentFault` if copying fails.
+    Raise `EnvironmentFault` if copying fails.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

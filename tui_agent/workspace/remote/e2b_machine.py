@@ -35,7 +35,7 @@ USER = "root"
 class E2BMachine:
     """A sandbox of E2B; implements `RemoteMachine`.
 
-    `image`: name of a template or path of a Dockerfile; if empty, E2B's default template.
+    `image`: name of a template or path of a Dockerfile; empty for E2B's default template.
     """
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:
@@ -52,7 +52,7 @@ class E2BMachine:
         return f"an E2B sandbox (template {self._template or 'base'}, {network})"
 
     async def start(self) -> None:
-        """Create the sandbox. Raises `ConfigError` if the SDK is missing or E2B refuses."""
+        """Create the sandbox; raise `ConfigError` if the SDK is missing or E2B refuses."""
         self._sdk = await to_thread.run_sync(load_package, "e2b")  # takes a second
         template = self._template
         try:

@@ -1,7 +1,7 @@
 """An environment that runs commands on a provider's machine and reads files on this machine.
 
-The workspace is copied to the machine at the same path. Before each command, changed files are copied to the machine,
-and afterwards back to here.
+The workspace is copied to the machine at the same path. Changed files are copied to the machine before each command,
+and back after it.
 
 Invariant: a command's result is returned only after its changes have been copied back.
 """
@@ -58,9 +58,9 @@ class RemoteEnvironment(EnvironmentWrapper):
     ) -> None:
         """Create an environment on `machine`, which is not started yet.
 
-        - `work_dir`: folder on the machine to which the workspace is copied; if empty, the workspace's own path.
-        - `mounts`: maps each additional folder to its path on the machine. If the path ends with `,readonly`, changes
-          on the machine are not copied back.
+        - `work_dir`: folder on the machine to which the workspace is copied; empty for the workspace's own path
+        - `mounts`: maps each additional folder to its path on the machine; with `,readonly` at the end of the path,
+          changes are not copied back
         """
         super().__init__(local)
         self._name = name
@@ -88,7 +88,7 @@ class RemoteEnvironment(EnvironmentWrapper):
     async def start(self) -> None:
         """Create the machine and copy the workspace to it.
 
-        Raises `ConfigError` if the machine cannot be created, `EnvironmentFault` if copying fails.
+        Raise `ConfigError` if the machine cannot be created, `EnvironmentFault` if copying fails.
         """
         await self._machine.start()
         self._is_open = True
@@ -189,8 +189,7 @@ class RemoteEnvironment(EnvironmentWrapper):
         return frozenset(names)
 
     async def upload(self, local: Path, path: str) -> None:
-        """Copy a file or folder of this machine into the workspace, or a single file to another path of the remote
-        machine."""
+        """Copy a file or folder into the workspace, or a single file to another path of the remote machine."""
         if is_within(self.resolve(path), self.root):
             await super().upload(local, path)
             return
@@ -201,8 +200,7 @@ class RemoteEnvironment(EnvironmentWrapper):
         await self._machine.write_file(data, path)
 
     async def download(self, path: str, local: Path) -> None:
-        """Copy a file or folder of the workspace to this machine, or a single file from another path of the remote
-        machine."""
+        """Copy a file or folder of the workspace, or a single file from another path of the remote machine."""
         if is_within(self.resolve(path), self.root):
             await super().download(path, local)
         else:

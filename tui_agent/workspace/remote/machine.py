@@ -12,8 +12,7 @@ SERVER_ERROR = 500
 def provider_fault(message: str, error: Exception, interruptions: Collection[str]) -> EnvironmentFault:
     """Convert an error that a provider's SDK raised to an `EnvironmentFault`.
 
-    The result is an `EnvironmentLost` if `interruptions` names the error's class or a base class. The result is also an
-    `EnvironmentLost` for the HTTP status of a server error.
+    The result is an `EnvironmentLost` for a server error, and for an error class (or base class) in `interruptions`.
     """
     names = {kind.__name__ for kind in type(error).__mro__}
     status = getattr(error, "status_code", None)
@@ -30,7 +29,7 @@ class RemoteMachine(Protocol):
         ...
 
     async def start(self) -> None:
-        """Create the machine. Raises `ConfigError` with advice if the machine cannot be created."""
+        """Create the machine; raise `ConfigError` with advice if it cannot be created."""
         ...
 
     async def run(

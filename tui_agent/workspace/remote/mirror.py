@@ -1,7 +1,8 @@
-"""Keeps a workspace and its copy on a remote machine equal, by copying archives of the changed files.
+"""Archives of changed files that keep a workspace and its copy on a remote machine equal.
 
-Invariant: nothing is written outside the workspace. A file that changed on one side is copied to the other side. If a
-file changed on both sides, the remote version is kept.
+If a file changed on both sides, the remote version is kept.
+
+Invariant: nothing is written outside the workspace.
 """
 
 import io

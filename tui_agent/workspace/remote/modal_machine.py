@@ -30,7 +30,7 @@ INTERRUPTIONS = (
 class ModalMachine:
     """A sandbox of Modal; implements `RemoteMachine`.
 
-    `image`: a registry's image or path of a Dockerfile; if empty, Modal's default image (Debian).
+    `image`: a registry's image or path of a Dockerfile; empty for Modal's default image (Debian).
     """
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:
@@ -45,7 +45,7 @@ class ModalMachine:
         return f"a Modal sandbox (image {self._image or 'debian_slim'}, {network})"
 
     async def start(self) -> None:
-        """Create the sandbox. Raises `ConfigError` if the SDK is missing or Modal refuses."""
+        """Create the sandbox; raise `ConfigError` if the SDK is missing or Modal refuses."""
         modal: Any = await to_thread.run_sync(load_package, "modal")  # takes a second
         try:
             app = await modal.App.lookup.aio(APP, create_if_missing=True)

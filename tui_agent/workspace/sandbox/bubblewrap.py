@@ -1,7 +1,8 @@
 """Bubblewrap's command line: the whole file system is mounted read-only, and writable paths over it.
 
-Invariant: this module reads and changes no files. The order of options matters: a later mount covers an earlier one.
+Invariant: this module reads and changes no files.
 """
+# The order of options matters: a later mount covers an earlier one.
 
 import os
 from collections.abc import Iterable, Iterator
@@ -11,9 +12,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.sandbox.mounts import Mounts
 
 DESCRIPTORS = (3, 4)
-"""Numbers of two descriptors: bubblewrap reads its seccomp filter from the first, and writes its status to
-the second.
-"""
+"""Descriptors from which bubblewrap reads its seccomp filter, and to which it writes its status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +103,7 @@ def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
 
 @contextmanager
 def open_descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
-    """Yield two values: a map from bubblewrap's descriptor numbers to our descriptors, and our end of the pipe to which
-    bubblewrap writes its status.
+    """Yield a map from bubblewrap's descriptor numbers to our descriptors, and our end of the pipe for its status.
 
     `calls`: the seccomp filter for bubblewrap, or None.
     """

@@ -1,7 +1,6 @@
 """One run of a command in the sandbox: preparation, execution, and detection of denials.
 
-Invariant: a command that cannot be confined is not run. Messages about a failed attempt to create the sandbox are not
-passed on as the command's output.
+Invariant: a command that cannot be confined is not run.
 """
 
 import os
@@ -30,8 +29,8 @@ BWRAP_FAILED = 1
 _BWRAP_PREFIX = b"bwrap: "
 _MAX_LINE_BYTES = 4096
 MAX_ATTEMPTS = 3
-"""Maximum number of attempts to create a sandbox. An attempt fails if a file system is mounted or removed at the same
-time."""
+"""Maximum number of attempts to create a sandbox."""
+# An attempt fails if a file system is mounted or removed at the same time.
 
 
 async def run_confined(
@@ -97,7 +96,7 @@ async def open_confined(
 ) -> PipedProcess:
     """Start a program in the sandbox with pipes.
 
-    Raises `EnvironmentFault` if the program cannot be confined or started.
+    Raise `EnvironmentFault` if the program cannot be confined or started.
     """
     missing = await to_thread.run_sync(_missing_program, command)
     if missing is not None:
@@ -132,10 +131,9 @@ def _open_confined(
 
 
 class _OutputFilter:
-    """Passes a sandboxed command's output on, but delays the first line if bubblewrap possibly wrote it.
+    """Passes a sandboxed command's output on, but delays the first line if bubblewrap possibly wrote it."""
 
-    If bubblewrap wrote the line and failed, the command has not run, and the line is never passed on.
-    """
+    # If bubblewrap wrote the line and failed, the command has not run, and the line is never passed on.
 
     def __init__(self, sink: OutputSink) -> None:
         self._sink = sink
@@ -169,7 +167,7 @@ async def _run_once(
     sink: OutputSink,
     run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
 ) -> tuple[ExecResult, bool, ConfinedCommand | None]:
-    """Try once to run the command. Return the result of the run, True if the command started, and the prepared command."""
+    """Try once to run the command; return the result, True if the command started, and the prepared command."""
     context = _prepare(confinement, command, spec)
     try:
         prepared = await to_thread.run_sync(context.__enter__)

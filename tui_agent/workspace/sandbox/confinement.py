@@ -46,7 +46,8 @@ from tui_agent.workspace.sandbox.variables import confined_variables, with_stat_
 
 _MAX_STATUS_BYTES = 4096
 _SETTLED_S = 60.0
-"""Minimum age of a private folder that can be removed, in seconds; a younger one is possibly not yet locked."""
+"""Minimum age of a private folder that can be removed, in seconds."""
+# A younger folder is possibly not yet locked.
 _FOLDERS = ("tmp", "longer", "empty")
 _FILES = {"blank": 0o444, "shut": 0o000}
 
@@ -67,8 +68,7 @@ class ConfinedCommand:
     placeholders: tuple[str, ...] = ()
     """Paths at which empty placeholders keep the command from creating files."""
     renaming_notes: Sequence[str] = ()
-    """Notes on files that the command created and that were renamed, because other programs would use them as settings
-    (such as `.vscode`).
+    """Notes on new settings (such as `.vscode`) that were renamed, so that other programs do not use them.
 
     The list is complete when the run has ended.
     """
@@ -93,9 +93,9 @@ class ConfinementError(Exception):
 class Confinement:
     """The sandbox for the commands of one environment.
 
-    `records`: a folder that all tui-agent processes share.
-
     All methods block: call them in a thread.
+
+    `records`: a folder that all tui-agent processes share.
     """
 
     def __init__(self, support: SandboxSupport, bounds: Bounds, records: Path) -> None:
@@ -125,7 +125,7 @@ class Confinement:
     ) -> Iterator[ConfinedCommand]:
         """Prepare a command to start in `folder` with the permissions of `spec`.
 
-        Raises `ConfinementError`.
+        Raise `ConfinementError` if the command cannot be confined.
         """
         why_not = self.bounds.refusal()
         if why_not:
@@ -208,7 +208,7 @@ class Confinement:
 
     @property
     def secrets_incomplete(self) -> str:
-        """The reason why the search for secret files was incomplete, as a sentence; empty if it was complete."""
+        """A sentence on why the search for secret files was incomplete; empty if it was complete."""
         return "" if self._secrets is None else self._secrets.incomplete_reason
 
     def close(self) -> None:
@@ -221,11 +221,9 @@ class Confinement:
             os.close(lock_fd)
 
     def _masked_files(self, mounts: Mounts, spec: ExecSpec) -> tuple[SecretFile, ...]:
-        """Return the workspace files that the command of `spec` must not read.
-
-        If the command can write, a secret file that is equal to its committed version is not masked. The command could
-        read the committed version in the repository anyway, and it could commit the mask in place of the file.
-        """
+        """Return the workspace files that the command of `spec` must not read."""
+        # A command that can write may read a secret file that equals its committed version. It could read that version
+        # in the repository anyway, and it could commit the mask in place of the file.
         prefix = f"{self.bounds.root.rstrip('/')}/"
         hidden = {file.rstrip("/") for file in mounts.hidden}
         return tuple(
@@ -282,8 +280,7 @@ class Confinement:
         *,
         network: bool,
     ) -> Iterator[tuple[list[str], Mapping[int, int], int]]:
-        """Yield bubblewrap's command line, the descriptors for the command, and our end of the pipe to which bubblewrap
-        writes its status."""
+        """Yield bubblewrap's command line, the descriptors for the command, and our end of the pipe for its status."""
         covers = bubblewrap.cover_files(mounts, private)
         guards = tuple(guard_arguments(mounts, covers, [place.path for place in extra]))
         filtered = self._support.filter is not None
@@ -323,12 +320,8 @@ class Confinement:
 
 
 def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
-    """Create an unreadable stand-in for each changed secret file, with the size and time of the file's committed
-    version.
-
-    Return a map from each secret file to the stand-in that is mounted over it. Git then treats the secret files as
-    unchanged.
-    """
+    """Create an unreadable replacement for each changed secret file; return a map from secret file to replacement."""
+    # A replacement has the size and time of the committed version, so git treats the secret file as unchanged.
     copies: dict[str, str] = {}
     for file in masked:
         if file.committed_size_and_mtime is not None:
@@ -404,10 +397,10 @@ _SWAPPED = "two files with secrets were swapped while the command was prepared"
 def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
     """Yield the arguments that let `landlock.main` verify the mounts.
 
-    - `cover_files`: files that are mounted over `mounts.masked`.
-    - `opened`: writable paths to leave out, because the caller yields their arguments.
+    - `cover_files`: files that are mounted over `mounts.masked`
+    - `opened`: writable paths to leave out, because the caller yields their arguments
 
-    Raises `OSError` if a path is missing, is a link, or is below a link.
+    Raise `OSError` if a path is missing, is a link, or is below a link.
     """
     covers = [folder for folder in (*mounts.hidden, *mounts.masked) if folder.endswith("/")]
     hidden = {folder.rstrip("/") for folder in mounts.hidden}
@@ -433,9 +426,7 @@ def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence
 
 
 def _stat_path(path: str) -> tuple[os.stat_result, os.stat_result]:
-    """Return (status of the folder that contains `path`, status of `path`). Raises `OSError` if any component is a
-    link.
-    """
+    """Return (status of the folder that contains `path`, status of `path`); raise `OSError` for a link in the path."""
     folder, _, name = path.rpartition("/")
     try:
         folder_fd = open_to_enter([part for part in folder.split("/") if part])

@@ -1,7 +1,8 @@
 """Detection of the sandbox's denials from a failed command's last output.
 
-Invariant: only the existence of mentioned files and the variable names in masked files are read. The result is a guess
-that only decides if the user is asked to run the command again.
+Invariant: only the existence of mentioned files and the variable names in masked files are read.
+
+The result is a guess: at most, the user is asked to run the command again.
 """
 
 import os
@@ -62,8 +63,7 @@ _BAD_SYSTEM_CALL = 128 + 31
 
 
 class SecretDenial(NamedTuple):
-    """A denied access to secret files: a sentence about the denial, and the files. Both are empty if nothing was
-    denied."""
+    """A sentence about a denied access to secret files, and the files; both are empty if nothing was denied."""
 
     reason: str = ""
     files: tuple[SecretFile, ...] = ()
@@ -80,8 +80,7 @@ def explain_denial(
 ) -> str:
     """Return a sentence about the access that the sandbox denied; empty if the sandbox was probably not the cause.
 
-    `sealed`: see `ExecSpec.repository_read_only`.
-    `read_only`: see `ExecSpec.read_only`.
+    `sealed`, `read_only`: see `repository_read_only` and `read_only` of `ExecSpec`.
     """
     lines = output[-MAX_OUTPUT_CHARS:].splitlines()
     if exit_code == _BAD_SYSTEM_CALL or any("bad system call" in line.lower() for line in lines):
@@ -100,10 +99,9 @@ def explain_denial(
 def find_denied_secrets(
     output: str, masked: Sequence[SecretFile], *, read_only: bool = False
 ) -> SecretDenial:
-    """Return the secret files that a failed command seems to need, with a sentence about them. Blocking.
+    """Return the secret files that a failed command seems to need, with a sentence about them.
 
-    The result has the files that, according to the output, could not be opened or changed. If the output names no such
-    file, the result is a file that sets a variable named in the output.
+    This call blocks.
 
     `read_only`: see `ExecSpec.read_only`.
     """
@@ -139,16 +137,14 @@ def find_denied_secrets(
 def _files_in_lines(
     text: str, pattern: re.Pattern[str], masked: Sequence[SecretFile]
 ) -> tuple[SecretFile, ...]:
-    """Return the files that are named in lines matching `pattern`; the files named in the last matching line come
-    first."""
+    """Return the files that are named in lines matching `pattern`, those in the last line first."""
     lines = [line for line in text.splitlines() if pattern.search(line)]
     files = dict.fromkeys(file for line in reversed(lines) for file in _files_in_line(line, masked))
     return tuple(files)[:_MAX_FILES]
 
 
 def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
-    """Return the files whose full names are in `line`. If there are none, return the first file whose last path
-    component is in `line`."""
+    """Return the files that `line` names, by the full name or by the last path component."""
     linked = tuple(
         file
         for file in masked

@@ -32,8 +32,8 @@ TRY_TIMEOUT_S = 5.0
 class SandboxSupport:
     """The kind of sandbox that this machine supports, or the reason why it supports none.
 
-    `machine`: set if bubblewrap works.
-    `filter`: set if the processor's system call numbers are known.
+    - `machine`: set if bubblewrap works
+    - `filter`: set if the processor's system call numbers are known
     """
 
     kind: str = ""
@@ -69,7 +69,7 @@ def start_detection() -> None:
 
 
 def detect_sandbox() -> SandboxSupport:
-    """Return this machine's sandbox support, detected once per process. Blocking."""
+    """Return this machine's sandbox support, detected once per process; this call blocks."""
     return _detection().result()
 
 

@@ -1,8 +1,8 @@
 """Paths outside the workspace that the user allowed one command to write.
 
-Invariant: no other paths become writable. A missing file is created first. If the command leaves the file empty, the
-file is removed again. A folder becomes writable with everything in it, but not if something in it is guarded
-(`Bounds.is_guarded`).
+Invariant: no other paths become writable.
+
+A missing file is created first, and removed again if the command leaves it empty.
 """
 
 import os
@@ -23,7 +23,7 @@ _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
 """Mode of a new file before the umask, the same as for a file that the command itself creates."""
 _LONG_AGO = (0, 0)
-"""Time given to files created by this module: so long ago that no program considers them newer than its own files."""
+"""Very old time for files created by this module, so that no program considers them newer than its own files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,7 @@ class OpenedPath:
 
 @contextmanager
 def open_paths(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[OpenedPath, ...]]:
-    """Yield a tuple with the real path of each of the `paths` that the command can write. They are opened without
-    following links."""
+    """Yield those `paths` that the command can write, as real paths opened without following links."""
     created: list[OpenedPath] = []
     try:
         candidates = [

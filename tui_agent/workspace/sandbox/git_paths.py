@@ -1,7 +1,6 @@
 """The parts of a workspace's git repository that a command can write, because commits need them.
 
-Invariant: parts that run programs are never included, and this module only reads. A repository outside the workspace
-(work tree, submodule) is used only if it refers back to the workspace.
+Invariant: parts that run programs are never included, and this module only reads.
 """
 
 import os
@@ -19,10 +18,8 @@ _WORKTREE = re.compile(r"^[ \t]*+worktree[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGN
 _BARE_PARTS = ("refs", "objects", "HEAD")
 """Names that together make a folder without `.git` a repository; the first missing one gets a placeholder."""
 _COMMON_DIR = "commondir"
-"""Name of the file that makes a repository use another repository for everything except `HEAD`.
-
-If there is a folder with this name, git fails.
-"""
+"""Name of the file that makes a repository use another repository for everything except `HEAD`."""
+# If there is a folder with this name, git fails.
 _BARE_PROGRAM_FILES = ("HEAD", "config", "hooks", "info")
 _COMMIT_FOLDERS = ("objects", "refs", "logs")
 _PROGRAM_FILES = tuple(
@@ -34,10 +31,10 @@ _PROGRAM_FILES = tuple(
 class GitPlaces:
     """Absolute paths of a workspace's git repository.
 
-    - `writable`: folders that commits need.
-    - `read_only`: paths in these folders that commands must not change.
-    - `folder`: the repository's own folder.
-    - `absent`: names that must not be created in `folder`.
+    - `writable`: folders that commits need
+    - `read_only`: paths in these folders that commands must not change
+    - `folder`: the repository's own folder
+    - `absent`: names that must not be created in `folder`
     """
 
     writable: tuple[str, ...] = ()
@@ -47,8 +44,7 @@ class GitPlaces:
 
 
 def find_git_places(root: str) -> GitPlaces:
-    """Return the git paths of the repository at the top of a workspace; no paths if the repository is in a folder above
-    the workspace."""
+    """Return the git paths of the repository at the top of a workspace; none for a repository in a folder above."""
     top = Path(root, ".git")
     if (top / "HEAD").is_file():
         return _folder_places(str(top), root)

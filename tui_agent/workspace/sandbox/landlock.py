@@ -3,15 +3,15 @@
 Usage: `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`.
 
 - `=`: PATH must still be the file with this device and inode.
-- `!`: PATH must still be the file with the second device and inode, in the folder with the first device and inode, and
-  be mounted read-only.
+- `!`: PATH must still be the file with the second device and inode, in the folder with the first device and inode.
+  It must be mounted read-only.
 
 If one of these checks fails, nothing is run.
 
-The command can write only below each FOLDER. It cannot send signals to processes outside the sandbox or connect to
+The command can write only below each FOLDER. It cannot send signals to processes outside the sandbox, or connect to
 their abstract sockets. Without Landlock in the kernel, the program only executes the command.
 
-Uses only the standard library.
+The program uses only the standard library.
 """
 
 import ctypes
@@ -30,7 +30,8 @@ ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 SCOPES = 3
 """Landlock scopes: no connections to outside abstract sockets, and no signals to outside processes."""
 _SIGPIPE, _SIGXFSZ = 13, 25
-"""Signals that Python ignores. A program that Python executes would ignore them too."""
+"""Signals that Python ignores."""
+# A program that Python executes would ignore them too.
 
 
 def supported_rights(abi: int) -> int:

@@ -28,17 +28,17 @@ _MAX_NAMED = 32
 class Bounds:
     """Limits of the access that all sandboxed commands of one environment have.
 
-    `hidden`: absolute paths of secrets; the last component can be a glob.
-    `read_only`: names at the top of the workspace that no command can write.
-    `absent`: names at the top of the workspace that no command can create.
-    `renamed`: names at the top of the workspace that are renamed if they appear while a command runs.
-    `own_folders`: tui-agent's own folders.
-    `writable`: further folders that the user made writable.
-    `is_guarded`: returns True for an outside path that must never be written.
-    `guarded_folders`: guarded folders below the home folder, existing or not.
-    `is_secret`: returns True for a workspace path with possible secrets.
-    `readable`: globs of secret paths that the user made readable for commands.
-    `steering`: names of files that configure programs.
+    - `hidden`: absolute paths of secrets; the last component can be a glob
+    - `read_only`: names at the top of the workspace that no command can write
+    - `absent`: names at the top of the workspace that no command can create
+    - `renamed`: names at the top of the workspace that are renamed if they appear while a command runs
+    - `own_folders`: tui-agent's own folders
+    - `writable`: further folders that the user made writable
+    - `is_guarded`: returns True for an outside path that must never be written
+    - `guarded_folders`: guarded folders below the home folder, existing or not
+    - `is_secret`: returns True for a workspace path with possible secrets
+    - `readable`: globs of secret paths that the user made readable for commands
+    - `steering`: names of files that configure programs
     """
 
     root: str
@@ -82,8 +82,7 @@ class Mounts:
     masked_as_empty: bool = False
     """True if masked files appear empty to the command; otherwise they cannot be opened."""
     replacements: Mapping[str, str] = field(default_factory=dict)
-    """Maps a file in `masked` to the file that is mounted over it, if that is not the usual empty or unreadable file.
-    """
+    """Maps a file in `masked` to the file that is mounted over it instead of the usual empty or unreadable file."""
     read_only: bool = False
     """True if this command must not write, not even to the `writable` paths."""
 
@@ -102,10 +101,9 @@ def find_mounts(
 ) -> Mounts:
     """Return the mounts of a sandboxed command.
 
-    - `words`: the command line; paths in it stay visible.
-    - `opened`: additional paths that the command can write.
-    - `own`: paths in private folders at which the command sees files of earlier sandboxed commands, not files of this
-      machine.
+    - `words`: the command line; paths in it stay visible
+    - `opened`: additional paths that the command can write
+    - `own`: paths in private folders at which the command sees files of earlier sandboxed commands
     """
     git = find_git_places(bounds.root)
     writable = [
@@ -160,7 +158,7 @@ def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) ->
 def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
     """Yield the user's own files: the entries of the home folder whose names do not start with a dot.
 
-    Folders that contain the workspace or programs are left out.
+    Leave out folders that contain the workspace or programs.
     """
     needed = (bounds.root, sys.prefix, str(Path(__file__).parents[3]), *env.get("PATH", "").split(os.pathsep))
     real = [os.path.realpath(path) for path in needed if path]
@@ -174,8 +172,10 @@ def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
 
 
 def find_existing(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the real path of each existing path in `paths`. The last component of a path can be a glob. The real path
-    of a folder ends with a slash."""
+    """Yield the real paths of the existing `paths`, whose last component can be a glob.
+
+    A folder's path ends with a slash.
+    """
     for path in paths:
         folder, name = os.path.split(path)
         for match in map(str, Path(folder).glob(name)) if "*" in path else (path,):
@@ -220,8 +220,7 @@ PRIVATE_NAMES = {"/tmp": "tmp", "/var/tmp": "longer"}
 
 
 def first_private_name(path: str) -> str:
-    """Return the path directly below a folder of `PRIVATE_NAMES` that is `path` or contains it; empty if `path` is in
-    none of these folders.
+    """Return the path directly below a folder of `PRIVATE_NAMES` that is `path` or contains it; empty if there is none.
 
     Example: `/var/tmp/build/log/1` → `/var/tmp/build`.
     """
@@ -235,9 +234,8 @@ def first_private_name(path: str) -> str:
 def is_own(path: str, base: Path | None) -> bool:
     """Return True if every file that a sandboxed command sees at `path` was made by a sandboxed command.
 
-    `path`: a real path.
-    `base`: the sandbox's own folder.
-    The result is False if the machine has a file at the path or above it, or if the private folder has a link there.
+    - `path`: a real path
+    - `base`: the sandbox's own folder
     """
     first = first_private_name(path)
     if not first or os.path.normpath(path) != path or os.path.lexists(first):

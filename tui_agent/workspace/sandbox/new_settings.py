@@ -1,7 +1,6 @@
 """Renaming of settings that a confined command created, for example `.claude` and `.vscode`.
 
-Other programs would use such settings without asking. So the file is renamed when the command and its processes have
-ended.
+Other programs would use such settings without asking, so the files are renamed when the command has ended.
 
 Invariant: nothing is deleted, and nothing that existed before the command is touched.
 """
@@ -18,8 +17,9 @@ SUFFIX = ".sandboxed"
 def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]]) -> Iterator[list[str]]:
     """At the end of the `with` block, rename each of the `names` that has appeared at the top of the workspace.
 
-    `more`: function that is called at the end of the block and returns further names to rename, such as `HEAD`.
-    Yields a list. At the end of the block, a note on each renamed file is added to it.
+    Yield a list that gets a note on each renamed file.
+
+    `more`: function that returns further names at the end of the block, such as `HEAD`.
     """
     before = set(os.listdir(root))  # noqa: PTH208 - only names are needed
     notes: list[str] = []

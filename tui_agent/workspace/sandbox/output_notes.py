@@ -31,9 +31,11 @@ def find_output_notes(
     *,
     is_read_only: bool,
 ) -> Iterator[str]:
-    """Yield notes for the model on how the sandbox changed the output of a command that succeeded. Blocking.
+    """Yield notes for the model on how the sandbox changed the output of a command that succeeded.
 
-    `is_read_only`: True if the command only reads files, so that the masked files appeared empty to it.
+    This call blocks.
+
+    `is_read_only`: True if the masked files appeared empty to the command, because it only reads files.
     """
     text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
     names = [Path(path).name for path in placeholders]
@@ -101,10 +103,8 @@ def _listed_files(text: str, masked: Sequence[SecretFile]) -> list[str]:
 
 
 def _find_listed(text: str, names: Sequence[str]) -> set[str]:
-    """Return the subset of `names` that the output lists: in single quotes or at the end of a line.
-
-    After a colon and a blank, the name ends a message (`fatal: not a git repository (…): .git`) and is not listed.
-    """
+    """Return the subset of `names` that the output lists: in single quotes or at the end of a line."""
+    # After a colon and a blank, the name ends a message (`fatal: not a git repository (…): .git`) and is not listed.
     mentioned = {name for name in names if name in text}
     return {
         name
@@ -121,7 +121,7 @@ def _is_listed_alone(text: str, name: str) -> bool:
 
 
 def _exists_in_listing(name: str, words: Sequence[str], folder: str, placeholders: Sequence[str]) -> bool:
-    """Return True if a folder on the command line really has an entry of this name that is not a placeholder."""
+    """Return True if a folder on the command line really has an entry of this name, not only a placeholder."""
     paths = (os.path.normpath(f"{Path(folder, word)}/{name}") for word in (".", *_possible_paths(words)))
     return any(path not in placeholders and os.path.lexists(path) for path in paths)
 

@@ -1,10 +1,9 @@
 """Placeholders at names that must not be created while a command runs.
 
-A sandbox can protect only existing paths, so an empty folder is created at each missing name. The placeholder is
-removed when no process runs a command in the workspace any more. For a killed process, this file is run as a program
-that removes the placeholders.
+A sandbox can protect only existing paths, so an empty folder is created at each missing name. This file is also the
+program that removes the placeholders of a killed process, so it uses only the standard library.
 
-Invariant: a placeholder is removed only if it is unchanged. Only the standard library is used.
+Invariant: a placeholder is removed only if it is unchanged.
 """
 
 import fcntl
@@ -18,12 +17,15 @@ from itertools import islice
 from pathlib import Path
 
 _FILES = {"commondir": b".\n", "config.worktree": b""}
-"""Maps a name in a git folder to the content of a placeholder file. Git ignores this content."""
+"""Maps a name in a git folder to the content of a placeholder file, which git ignores."""
 _MAX_RECORD_BYTES = 100_000
 
 
 class Placeholders:
-    """Placeholders of one workspace, shared by all processes through a file in the folder `records`. Blocking."""
+    """Placeholders of one workspace, shared by all processes through a file in the folder `records`.
+
+    The methods block.
+    """
 
     def __init__(self, root: str, records: Path) -> None:
         digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
@@ -34,8 +36,9 @@ class Placeholders:
     def hold(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
         """Create placeholders at the missing `paths`, and yield all placeholders that exist.
 
-        No placeholder is removed during the `with` block. Of the paths in `one_of`, only the first missing one gets a
-        placeholder. Raises `OSError` if a placeholder cannot be created.
+        No placeholder is removed during the `with` block. Raise `OSError` if a placeholder cannot be created.
+
+        `one_of`: paths of which only the first missing one gets a placeholder.
         """
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = _open_lock_file(self._file)
@@ -73,10 +76,8 @@ class Placeholders:
                 os.close(descriptor)
 
     def _content_of(self, path: str) -> bytes | None:
-        """Return the content of a placeholder, or None if the placeholder is a folder.
-
-        At the top of the workspace, placeholders are folders: git skips an empty folder, but would read a file.
-        """
+        """Return the content of a placeholder, or None if it is a folder."""
+        # At the top of the workspace, placeholders are folders: git skips an empty folder, but would read a file.
         folder, _, name = path.rpartition("/")
         return None if folder == self._root else _FILES.get(name)
 
@@ -122,10 +123,8 @@ def _create_placeholder(path: str, content: bytes | None) -> None:
 
 
 def _new_file(path: str) -> tuple[int, bool]:
-    """Open a new file at `path`, and return (descriptor, True if the file already has its name).
-
-    If possible, the file gets its name only when its content is written: git would fail on an empty `commondir`.
-    """
+    """Open a new file at `path`, and return (descriptor, True if the file already has its name)."""
+    # If possible, the file gets its name only when its content is written: git would fail on an empty `commondir`.
     if sys.platform == "linux":
         with suppress(OSError):  # not every file system supports nameless files
             return os.open(Path(path).parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600), False

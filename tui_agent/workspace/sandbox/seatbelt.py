@@ -1,7 +1,8 @@
 """The macOS sandbox: a Seatbelt profile for `sandbox-exec`.
 
-Invariant: this module is pure. In a profile, a later rule overrides an earlier one. A path without a rule of its own
-can be read but not written.
+Invariant: this module is pure.
+
+In a profile, a later rule overrides an earlier one.
 """
 
 from collections.abc import Iterable

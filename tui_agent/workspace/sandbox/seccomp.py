@@ -1,7 +1,8 @@
 """System calls denied to sandboxed commands, as a classic BPF program for seccomp.
 
-Invariant: this module is pure. Every call that is not denied here is allowed. A call in the form of another
-architecture (32-bit, x32) kills the process.
+Invariant: this module is pure.
+
+Every call that is not denied here is allowed.
 """
 
 import struct
@@ -35,11 +36,12 @@ DENIED_CALLS: Final = tuple(
 )
 """System calls denied with EPERM, if the architecture has them."""
 UNSUPPORTED_CALLS: Final = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
-"""System calls denied with ENOSYS. Programs then use older calls. A filter can check the arguments of older calls."""
+"""System calls denied with ENOSYS, so that programs use older calls."""
+# A filter can check the arguments of the older calls.
 SET_USER_ID: Final = 0o4000
 """Mode bit that makes a program run as its owner, whoever starts it."""
 _CREATES: Final = 0x400040
-"""Flags `O_CREAT` and `O_TMPFILE` of a call that opens a file; without one of them, the call's mode has no meaning."""
+"""Flags `O_CREAT` and `O_TMPFILE`; a call that opens a file uses its mode only with one of them."""
 _MODE_ARGUMENTS: Final = {
     "chmod": 1,
     "fchmod": 1,
@@ -50,15 +52,15 @@ _MODE_ARGUMENTS: Final = {
     "mknodat": 2,
 }
 _OPENING_CALLS: Final = {"open": (1, 2), "openat": (2, 3)}
-"""Maps a system call that opens a file to the positions of the flags and the mode in its arguments."""
+"""Maps a system call that opens a file to the argument positions of its flags and its mode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
     """A processor architecture.
 
-    `audit`: number in seccomp filters.
-    `numbers`: maps a system call's name to its number.
+    - `audit`: number in seccomp filters
+    - `numbers`: maps a system call's name to its number
     """
 
     audit: int
@@ -103,7 +105,7 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = MappingProxyType(
 
 
 def build_filter(machine: str) -> bytes | None:
-    """Return the seccomp filter for a value of `platform.machine()`, or None if its system call numbers are unknown."""
+    """Return the seccomp filter for a value of `platform.machine()`; None for an unknown processor."""
     architecture = ARCHITECTURES.get({"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine))
     return None if architecture is None else b"".join(_instructions(architecture))
 
@@ -151,15 +153,14 @@ def _deny_set_user_id(position: int) -> list[bytes]:
 
 
 def _match_call(number: int, checks: list[bytes]) -> list[bytes]:
-    """Return BPF instructions that run `checks` for the system call with this number. If no check decides, the call is
-    allowed."""
+    """Return BPF instructions that run `checks` for this system call, and then allow the call."""
     body = [*checks, _instruction(_RETURN, _ALLOW)]
     return [_instruction(_EQUAL, number, 0, len(body)), *body]
 
 
 def _load_argument(index: int) -> list[bytes]:
-    """Return BPF instructions that load the lower 32 bits of the argument `index`. The upper bits do not matter: the
-    calls that are checked do not use them."""
+    """Return BPF instructions that load the lower 32 bits of the argument `index`."""
+    # The calls that are checked do not use the upper bits.
     return [_instruction(_LOAD, _ARGUMENTS + 8 * index)]
 
 

@@ -2,7 +2,7 @@
 
 The sandbox mounts something over each socket: even on a read-only file system, programs could connect to it.
 
-Invariant: this module only reads. Sockets of a sandboxed command without network are not included.
+Invariant: this module only reads.
 """
 
 import errno
@@ -27,10 +27,9 @@ def find_listening(table: Path = _TABLE) -> list[str]:
 def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
     """Return the paths of the workspace's sockets that programs listen on.
 
-    Raises `OSError` if the workspace has too many folders.
-
-    The whole workspace is searched: the kernel's table can have relative or outdated paths.
+    Raise `OSError` if the workspace has too many folders.
     """
+    # The whole workspace is searched: the kernel's table can have relative or outdated paths.
     names = set[str]()
     for path in _read_socket_names(table):
         if not path.startswith("/") or is_within(os.path.realpath(path), folder):

@@ -12,7 +12,7 @@ _SERVICE_VARIABLES = frozenset(
     TMUX_PANE STY NVIM NVIM_LISTEN_ADDRESS KITTY_LISTEN_ON WEZTERM_UNIX_SOCKET VSCODE_IPC_HOOK VSCODE_IPC_HOOK_CLI
     VSCODE_GIT_IPC_HANDLE VSCODE_GIT_ASKPASS_MAIN SYSTEMD_EXEC_PID NOTIFY_SOCKET LISTEN_FDS LISTEN_PID INVOCATION_ID""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Variables with the address of a user's service. Any program could use the service by this address."""
+"""Variables with the address of a user's service, by which any program could use the service."""
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 _CACHES = {
     "GOCACHE": "go-build",
@@ -36,9 +36,10 @@ _SETTINGS = "GIT_CONFIG_PARAMETERS"
 
 
 def confined_variables(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -> dict[str, str]:
-    """Return the environment variables of a sandboxed command; `temporary` is its folder for temporary files.
+    """Return the environment variables of a sandboxed command.
 
-    If `read_only` (see `ExecSpec.read_only`), caches in the workspace are moved to `temporary`.
+    - `temporary`: the command's folder for temporary files
+    - `read_only`: True to move caches in the workspace to `temporary` (see `ExecSpec.read_only`)
     """
     inherited = {
         name: value
@@ -51,7 +52,6 @@ def confined_variables(env: Mapping[str, str], temporary: str, *, read_only: boo
 
 
 def with_stat_comparison(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables `env` with settings for git added: git then detects changes only by a file's size and by its
-    time in whole seconds."""
+    """Return the variables `env` with settings that make git detect changes only by a file's size and time."""
     settings = (env.get(_SETTINGS, ""), "'core.checkStat=minimal'", "'core.trustctime=false'")
     return {**env, _SETTINGS: " ".join(filter(None, settings))}

@@ -1,7 +1,6 @@
 """The reader of awk programs that only compute and print, and that stop at the end of their input.
 
-Invariant: every token is recognised, and every `/` is known to be a division or a regex. No accepted token runs a
-program, opens a file or reads the environment. The only loop is over the elements of an array.
+Invariant: no accepted token runs a program, opens a file or reads the environment.
 """
 
 import re
@@ -30,21 +29,21 @@ _BEFORE_PATTERN = frozenset(
 )
 """Tokens that make every awk read the next slash as the start of a regex."""
 _COMPLETE = frozenset({"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "length"})
-"""Tokens after which every awk reads a newline as the end of the statement. Keywords are not included."""
+"""Tokens after which every awk reads a newline as the end of the statement, without the keywords."""
 _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 
 def find_doubt(script: str) -> str:
-    """Read a whole awk program; return a reason why it can be harmful, or an empty string if it is harmless."""
+    """Return a reason why an awk program can be harmful, or an empty string."""
     return _Program(script).find_doubt()
 
 
 class _Program(ScriptScanner):
     """A scanner for one awk program.
 
-    `_before`: the previous token, or `_OPERAND` for a token that can be the left operand of a division.
-    `_open`: the open brackets. The bracket of a condition is stored as `if`.
-    `_printing`: True while the current statement prints.
+    - `_before`: the previous token, or `_OPERAND` for a token that can be divided.
+    - `_open`: the open brackets. The bracket of a condition is stored as `if`.
+    - `_printing`: True while the current statement prints.
     """
 
     language = "awk"
@@ -121,7 +120,7 @@ class _Program(ScriptScanner):
         self._before = "(" if sign == "[" else sign
 
     def _is_harmless(self, name: str, *, called: bool) -> bool:
-        """Return True for an awk function that only computes, and for a variable that no awk treats specially."""
+        """Return True for an awk function that only computes, and for a variable without a special meaning."""
         if name in self._words["functions"]:
             return called or name == "length"
         own = name in self._words["variables"] or len(name) == 1 or not name.isupper()

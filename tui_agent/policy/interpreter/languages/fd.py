@@ -1,7 +1,6 @@
 """The reader of fd calls: the folders to search, and the commands to run on each path found.
 
-Invariant: options are parsed by the catalog's list, except `-x` and `-X`, which take all following words. A placeholder
-other than `{}` can stand for any text.
+Invariant: a placeholder other than `{}` can stand for any text.
 """
 
 import re
@@ -49,7 +48,7 @@ class _Reader:
     """The reader of one call of fd.
 
     `own`: the words that do not belong to a command.
-    `commands`: pairs of a command to run, and True if this command gets many paths at once.
+    `commands`: pairs of a command to run, and True if it gets many paths at once.
     """
 
     own: list[Value] = field(default_factory=list)

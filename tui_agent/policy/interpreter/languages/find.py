@@ -1,6 +1,6 @@
 """The reader of find calls: the folders to search, the actions on each file found, and the commands to run.
 
-Invariant: the expression is parsed as find parses it. A word that the catalog does not list for find is a doubt.
+Invariant: a word that the catalog does not list for find is a doubt.
 """
 
 import posixpath
@@ -108,8 +108,7 @@ class _Expression:
     def _read_expression(self, outer: Names, depth: int = 0) -> Names:
         """Parse tests and actions up to the end, or to the closing bracket if `depth` is not 0.
 
-        find evaluates the expression only for the file names `outer`. Return the names that can make the expression
-        true.
+        Return those of the names `outer` that can make the expression true.
         """
         alternatives: list[Names] = []
         names, negated, closed = outer, False, depth == 0
@@ -139,7 +138,7 @@ class _Expression:
         return self._read_primary(word, names)
 
     def _read_primary(self, word: Value, names: Names) -> Names:
-        """Parse a test or an action. Return the file names that make a test true; None if it is not about names."""
+        """Parse a test or an action. Return the file names that make the test true, or None for any name."""
         option = _table().get(word.known or "")
         if option is None:
             self._doubt(f"it is not known what {word.source} of find does")
@@ -199,8 +198,7 @@ class _Expression:
         return [*found_names.names_below(start, names), *itself]
 
     def _finds_start(self, start: Value, names: Names) -> bool:
-        """Return True if `start` itself, and not only a file below it, can have one of `names`. A known path that ends
-        with `.`, `..` or a slash has no such name."""
+        """Return True if `start` itself, and not only a file below it, can have one of `names`."""
         last = posixpath.basename(start.text)
         if start.known is not None and last in ("", ".", ".."):
             return False

@@ -19,7 +19,7 @@ HERE = Value(".", Certainty.KNOWN, ".")
 
 
 def union_names(alternatives: Iterable[Names]) -> Names:
-    """Return patterns for the names that match any of the alternatives; None if one of them allows any name."""
+    """Return patterns for the names that match any of the alternatives, or None for any name."""
     found: list[str] = []
     for names in alternatives:
         if names is None:
@@ -29,7 +29,7 @@ def union_names(alternatives: Iterable[Names]) -> Names:
 
 
 def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names:
-    """Return the names that a name test such as `-name '*.py'` selects; None (any name) for `*` or a complex pattern."""
+    """Return the names that a test such as `-name '*.py'` selects, or None for any name."""
     if not pattern or not pattern.isascii() or set(pattern) & set("[\\/{") or not pattern.strip("*?"):
         return None
     if pattern[0] in "*?" and pattern[1:2] in ("*", "?"):
@@ -51,10 +51,9 @@ def names_below(start: Value, names: Names) -> list[Value]:
 
 
 def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Value | None:
-    """Return a value that matches every path below the starting points. With `itself`, the value also matches the
-    starting points.
+    """Return a value that matches every path below the starting points, or None if they have no common folder.
 
-    Return None if the starting points have no common folder.
+    `itself`: the value also matches the starting points.
     """
     folders = {
         posixpath.dirname(prefix_of(start)) if itself or start.known is None else start.text
@@ -91,8 +90,7 @@ def fill_word(word: Value, mark: str, name: Value) -> Value:
 
 
 def effects_of_repeating(commands: Iterable[Sequence[Value]]) -> frozenset[Effect]:
-    """Return the additional effects of running the commands once for each name found. For example, many runs of `sleep`
-    may never end."""
+    """Return the additional effects of running the commands once for each name found."""
     waits = any((command[0].known or "").rpartition("/")[2] == "sleep" for command in commands)
     return frozenset({Effect.NEVER_ENDS} if waits else ())
 

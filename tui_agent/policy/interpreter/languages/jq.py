@@ -1,7 +1,6 @@
 """The reader of jq filters that only compute from their input.
 
-Invariant: every token is recognised, and every function is on a positive list. None of these functions reads another
-file or the environment, or runs forever.
+Invariant: no accepted function reads another file or the environment, or runs forever.
 """
 
 import re
@@ -32,15 +31,15 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def find_doubt(script: str) -> str:
-    """Read a whole jq filter; return a reason why it can be harmful, or an empty string if it is harmless."""
+    """Return a reason why a jq filter can be harmful, or an empty string."""
     return _Filter(script).find_doubt()
 
 
 class _Filter(ScriptScanner):
     """A scanner for one jq filter.
 
-    `_open`: the stack of open brackets. A `"` stands for code that is interpolated in a string.
-    `_before`: the previous token.
+    - `_open`: the stack of open brackets. A `"` stands for code inside a string.
+    - `_before`: the previous token.
     """
 
     language = "jq"
@@ -79,8 +78,8 @@ class _Filter(ScriptScanner):
             raise UnreadError(self._doubt_about(name, f"it is not known what {name} does in this jq filter"))
 
     def _consumes(self) -> bool:
-        """Return True if the pattern of `sub` never matches the empty text. Old versions of jq replace an empty match
-        forever."""
+        """Return True if the pattern of `sub` never matches the empty text."""
+        # Old versions of jq replace an empty match forever.
         pattern = _LITERAL.match(self._text, self._place)
         return pattern is not None and all(map(_CONSUMES.fullmatch, pattern[1].split("|")))
 

@@ -1,8 +1,8 @@
 """The reader of printf formats.
 
-Invariant: a format is harmless only if its conversions just print their arguments. `%n` is not harmless: it sets a
-variable, and bash can run code in the variable's name.
+Invariant: a format is harmless only if its conversions just print their arguments.
 """
+# `%n` is not harmless: it sets a variable, and bash can run code in the variable's name.
 
 import re
 from typing import Final
@@ -13,5 +13,5 @@ _FORMAT: Final = re.compile(
 
 
 def find_doubt(script: str) -> str:
-    """Read a format of printf; return a reason why it can be harmful, or an empty string if it is harmless."""
+    """Return a reason why a format of printf can be harmful, or an empty string."""
     return "" if _FORMAT.fullmatch(script) else "printf may set a variable with this format"

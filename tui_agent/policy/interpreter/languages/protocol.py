@@ -1,6 +1,6 @@
 """The interface of the language readers: their input and their result.
 
-Invariant: input and result are frozen data. A reader never raises.
+Invariant: a reader never raises.
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,9 @@ from tui_agent.policy.interpreter.report import FileUse, Value
 
 
 class ScriptReader(Protocol):
-    """A reader of scripts for sed, awk, jq or printf.
+    """Function that reads a script of sed, awk, jq or printf.
 
-    Returns a doubt as a clause ("awk may run a program"). The result is empty only if every character was recognised as
-    harmless.
+    Returns a doubt as a clause ("awk may run a program"), or an empty string for a harmless script.
     """
 
     def __call__(self, script: str) -> str: ...
@@ -40,11 +39,11 @@ class Call:
 class ArgumentReport:
     """The interpretation of a call of find, fd, xargs or test.
 
-    `commands`: the words of the commands that the call runs, including the file names that the call adds to them.
-    `prints`: a pattern that bounds the output (paths); None if the output is not bounded.
-    `doubt`: a clause; empty if there is no doubt.
+    - `commands`: the commands that the call runs, with the file names that the call adds to them.
+    - `prints`: a pattern of the output (paths); None if the output can be any text.
+    - `doubt`: a clause; empty if there is no doubt.
 
-    If there is a doubt, `files`, `effects` and `commands` can be incomplete. `deny` rules still apply to them.
+    With a doubt, `files`, `effects` and `commands` can be incomplete.
     """
 
     files: tuple[FileUse, ...] = ()
@@ -55,6 +54,6 @@ class ArgumentReport:
 
 
 class ArgumentReader(Protocol):
-    """A reader of the arguments of find, fd, xargs or test: an expression, or a command to start."""
+    """Function that reads the arguments of find, fd, xargs or test."""
 
     def __call__(self, call: Call) -> ArgumentReport: ...

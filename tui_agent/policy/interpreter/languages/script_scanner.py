@@ -20,7 +20,7 @@ class UnreadError(Exception):
 
 
 class ScriptScanner(ABC):
-    """A scanner for one script of sed, awk, jq or printf, read token by token by a subclass.
+    """A scanner for one script of sed, awk, jq or printf. A subclass reads the tokens.
 
     `language`: the name of the language's table in `words.toml`.
     """
@@ -33,7 +33,7 @@ class ScriptScanner(ABC):
         self._words = _words()[self.language]
 
     def find_doubt(self) -> str:
-        """Read the whole script; return a reason why it can be harmful, or an empty string if it is harmless."""
+        """Return a reason why the script can be harmful, or an empty string."""
         if len(self._text) > MAX_CHARACTERS:
             return "the script is too long to be read"
         try:

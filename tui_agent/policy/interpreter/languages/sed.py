@@ -1,7 +1,6 @@
 """The reader of sed scripts that only print, delete and replace text.
 
-Invariant: an unrecognised character is a doubt, and so is text that GNU sed and BSD sed parse differently. In an
-accepted script, every loop reads a line in each round.
+Invariant: an unrecognised character, or text that GNU sed and BSD sed parse differently, is a doubt.
 """
 
 import re
@@ -10,9 +9,8 @@ from functools import lru_cache
 from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner
 
 _BETWEEN = re.compile(r"(?:[ \t;\n}]|#[^\n\\]*+(?=\n|\Z))*+")
-"""Matches separators and comments. A backslash in a comment is refused: in some versions of sed, it continues the
-comment.
-"""
+"""Matches separators and comments."""
+# A backslash in a comment does not match: in some versions of sed, it continues the comment.
 _END = re.compile(r"[ \t]*+(?=[;\n}#]|\Z)")
 _MARK = re.compile(r"[/|,#:@!%_~+=;&<>'\"]")
 _FLAGS = re.compile(r"[gpiI0-9]*+")
@@ -22,7 +20,7 @@ _COMMAND = re.compile(
     |[aic][ \t]*+(?:\\?+[ \t]*+[^\s\\][^\\\n]*+|\\\n(?:[^\\\n]++\\\n)*+[^\\\n]++)(?=\n|\Z)""",
     re.VERBOSE,
 )
-"""Matches a command of sed together with its number or text. For `s` and `y`, only the letter is matched."""
+"""Matches a command of sed with its number or text. For `s` and `y`, only the letter matches."""
 _ALL_LINES = re.compile(
     r":(\w) *+; *+(?:N *+; *+\$!b\1|\$! *+\{ *+N *+; *+b\1 *+;?+ *+\})(?=;[^\n]*\Z|\Z)", re.ASCII
 )
@@ -31,8 +29,7 @@ _ALL_LINES = re.compile(
 
 @lru_cache(maxsize=64)
 def _delimiter_pattern(mark: str, *, regex: bool) -> re.Pattern[str]:
-    """Compile a pattern for the text up to and including the closing delimiter `mark`. It matches only if all versions
-    of sed find the same end."""
+    """Compile a pattern for the text up to the closing delimiter `mark`, if all versions of sed find the same end."""
     end = re.escape(mark)
     if not regex:
         return re.compile(rf"(?:\\.|[^\\\n{end}])*+{end}", re.DOTALL)
@@ -45,7 +42,7 @@ _ADDRESSES = re.compile(rf"(?:{_ADDRESS}(?:,[ \t]*+(?:[+~]\d++[ \t]*+|{_ADDRESS}
 
 
 def find_doubt(script: str) -> str:
-    """Read a sed script (one of possibly several); return a reason why it can be harmful, or "" if it is harmless."""
+    """Return a reason why a sed script can be harmful, or an empty string."""
     return _Script(script).find_doubt()
 
 

@@ -1,7 +1,8 @@
 """The reader of conditions in `test`, `[` and `[[`.
 
-Invariant: only conditions with known operators are accepted. `-v` raises a doubt, because it evaluates its operand.
+Invariant: only conditions with known operators are accepted.
 """
+# `-v` raises a doubt, because it evaluates its operand.
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -14,7 +15,8 @@ _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "efdsrwxLhbcpSgukOGN")
 _TEXT_TESTS: Final = frozenset({"-n", "-z", "-t"})
 _FILE_COMPARISONS: Final = frozenset({"-nt", "-ot", "-ef"})
 _EQUALITIES: Final = frozenset({"=", "==", "!="})
-"""Operators that compare texts. For all other operators, `[[` evaluates the operands as arithmetic."""
+"""Operators that compare texts."""
+# For all other operators, `[[` evaluates the operands as arithmetic.
 _COMPARISONS: Final = _EQUALITIES | {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "<", ">"}
 _JOINERS: Final = _FILE_COMPARISONS | _COMPARISONS | {"-a", "-o"}
 """Operators of a condition that have an operand on each side."""

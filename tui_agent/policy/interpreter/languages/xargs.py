@@ -1,7 +1,6 @@
 """The reader of xargs calls: the command to run, with the names from standard input.
 
-Invariant: without `-0`, a name can be split into several words. Unbounded input can be any text. Options that exclude
-each other raise a doubt.
+Invariant: without `-0`, a name can be split into several words.
 """
 
 from dataclasses import replace
@@ -37,11 +36,9 @@ def read_arguments(call: Call) -> ArgumentReport:
 
 
 def _fed_names(call: Call, given: set[str]) -> Value:
-    """Return a value for the words that xargs reads from standard input.
-
-    Without `-0`, xargs splits its input at blanks. A piece of a number is still a number, but a piece of a file name
-    can be any text, even an option.
-    """
+    """Return a value for the words that xargs reads from standard input."""
+    # Without `-0`, xargs splits its input at blanks. A piece of a number is a number, but a piece of a file name can be
+    # any text.
     delimiters = [word for spelling, word in call.options if spelling in ("-d", "--delimiter")]
     separator = delimiters[-1].known if delimiters and delimiters[-1] is not None else ""
     plain = not given & {"-a", "--arg-file"} and separator in ("", "\n", "\\n", "\\0")

@@ -20,7 +20,7 @@ from tui_agent.tui.widgets.rows import Part, blank_strip, row, wrap
 
 
 class Ends:
-    """Draws the lower part of a comparison: both sessions in two columns, or only the session `chosen` in one column."""
+    """Draws the lower part of a comparison: both sessions, or only the session `chosen`."""
 
     def __init__(self, comparison: Comparison, looks: Looks, columns: Columns, chosen: int) -> None:
         self._comparison = comparison
@@ -106,7 +106,7 @@ class Ends:
     # -- tests, answers, tools -------------------------------------------------------------------------------------
 
     def _draw_failures(self, side: int) -> list[Strip]:
-        """Return an empty row and a row for each failing test of a session; an empty list if no test fails."""
+        """Return an empty row and a row for each failing test; an empty list if no test fails."""
         room, failures = self._room(side), self._sides[side].failures
         rows = [blank_strip(room, self.fill)] if failures else []
         for name in failures:

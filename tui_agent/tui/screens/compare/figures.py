@@ -14,7 +14,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_average, format_cost, format_duration, format_number, format_tokens
 
 MIN_RATIO, MIN_WHOLE_RATIO = 1.1, 10.0
-"""Ratios below `MIN_RATIO` are not shown. Ratios from `MIN_WHOLE_RATIO` on are shown without a decimal."""
+"""Smallest ratio that is shown, and smallest ratio that is shown without a decimal."""
 
 
 class Cell(NamedTuple):
@@ -35,8 +35,7 @@ class Cell(NamedTuple):
 class Figure(NamedTuple):
     """A row of the comparison with a value of each session.
 
-    `most`: the amount for which a bar has its full length, i.e. the larger of the two sessions' final amounts; 0 for a
-    row without bars.
+    `most`: amount for which a bar has its full length; 0 for a row without bars.
     """
 
     label: str
@@ -66,10 +65,7 @@ def final_sums(side: Side) -> Beat:
 
 
 def sums_at(side: Side, ms: float) -> Beat:
-    """Return the numbers of a compared session `ms` milliseconds after the fork point.
-
-    If the session ended earlier, return its final numbers.
-    """
+    """Return the numbers of a compared session `ms` milliseconds after the fork point, or at its end."""
     if not side.timeline or ms >= side.timeline[-1].at_ms:
         return final_sums(side)
     cost = None if side.cost_usd is None else 0.0
@@ -114,7 +110,7 @@ def describe_model(side: Side) -> str:
 def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
     """Describe the common beginning of two sessions.
 
-    Return a description, and the newest common message or action in quotation marks, or `""` if there is none.
+    Return a description, and the newest common message or action in quotation marks (may be empty).
     """
     if point is None:
         return "no common start: the whole sessions are compared", ""
@@ -128,8 +124,7 @@ def describe_missing(file: FileDifference, side: Side) -> str:
 
 
 _DrawCell: TypeAlias = Callable[[Side, Beat, Beat], Cell]
-"""A function that returns a figure's `Cell` for a session, given the session, its numbers and the other session's
-numbers."""
+"""A function that returns a figure's `Cell` from a session, its numbers and the other session's numbers."""
 
 
 def _time(side: Side, own: Beat, other: Beat) -> Cell:

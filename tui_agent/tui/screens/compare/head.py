@@ -38,9 +38,8 @@ class Columns(NamedTuple):
     """The columns of the comparison, in cells.
 
     - `labels`: the column where the labels begin
-    - `left`, `right`: the columns where the sessions' values begin; `right` is 0 if there is room for only one session
-    - `beside`: the column where the second of two texts begins, if both are side by side; 0 if the second text is below
-      the first
+    - `left`, `right`: the columns where the sessions' values begin; `right` is 0 if only one session is visible
+    - `beside`: the column where the second of two texts begins; 0 if the second text is below the first
     """
 
     width: int

@@ -1,6 +1,6 @@
 """The screen that compares two branches: figures, timelines that play together, files that differ, and answers.
 
-Invariant: the screen is read-only: it runs no model and no tool, and writes only an export that the user requests.
+Invariant: the screen runs no model and no tool, and writes only an export that the user requests.
 """
 
 from collections.abc import Callable
@@ -133,7 +133,7 @@ class CompareScreen(PlayheadScreen):
         self.choose(1 - self.chosen)
 
     def choose(self, side: int) -> None:
-        """Select the branch to keep: 0 left, 1 right. If there is room for only one branch, show that branch."""
+        """Select the branch to keep: 0 left, 1 right."""
         self.chosen = side
         self.show_place()
         self.show_ends()

@@ -52,14 +52,14 @@ class MapFile:
     words: tuple[tuple[str, int], ...] = ()
     """Words of the question that match the file, each with the number of lines that contain the word.
 
-    The number is 0 if only the file's path contains the word.
+    The number is 0 for a word that is only in the path.
     """
     used_by: tuple[str, ...] = ()
     """The files that use names defined in this file, the file with the most uses first."""
 
     @property
     def matches(self) -> str:
-        """The words of the question that match the file or, if no word matches, why the file is in the map."""
+        """The words of the question that match the file, or the reasons why the file is in the map."""
         return ", ".join([word for word, _ in self.words] or self.reasons)
 
 
@@ -71,7 +71,7 @@ class MapLine(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Path and signature, to find the same row again when the files are listed in a new order."""
+        """Path and signature, which identify the row after the files are listed again."""
         return self.file.path, self.symbol.text if self.symbol is not None else ""
 
 
@@ -100,7 +100,7 @@ def map_arguments(
 ) -> list[str]:
     """Return the arguments of `tui-agent` that request a map.
 
-    `data_dir`: folder for the index, if it is not the default folder.
+    `data_dir`: folder for the index; None for the default.
     """
     words = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]
     words += _data_dir_option(data_dir)

@@ -108,7 +108,7 @@ MEANINGS: Final = {
 
 
 def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None:
-    """Add the details of a file: why it is in the map, its matches with the question, and which files use it."""
+    """Add the details of a file: why it is in the map, its matches, and which files use it."""
     facts.text(file.path, bold=True)
     facts.section("Why it is listed")
     counts = [f"{word} ×{count}" if count else f"{word} (in its path)" for word, count in file.words]
@@ -147,11 +147,7 @@ def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most
 
 
 def code_preview(line: MapLine, text: str) -> str:
-    """Return the code to preview for a row, in the form of a diff without changes.
-
-    For a symbol, this is the symbol's code. For a file, this is the beginning of each of its symbols; for a file
-    without symbols, the beginning of the file.
-    """
+    """Return the code to preview for a file or symbol, in the form of a diff without changes."""
     lines = text.split("\n")
     last = len(lines) - (not lines[-1])
     if line.symbol is not None:
@@ -176,7 +172,7 @@ def draw_map_facts(
 ) -> None:
     """Add facts about the whole map: its size, and when the model gets it.
 
-    `note`: the note of `tui-agent map` about the map; the text after its first semicolon is added too.
+    `note`: the note of `tui-agent map`; the part after the first semicolon is added.
     """
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")

@@ -48,13 +48,13 @@ _LEAST_CODE = 6
 COUNT_S = 0.8
 """Time between two queries of the index's progress while the index is built, in seconds."""
 MAX_REPEATS = 5
-"""Maximum number of automatic requests for the same map. The limit matters for files that keep changing."""
+"""Maximum number of automatic requests for the same map, in case files keep changing."""
 BUILDING = "the index is still being built"
 """The note of `tui-agent map` for a map from an incomplete index."""
 
 
 class MapPage(SearchPage[MapLine | None]):
-    """The screen with the repository map: a question, the list of files and the details. `MapScreen` adds the actions.
+    """The screen with the repository map: a question, the list of files and the details.
 
     `query`: the question; the default is the newest message.
     """
@@ -151,7 +151,7 @@ class MapPage(SearchPage[MapLine | None]):
         self.show_detail()
 
     def watch_index(self) -> None:
-        """Show the progress of an index that is being built; once the index is complete, request the map again."""
+        """Show the progress of building the index; once it is complete, request the map again."""
         if (self.busy or not self._is_built) and self.is_current and not self._is_counting:
             self._is_counting = True
             self.start_worker(self._count_files(), "count")
@@ -192,8 +192,8 @@ class MapPage(SearchPage[MapLine | None]):
     def list_files(self, stay: Literal["row", "place", "top"] = "row") -> None:
         """List the files of the newest answer of `tui-agent map`.
 
-        - `stay="row"`: select the same row again, or another row of the same file
-        - `stay="place"`: select the row at the same place in the list, whatever it contains now
+        - `stay="row"`: select the same row again, or the same file
+        - `stay="place"`: select the same place in the list
         - `stay="top"`: select the first row
         """
         if self.answer is None:
@@ -239,8 +239,7 @@ class MapPage(SearchPage[MapLine | None]):
         draw_file_facts(facts, line.file, self.choice)
 
     def _draw_code(self, facts: Facts, line: MapLine, height: int) -> None:
-        """Add the code of the file or symbol in the row `line`, until the details fill `height` rows. If the file is
-        not loaded yet, start to read it."""
+        """Add the code of the file or symbol in the row `line`, until the details fill `height` rows."""
         path = line.file.path
         text, fault = self._texts.get(path, (None, ""))
         draw_code(facts, line, text, fault, most=max(_LEAST_CODE, height - len(facts.rows) - 3))
@@ -341,9 +340,9 @@ class MapScreen(MapPage):
             self.leave()
 
     def toggle(self, which: Literal["pinned", "hidden"]) -> None:
-        """Pin or unpin the selected file (`pinned`), or hide or show it (`hidden`).
+        """Pin or unpin the selected file, or hide or show it.
 
-        Pinning a hidden file shows it again, and hiding a pinned file unpins it.
+        A file is never both pinned and hidden.
         """
         file = self._chosen_file("pin" if which == "pinned" else "hide")
         if file is None:
@@ -385,7 +384,7 @@ class MapScreen(MapPage):
         self.request_map()
 
     def switch_injection(self) -> None:
-        """Switch between sending the map with the session's first message and sending it only when the model asks."""
+        """Switch between sending the map at the session's start and sending it only when the model asks."""
         settings = self.context.state.settings
         if settings is None or not self.context.is_connected:
             self.say(

@@ -1,6 +1,6 @@
 """The actions of a replay: fork, revert, copy, export, and sheets of files, todos, jobs and messages at an event.
 
-Invariant: an action that is not available in a replay is neither shown nor mentioned.
+Invariant: the screen shows only actions that are available in a replay.
 """
 
 import asyncio
@@ -105,7 +105,8 @@ class ReplayActions(MomentScreen):
             self.say(result.fault, "error")
 
     def _show_fork(self, command: str, note: str) -> None:
-        """Open a sheet with the command that opens the fork. A notice could cut the command off."""
+        """Open a sheet with the command that opens the fork."""
+        # A notice could cut the command off.
         self.say("Forked.", "done")
 
         def draw(facts: Facts) -> None:
@@ -156,7 +157,7 @@ class ReplayActions(MomentScreen):
         self._start(form, "export")
 
     def show_pane(self, name: str = "") -> None:
-        """Show a plugin's pane at the shown event; without a name, show the only pane or a list of panes."""
+        """Show a plugin's pane at the shown event; without a name, let the user choose."""
         if not self.ready:
             return
         panes = self.plugin_panes.panes
@@ -221,7 +222,7 @@ class ReplayActions(MomentScreen):
         self._open_sheet("Jobs", draw, "No background jobs yet.")
 
     def show_put_away(self) -> None:
-        """List the messages that were shortened or summarised up to the shown event; each can be read in full."""
+        """List the messages that were shortened or summarised up to the shown event."""
         if self.ready:
             self._start(self._list_put_away(), "put-away")
 

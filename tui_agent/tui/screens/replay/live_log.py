@@ -1,6 +1,6 @@
 """Replay of a session that another process is writing: new events extend the timeline.
 
-Invariant: when events are added, a playhead at the end moves to the new end; any other playhead stays.
+Invariant: new events move only a playhead that is at the end.
 """
 
 import asyncio
@@ -77,8 +77,9 @@ def open_live_replay(
     is_watched: bool = True,
     closed: Callable[[], None] = lambda: None,
 ) -> None:
-    """Open the replay of a session's log at an event, or at the log's end, and show new events as the log grows.
+    """Open the replay of a session's log, and show new events as the log grows.
 
+    - `to_seq`: the event at which the replay starts; None for the log's end
     - `is_watched`: True if a process still writes the log
     - `closed`: called when the user leaves the replay
     """

@@ -1,4 +1,4 @@
-"""The playhead, a place on the timeline of a replay or a comparison, and the screen with keys that move the playhead.
+"""The playhead of a replay or a comparison, and the screen with keys that move the playhead.
 
 Invariant: a playhead never reads the clock; the caller passes the elapsed time.
 """
@@ -20,7 +20,10 @@ Stop: TypeAlias = Literal["event", "part", "turn", "marker"]
 
 
 class Playhead:
-    """The playhead of a timeline. With `speed` 1, the playhead moves in real time, except in long pauses."""
+    """The playhead of a timeline.
+
+    `speed`: 1 for real time, with long pauses shortened.
+    """
 
     def __init__(self, line: Timeline, place: int, speed: float = 1.0) -> None:
         self.line = line
@@ -36,7 +39,7 @@ class Playhead:
 
     @property
     def seconds(self) -> float:
-        """The time at the playhead in seconds from the start; while playing, it can be between two places."""
+        """The playhead's time in seconds from the start; while playing, it can be between two places."""
         if not len(self.line):
             return 0.0
         return min(self._seconds, self.line.length) if self.playing else self.line.clock[self.place]
@@ -61,7 +64,7 @@ class Playhead:
         self.speed = SPEEDS[max(0, min(len(SPEEDS) - 1, nearest + levels))]
 
     def pass_time(self, seconds: float) -> bool:
-        """While playing, move by `seconds` of playing time. Return True if the playhead reached another event."""
+        """While playing, move by `seconds` of playing time; return True if the playhead reached another event."""
         if not self.playing:
             return False
         self._seconds += seconds * self.speed
@@ -116,8 +119,10 @@ class PlayheadScreen(FullScreen):
         self.move(Playhead.toggle)
 
     def go(self, stop: Stop, direction: int) -> None:
-        """Pause, and move to the next event, message part (e.g. a tool call), turn or marker. If `direction` is
-        negative, move to the previous one."""
+        """Pause, and move to the next stop, or to the previous one if `direction` is negative.
+
+        `stop`: an event, a message part (e.g. a tool call), a turn or a marker.
+        """
         if self.ready:
             head = self.playhead
             head.playing = False

@@ -100,10 +100,10 @@ class ReplayScreen(ReplayActions):
 
 
 def search_text(records: Sequence[Record], text: str, place: int, *, forward: bool) -> int | None:
-    """Return the index of the nearest record that contains `text`, after the record with the index `place` or, if
-    `forward` is False, before it. Return None if no record contains `text`.
+    """Return the index of the nearest record that contains `text`; None if there is none.
 
-    The search continues at the other end of the records if it reaches one end.
+    `forward`: True to search after the record with the index `place`, False to search before it. The search wraps
+    around.
     """
     wanted, sign = text.casefold(), 1 if forward else -1
     for distance in range(1, len(records) + 1):

@@ -33,8 +33,7 @@ class LiveSource(ReplaySource, Protocol):
     """A session that another process can write while the replay screen reads it."""
 
     async def read_new(self, after: int) -> Sequence[Record]:
-        """Return the events after the event with the number `after`, which must be the newest event that the caller
-        already has."""
+        """Return the events after `after`, the number of the newest event that the caller has."""
         ...
 
 
@@ -48,13 +47,9 @@ class ReplayHost:
     ask: Ask
     opens: str
     revert: "Callable[[int, Callable[[], object]], None] | None" = None
-    """Function that reverts the open session to an event. The function's second argument is a function that closes the
-    replay.
-    """
+    """Reverts the open session to an event; the second argument closes the replay."""
     fork: StartFork | None = None
-    """Function that creates a fork at an event and opens it. If None, the replay creates the fork and shows the fork's
-    id.
-    """
+    """Creates a fork at an event and opens it; None to only create the fork and show its id."""
     what_if: StartFork | None = None
     leave: Callable[[], None] | None = None
     """Function that closes the replay; if None, the screen below is shown again."""

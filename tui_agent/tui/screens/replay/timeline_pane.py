@@ -1,4 +1,4 @@
-"""The timeline of a replay: state, activity, marks, playhead and times. A click or drag moves the playhead.
+"""The timeline of a replay: state, activity, marks, playhead and times.
 
 Invariant: the pane has seven rows, or four on a low terminal, or one on a small terminal.
 """
@@ -23,7 +23,7 @@ class Head(NamedTuple):
     """The content of the state row above the timeline.
 
     - `find`: the drawn search field, while the user types a search
-    - `notice`: shown in a row below the state row, or at the end of the state row if the pane has less than `FULL` rows
+    - `notice`: shown below the state row or, on a low pane, at its end
     """
 
     place: int = 0

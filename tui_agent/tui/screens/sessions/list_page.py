@@ -1,7 +1,6 @@
 """The list of sessions: loaded and searched by `tui-agent sessions`, filtered during typing, with a preview.
 
-Invariant: this module reads no session log: it runs `tui-agent sessions`. Only the answer to the newest request of each
-kind is shown.
+Invariant: this module reads no session log: it runs `tui-agent sessions`.
 """
 
 import asyncio
@@ -64,7 +63,7 @@ class SessionsPage(SearchPage[Line]):
         self._hits_for = ""
         self.search_field = self.top.field
         self._status = "Reading the sessions …"
-        """Text that is shown in the list if there are no sessions, or if they are not loaded yet."""
+        """Text shown in the list while there are no sessions to show."""
         self._previews: dict[str, tuple[float, Preview]] = {}
         """Maps a session's id to (time, preview); the time is the session's last change before the preview was read."""
         self._count = 0
@@ -77,7 +76,7 @@ class SessionsPage(SearchPage[Line]):
 
     @property
     def text(self) -> str:
-        """The text to search for. While the user types a new name of a session, the text to search for does not change."""
+        """The text to search for, which does not change during a rename."""
         return self.search_field.text.strip()
 
     @property
@@ -176,7 +175,10 @@ class SessionsPage(SearchPage[Line]):
             self.detail.styles.width = 54 if width >= 160 else 50 if width >= 120 else 40
 
     def show_lines(self, chosen: str = "") -> None:
-        """Filter, sort and draw the list. The selected session stays selected, unless `chosen` is another id."""
+        """Filter, sort and draw the list.
+
+        `chosen`: id of the session to select; empty to keep the selection.
+        """
         folder = str(self.context.app.options.cwd) if self.here_only else ""
         table = self.table
         table.now, table.words = self.context.app.clock(), self.text.split()

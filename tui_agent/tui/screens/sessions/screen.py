@@ -30,7 +30,7 @@ class SessionsScreen(SessionsPage):
         self.search_field.insert(text)
         self._renaming: Row | None = None
         self._comparing: Row | None = None
-        """The session to compare with the session that the user selects next; None if the user is not comparing."""
+        """The first session of a comparison, while the user selects the second; otherwise None."""
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class SessionsScreen(SessionsPage):
             self.leave()
 
     def sort_by(self, sort: Sort | None = None) -> None:
-        """Sort by the property `sort`. The default is the property after the current one."""
+        """Sort by the property `sort`, by default the property after the current one."""
         self.table.sort = sort or SORTS[(SORTS.index(self.table.sort) + 1) % len(SORTS)]
         self.show_lines()
         self.say(f"Sorted by {self.table.sort}.")
@@ -114,15 +114,14 @@ class SessionsScreen(SessionsPage):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def enter(self) -> None:
-        """Open the selected session; if its details have no room beside the list, first show the details. If there are
-        no sessions, close the screen."""
+        """Open the selected session or show its details; close the screen if there are no sessions."""
         if self.rows:
             super().enter()
         else:
             self.leave()
 
     def use(self, row: Row) -> None:
-        """Open the selected session. If another session was chosen for comparison, compare the two sessions instead."""
+        """Open the selected session, or compare it with the session chosen before."""
         first = self._comparing
         if first is not None:
             self._comparing = None
@@ -235,7 +234,10 @@ class SessionsScreen(SessionsPage):
         top.show()
 
     def end_typing(self, keep: bool) -> None:
-        """Stop renaming, and use the field for the search again; save the new name if `keep` is True."""
+        """Stop renaming, and use the field for the search again.
+
+        `keep`: True to save the new name.
+        """
         row, top, title = self._renaming, self.top, self.top.field.text.strip()
         self._renaming = None
         top.field, top.label, top.typing = self.search_field, "", False

@@ -1,6 +1,6 @@
 """The trace screen: a list of all spans (turns, iterations, calls) with their measures, filters, and a span's details.
 
-Invariant: only visible rows are drawn, so scrolling is as fast with fifty thousand spans as with ten.
+Invariant: only visible rows are drawn, so scrolling is fast with any number of spans.
 """
 
 from textual.strip import Strip

@@ -33,7 +33,7 @@ WATERFALL_FROM: Final = 96
 """Minimum width of the list, in cells, for bars."""
 NAME_CELLS: Final = 48
 LONG_S: Final = 59.5
-"""Durations from this value on, in seconds, have two units, e.g. `1 min 5 s`, and need a wider column."""
+"""Duration, in seconds, from which on a text has two units, e.g. `1 min 5 s`."""
 _BARS: Final[dict[str, Role]] = {"model": "accent", "tool": "success", "subtask": "accent"}
 _STATE_BARS: Final[dict[str, Role]] = {"failed": "error", "denied": "warning", "interrupted": "warning"}
 _LEGEND: Final[tuple[tuple[str, Role], ...]] = (
@@ -109,7 +109,7 @@ class SpanList(ChoiceList[int]):
     def set_view(self, view: TraceView, now: float) -> None:
         """Show the spans of `view`, a newer state of the trace.
 
-        The selection does not change, but if the last span was selected, the new last span is selected.
+        If the last span was selected, select the new last span.
         """
         was_last = self.index >= len(self.items) - 1
         self.view, self.now = view, now
@@ -228,10 +228,7 @@ class SpanList(ChoiceList[int]):
         ]
 
     def scale(self) -> tuple[float, float]:
-        """Return the start and end time of the selected span's turn, in seconds since the epoch.
-
-        For a span between two turns, such as a compaction, return the times of the turn before the span.
-        """
+        """Return the start and end time of the selected span's turn, in seconds since the epoch."""
         span = self.chosen_span
         if span is None:
             return 0.0, 1.0
@@ -245,7 +242,7 @@ class SpanList(ChoiceList[int]):
     # -- moving ----------------------------------------------------------------------------------------------------
 
     def choose(self, index: int) -> None:
-        """Select the span in the row `index`. The span's turn sets the time scale of the bars."""
+        """Select the span in the row `index`, and draw the bars on the time scale of its turn."""
         scale = self.scale()
         super().choose(index)
         if self.scale() != scale:
@@ -254,7 +251,7 @@ class SpanList(ChoiceList[int]):
     def fold(self, *, folded: bool | None) -> None:
         """Fold (True) or unfold (False) the selected span, or switch between the two (None).
 
-        If a span is already folded or has no children, folding it selects its parent.
+        Folding a span that is already folded selects its parent.
         """
         span = self.chosen_span
         if span is None:

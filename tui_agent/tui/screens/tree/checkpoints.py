@@ -1,4 +1,4 @@
-"""The screen with the checkpoints of the open session: the changes in each, and an action that reverts to a checkpoint.
+"""The screen with the checkpoints of the open session, their changes, and an action that reverts to one.
 
 Invariant: moving through the list changes nothing.
 """

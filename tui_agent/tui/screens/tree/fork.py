@@ -47,9 +47,9 @@ async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
 
 
 async def read_message(context: AppContext, folder: Path, seq: int) -> str:
-    """Return the full text of the user's message that is event `seq` of the session in `folder`.
+    """Return the full text of the user's message at event `seq`; `""` if that event is no message.
 
-    Return `""` if this event is not a user's message.
+    `folder`: the folder of the session.
     """
     if folder.name == context.app.session_id:
         records, read = await context.reader.events_between(seq, seq, 1), context.reader.read_text
@@ -87,8 +87,7 @@ async def _fork_session(context: AppContext, folder: Path, seq: int, name: str, 
 
 
 def fork_end(context: AppContext, point: ForkPoint, folder: Path, say: Say) -> None:
-    """Fork the session stored in `folder` at `point`, the last event of a branch. After a crash, a tool call can be
-    unfinished at this event; the fork then begins at the nearest event for which the files are known."""
+    """Fork the session stored in `folder` at `point`, the last event of a branch."""
     context.worker(_fork_end(context, point, folder, say), "fork")
 
 

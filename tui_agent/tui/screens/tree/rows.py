@@ -57,7 +57,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A row of the tree: a branch, or (`is_message`) a message on a branch.
+    """A row of the tree: a branch or, if `is_message`, a message on a branch.
 
     Opening the row reverts to the event `result.last_seq`.
     """
@@ -92,7 +92,7 @@ def read_tree(output: str) -> list[Node]:
 
 
 def _sum_results(branch: Branch) -> TurnResult:
-    """Return the results of all messages on a branch, added up. The answer and the test counts are the newest ones."""
+    """Return the sum of the results of all messages on a branch, with the newest answer and test counts."""
     prompts = branch.prompts
     tools = Counter[str]()
     for prompt in prompts:
@@ -142,8 +142,7 @@ def node_row(node: Node, width: int, line: Pen, now: float) -> Strip:
 
 
 def _branch_parts(branch: Branch, room: int, line: Pen, symbols: Symbols) -> list[Part]:
-    """Return the name of a branch, a mark for the current branch and, as far as there is room, the branch's changes and
-    outcome."""
+    """Return a branch's name, a mark for the current branch, and its changes and outcome if there is room."""
     parts: list[Part] = [(branch.name, line.style(bold=True))]
     if branch.current:
         parts.append(("  here", line.style("accent", bold=True)))
@@ -220,7 +219,7 @@ def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
 
 
 def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the message on the parent branch after which the branch of this row begins; None if the row is a message."""
+    """Return the parent branch's message after which this row's branch begins; None for a message."""
     at_seq, depth = node.branch.at_seq, node.branch.depth
     if at_seq is None or node.is_message:
         return None

@@ -129,8 +129,7 @@ class TreeScreen(Page[Node]):
         return point
 
     def what_if(self, node: Node) -> None:
-        """Create a fork that makes one change, and in which the agent answers the newest message of the selected row
-        again."""
+        """Create a fork with one change, in which the agent answers the row's newest message again."""
         message = last_message(self.listing.items, node)
         key = self.key_map.key_of("tree_what_if")
         if message is None:
