@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def end_despite_plugins(status: int) -> None:
-    """End the process at once if a plugin's thread still runs; otherwise limit the time of exit functions."""
+    """If a plugin's thread still runs, end the process at once; otherwise limit the time that exit functions can take."""
     # Python waits for threads and for exit functions. A plugin can start the former and register the latter.
     threading = import_module("threading")
     for thread in threading.enumerate():

@@ -131,14 +131,14 @@ async def open_session(
     timeout_seconds: float | None = None,
     answers_requests: bool = False,
 ) -> AsyncIterator[Conversation]:
-    """Open or create a session in a workspace, and close it at the end.
+    """Open or create a session in a workspace, and close it when the `async with` block ends.
 
     Without options, the user's configuration applies.
 
     `session`: id of a session to open or create.
     `continue_latest`: open the newest session of the workspace.
-    `answers_requests`: the program answers permission requests and questions with `submit`. By default, calls that need
-    approval are denied.
+    `answers_requests`: True if the program answers permission requests and questions with `submit`. By default, calls that
+    need approval are denied.
     `max_iterations`, `timeout_seconds`: limits of each turn.
     `max_cost_usd`: limit of the session.
 

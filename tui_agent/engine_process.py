@@ -10,7 +10,7 @@ from tui_agent.lazy_import import load_module
 
 
 def main() -> int:
-    """Serve one session and return the exit status; nothing else is loaded until the options have arrived."""
+    """Wait for the session's options, then load the engine, serve the session, and return the exit status."""
     select.select([sys.stdin], [], [])
     status: int = load_module("tui_agent.wiring.engine_main").main()
     return status

@@ -48,9 +48,9 @@ _LEFT_OUT = frozenset(
         "session.titled",
     }
 )
-"""Kinds of events to leave out of a golden log, because they depend mostly on the program."""
+"""Kinds of events that a golden log does not contain, because they depend more on tui-agent than on the plugin."""
 _VARYING = frozenset({"digest", "duration_ms", "first_token_ms", "provider_id", "usage"})
-"""Fields of events to leave out of a golden log, because they differ between runs or versions."""
+"""Fields of events that a golden log does not contain, because they differ between runs or versions."""
 _ID = re.compile(r"\b([a-z]{3,4})_[0-9a-f]{12}\b")
 
 
@@ -77,7 +77,7 @@ class PluginSession:
         self.workspace.mkdir(exist_ok=True)
         self._folder = folder
         self._log: Path | None = None
-        """The folder of the log that `pane` reads."""
+        """The folder of the session whose log `pane` reads."""
         self._events: list[Envelope] = []
         """The events of the last session."""
 
@@ -114,8 +114,8 @@ class PluginSession:
     def check_golden_log(self, name: str) -> None:
         """Compare the last session's events, from its message on, with `golden/NAME.jsonl` beside the tests.
 
-        Ids are numbered. Times, paths of temporary folders and events of the program itself are left out. Raise
-        `AssertionError` with the differences.
+        In the file, ids are replaced by numbers. Times, paths of temporary folders and events of tui-agent itself are
+        left out. Raise `AssertionError` with the differences.
 
         The environment variable `UPDATE_GOLDEN` makes this method write the file instead.
         """
@@ -169,7 +169,7 @@ class PluginSession:
 
 
 def _golden_lines(events: Sequence[Envelope], folder: Path) -> list[str]:
-    """Return a line of JSON for each event that was caused by a message or command."""
+    """Return the lines of a golden log: one line of JSON for each event that a message or command caused."""
     numbers: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
@@ -186,7 +186,7 @@ def _golden_lines(events: Sequence[Envelope], folder: Path) -> list[str]:
 
 
 def _without_empty_fields(value: Any) -> Any:
-    """Return a JSON value without empty and false fields: new fields must not change a golden log."""
+    """Return a JSON value without empty and false fields, so that a new, unused field does not change a golden log."""
     match value:
         case dict():
             return {

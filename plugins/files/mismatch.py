@@ -15,9 +15,9 @@ MAX_LINES = 20_000
 MAX_WIDTH = 300
 FUZZY_LIMIT = 2_000
 MAX_PART_COMPARISONS = 40
-"""Maximum number of lines that are searched for a part similar to old_text."""
+"""Maximum number of lines that are compared in detail with old_text to find a similar part."""
 MAX_GROUPS = 64
-"""Maximum number of groups of three characters of old_text by which these lines are chosen."""
+"""Maximum number of three-character pieces of old_text; lines that contain most of them are compared in detail."""
 MIN_SIMILARITY = 0.6
 SHOWN_LINES = 12
 _NUMBERED = re.compile(r"^\s*\d+(\t|: |\|)")
@@ -32,7 +32,7 @@ _NORMALISATIONS: tuple[tuple[Callable[[str], str], str], ...] = (
     (lambda line: line.translate(_LOOKALIKES).strip(), "they differ in quotes, dashes or special spaces."),
     (lambda line: line.strip().casefold(), "they differ in letter case."),
 )
-"""Pairs of a function that normalises a line, and a sentence about the difference that it removes."""
+"""Pairs (function that removes one kind of difference from a line, sentence that names this difference)."""
 # The sentence is empty if the indentation can differ too: `_describe_indentation` then writes the sentence.
 
 
@@ -136,7 +136,7 @@ def _find_similar_part(lines: list[str], part: str) -> int | None:
 
 
 def _part_similarity(matcher: SequenceMatcher[str], length: int, line: str) -> float:
-    """Return the similarity of the matcher's second text and the best fitting part of `line` of the same length."""
+    """Find the part of `line` that fits the matcher's second text best, and return how similar the two are."""
     matcher.set_seq1(line)
     match = matcher.find_longest_match()
     start = max(match.a - match.b, 0)

@@ -29,7 +29,7 @@ class ReadFileArgs(api.FrozenModel):
 class ReadFile(api.BaseTool):
     """Tool that reads lines of a text file or an artifact, or an image.
 
-    It records the file's digest, which tells edit_file and write_file the content that the model has read.
+    It records the file's digest, so that edit_file and write_file know which content the model has read.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class ReadFile(api.BaseTool):
         return f"{args.path}:{args.offset}{last}"
 
     def effects(self, args: ReadFileArgs) -> tuple[api.Effect, ...]:
-        """Return the call's only effect: reading the file, or an effect on the session for an artifact."""
+        """Return the call's only effect: for an artifact, an effect on the session; otherwise, reading the file."""
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path),)

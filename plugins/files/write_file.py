@@ -22,7 +22,10 @@ class WriteFileArgs(api.FrozenModel):
 
 
 class ResolvedWrite(WriteFileArgs):
-    """The arguments of write_file that the policy judges, with `exists`: True if the file exists."""
+    """The arguments of write_file in the form that the policy judges.
+
+    `exists`: True if the file exists before the write.
+    """
 
     exists: bool
 

@@ -11,7 +11,7 @@ RARE_RESULTS = ("errors", "skipped", "xfailed", "xpassed")
 
 
 class TestRuns:
-    """Fold of the last test runs, the newest first."""
+    """Collects the last test runs from the session's events, the newest first."""
 
     __test__ = False  # the name looks like a test class to pytest
 

@@ -222,7 +222,7 @@ class LanguageServer:
 
 @asynccontextmanager
 async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIterator[LanguageServer]:
-    """Yield the language server `name` that runs in `process`, ready for questions; end it with the `with` block.
+    """Yield the language server `name` in `process` when it is ready for questions; end it after the `with` block.
 
     Raise `ToolError` if the server does not get ready.
     """

@@ -177,7 +177,7 @@ class Notebook:
 
 
 def join_lines(value: object) -> str:
-    """Return a text of the notebook file, which can be a list of lines, as one string."""
+    """Return a text as one string; in a notebook file, a text can be a string or a list of lines."""
     return "".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

@@ -214,11 +214,11 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def _shares_prefix(word: str, term: str) -> bool:
-    """Return True if the longer word begins with the shorter one, which needs `MIN_PREFIX_CHARS` letters."""
+    """Return True if the longer word begins with the shorter one, which must have at least `MIN_PREFIX_CHARS` letters."""
     short, long = sorted((word, term), key=len)
     return len(short) >= MIN_PREFIX_CHARS and long.startswith(short)
 
 
 def _without_e(word: str) -> str:
-    """Replace ae, oe, ue by a, o, u, so that `groesse` equals `Größe` without accents."""
+    """Replace ae, oe, ue by a, o, u: `groesse` gives `grosse`, which is also `Größe` without accents."""
     return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")

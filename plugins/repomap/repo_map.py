@@ -8,7 +8,7 @@ import tui_agent.plugin_api as api
 
 MAX_TOKENS = 8000
 UNSENT: api.JsonMap = {"unsent": True}
-"""Marks an argument that a call can pass, but that is not offered to models."""
+"""Marks an argument that a call can have, although models are not told about it."""
 
 
 def _effects(**arguments: object) -> tuple[api.Effect, ...]:

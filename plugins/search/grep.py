@@ -24,7 +24,7 @@ MAX_SINGLE_FILE_BYTES = 20_000_000
 
 
 class GrepArgs(api.FrozenModel):
-    """Arguments of grep, of which models are not offered `max_results`."""
+    """Arguments of grep; models are not told about `max_results`."""
 
     pattern: str
     path: str = ""
@@ -77,8 +77,8 @@ class Grep(api.BaseTool):
         return f"{args.pattern} in {where}" if where else args.pattern
 
     def effects(self, args: GrepArgs) -> tuple[api.Effect, ...]:
-        """Return the call's only effect: reading everything below the path, or an effect on the session for an
-        artifact."""
+        """Return the only effect: for an artifact, an effect on the session; otherwise, reading everything below the
+        path."""
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path or ".", recursive=True),)
@@ -160,7 +160,7 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
 
 
 async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
-    """Read a file; return those `numbers` that are lines of the file, sorted, and all its lines.
+    """Read a file; return the sorted line `numbers` that exist in the file, and all its lines.
 
     Both lists are empty if the file is unreadable.
     """

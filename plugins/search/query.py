@@ -4,7 +4,7 @@ import codecs
 from dataclasses import dataclass, field
 
 MAX_FILE_BYTES = 5_000_000
-"""Maximum size in bytes of a file in a folder; larger files are not searched."""
+"""If a whole folder is searched, its files above this size, in bytes, are left out."""
 MAX_SEARCH_S = 20.0
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 

@@ -24,7 +24,7 @@ _PLACE = re.compile(rb"([^\0\n]+)\0(\d+):")
 
 
 def build_arguments(query: Query) -> tuple[str, ...]:
-    """Return ripgrep's arguments for a query, no part of which can be read as an option."""
+    """Return ripgrep's arguments for a query; ripgrep cannot mistake any part of the query for an option."""
     options = [
         "--no-config",
         "--color=never",

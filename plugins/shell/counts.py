@@ -178,7 +178,7 @@ def _vitest(output: str) -> TestCounts:
 def _read_summary(pattern: str, output: str, names: list[str], uncollected: list[str]) -> TestCounts:
     """Read counts such as `1 failed, 2 passed` from the last line of the output that matches `pattern`.
 
-    - `names`: names of failed tests, and the paths in `uncollected`
+    - `names`: names of failed tests, including the paths in `uncollected`
     - `uncollected`: paths of test files that could not be loaded; the output's counts do not include them
     """
     lines = re.findall(pattern, output, re.MULTILINE)

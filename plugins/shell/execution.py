@@ -12,7 +12,7 @@ from .frameworks import TestCommand
 from .output import DecodedOutput, LiveOutput, decode_output
 
 MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
-"""Maximum number of stored bytes of a program's output, and how many of them are reserved for its end."""
+"""Maximum bytes of a program's output that are stored, and how many of these are reserved for the end of the output."""
 MIN_TIMEOUT_S = 1.0
 MAX_FAULT_CHARS = 300
 
@@ -88,7 +88,7 @@ def test_event(
 
 
 def _describe_fault(result: ExecResult, output: str) -> str:
-    """Return why a test run failed although no test failed: how it ended, or the first line with an error."""
+    """Return why a test run failed although no test failed: how the program ended, or its first line with an error."""
     if result.outcome != "exited":
         return describe_end(result)
     lines = [line.strip() for line in output.splitlines() if line.strip("-=_ \t")]

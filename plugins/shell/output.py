@@ -25,7 +25,7 @@ MAX_SHOWN_LINES = 400
 LIVE_CHARS = 64_000
 LIVE_SAMPLE_CHARS = 2_000
 LIVE_LINE_CHARS = 200
-"""Maximum number of characters that are shown of the newest output if it is one very long line."""
+"""If the newest output is one very long line, only this many of its last characters are shown."""
 # A longer text would push the note about skipped characters off the screen.
 LIVE_PAUSE_S = 0.5
 _SPACE = re.compile(r"\s")

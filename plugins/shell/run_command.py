@@ -17,7 +17,7 @@ BACKGROUND_NOTE = "The command runs in the background, until it ends or you stop
 
 
 class RunCommandArgs(api.FrozenModel):
-    """Arguments of run_command, of which models are not offered `shell`."""
+    """Arguments of run_command; models are not told about `shell`."""
 
     command: str
     shell: bool | None = Field(default=None, json_schema_extra={"unsent": True})

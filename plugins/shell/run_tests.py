@@ -21,7 +21,7 @@ MAX_TIMEOUT, MAX_COMMAND = 3600, 10_000
 MAX_SHOWN_FAILURES, PASSED_LINES = 3, 5
 MAX_OUTPUT_ENDS = 3
 MAX_COMPLETE_CHARS = 2_500
-"""Maximum length of the failed tests' output that the model gets in full, in characters."""
+"""If the output of the failed tests has at most this many characters, the model gets all of it."""
 CRASH_HEAD_CHARS, CRASH_TAIL_CHARS = 2_000, 4_000
 _FOLDER = re.compile(r"cd\s+((?:[^\s;&|<>'\"]|'[^']*'|\"[^\"]*\")+)\s*&&\s*(?=\S)")
 _OUTPUT_END = re.compile(r"(?:2>&1|\|[ \t]*(?:tail|head)(?:[ \t]+-(?:[nc][ \t]*|-lines=|-bytes=)?\d+)?)$")
@@ -51,7 +51,8 @@ class RunTests(api.BaseTool):
         self.spec = api.load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
 
     def target(self, args: RunTestsArgs) -> str:
-        """Return the command that the call names, or else its path, or else `all tests`."""
+        """Return the command that the call names; without a command, return the call's path, or `all tests` if that is
+        empty."""
         return args.command.strip() or args.path or "all tests"
 
     async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:
@@ -62,7 +63,7 @@ class RunTests(api.BaseTool):
         )
 
     def effects(self, args: RunTestsArgs) -> tuple[api.Effect, ...]:
-        """Return the effect of running the command; before the command is detected, `argv` is empty."""
+        """Return the effect of running the command; while the command is not known yet, `argv` is empty."""
         if isinstance(args, ResolvedTests):
             return (api.RunEffect(argv=args.argv, cwd=args.folder),)
         words, folder = _split_command(args.command)
@@ -169,7 +170,7 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
 def _split_command(command: str) -> tuple[tuple[str, ...], str]:
     """Split a command into its words and its folder: `cd X && pytest 2>&1 | tail -5` gives `pytest` and `X`.
 
-    There are no words if the command needs a shell for anything else.
+    The words are empty if the rest of the command needs a shell.
     """
     command, folder = command.strip(), ""
     if len(command) > MAX_COMMAND:

@@ -141,7 +141,7 @@ def _format_findings(findings: Findings) -> str:
 def _build_result(
     report: api.DelegateReport, findings: api.JsonMap, display: tuple[api.DisplayBlock, ...]
 ) -> api.ToolResult:
-    """Return the tool result for an agent's report: `findings`, success, and the reason for a failure, as JSON."""
+    """Return the tool result for an agent's report: JSON with the findings, `success`, and the `reason` of a failure."""
     answer: api.JsonMap = {**findings, "success": report.success}
     if not report.success:
         answer["reason"] = report.reason

@@ -16,7 +16,7 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 MAX_ENTRIES = 40
 MAX_TEXT_CHARS = 400
 TRAILING_LINES = 1
-"""Number of lines past a file's end that evidence can name."""
+"""Evidence can name lines that are at most this many lines past the end of the file."""
 # Editors number the empty last line.
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(r"(?<![\w./:@+-])([\w.@+-][\w./@+-]*+):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
@@ -62,10 +62,12 @@ class Findings:
     not_there: tuple[str, ...] = ()
 
     def check(self, lengths: Mapping[str, int]) -> "Findings":
-        """Return a copy in which each piece of evidence was checked against the number of lines of its file.
+        """Return a copy in which each piece of evidence was compared with the number of lines of its file.
 
-        `lengths`: maps each existing file to its number of lines. Missing files are in `not_there`. Evidence past the
-        end of its file has `not_found`. Without valid evidence, confidence is low.
+        Missing files move to `not_there`, and evidence past the end of its file gets a text in `not_found`. If there is
+        evidence but none is valid, confidence becomes low.
+
+        `lengths`: maps each existing file to its number of lines.
         """
         present = tuple(
             replace(place, not_found=f"not found: the file has {format_count(lengths[place.path], 'line')}")

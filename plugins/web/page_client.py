@@ -101,7 +101,7 @@ async def _request(address: str, may_connect: Callable[[str], bool]) -> Page:
 
 
 async def _resolve(host: str, port: int, may_connect: Callable[[str], bool]) -> list[str]:
-    """Return the addresses of the host, with the port; raise `ToolError` if the policy denies one of them."""
+    """Return the addresses of the host in the form `ADDRESS:PORT`; raise `ToolError` if the policy denies one of them."""
     try:
         entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

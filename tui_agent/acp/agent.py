@@ -59,7 +59,7 @@ MAX_LISTED: Final = 100
 MODEL_OPTION: Final = "model"
 EFFORT_OPTION: Final = "effort"
 DEFAULT_EFFORT: Final = "default"
-"""The value of the effort option while no effort is set."""
+"""Value of the effort option if no reasoning effort is set."""
 _MODES: Final[dict[PolicyName, str]] = {
     "plan": "Reads and plans; changes nothing",
     "ask": "Asks before it changes files or runs commands that are not known to be harmless",
@@ -85,7 +85,7 @@ class EditorAgent:
         self._models: dict[str, list[SessionConfigSelectOption]] = {}
         """Maps a session's id to the models that the session offers."""
         self._places: dict[str, tuple[str, list[EditorServer] | None]] = {}
-        """Maps a session's id to the folder and the MCP servers that the editor opened it with."""
+        """Maps a session's id to the folder and the MCP servers that the editor named when it opened the session."""
         self._opening: defaultdict[str, Lock] = defaultdict(Lock)
         """Maps a session's id to the lock that is held while the session is opened."""
         self._client: Client | None = None
@@ -220,7 +220,7 @@ class EditorAgent:
         return session
 
     async def _find_open(self, session_id: str) -> EditorSession:
-        """Return the session `session_id`; open it again if its engine has ended."""
+        """Return the session `session_id`; if its engine has ended, open the session again first."""
         async with self._opening[session_id]:
             session = self._find(session_id)
             if session.is_closed:
@@ -231,7 +231,7 @@ class EditorAgent:
     async def _open(
         self, cwd: str, servers: list[EditorServer] | None, session_id: str | None = None
     ) -> EditorSession:
-        """Open the existing session `session_id`, or a new session if it is None."""
+        """Open the session `session_id`; if the id is None, create a new session."""
         assert self._client is not None
         entries = server_entries(servers or ())
         base = await to_thread.run_sync(self._startup_context, cwd, session_id, entries)
@@ -295,7 +295,7 @@ def _model_option(
 
 
 def _effort_options(model: ModelInfo) -> list[SessionConfigOptionSelect]:
-    """Return the option for the reasoning effort in a list; the list is empty if the model has no efforts."""
+    """Return a list with the option for the reasoning effort, or an empty list if the model supports no efforts."""
     if not model.efforts:
         return []
     current = model.effort or DEFAULT_EFFORT
@@ -324,7 +324,8 @@ def _model_choices(base: StartupContext) -> list[SessionConfigSelectOption]:
 
 
 def _trust_notice(base: StartupContext) -> str:
-    """Return a notice that lists the project files without a trust decision; empty if there are none."""
+    """Return a notice that lists the project files that the user has neither trusted nor refused; empty if there are
+    none."""
     undecided = [file.name for project in base.config.undecided_projects for file in project.files]
     if not undecided:
         return ""

@@ -68,7 +68,7 @@ class EditorSession:
 
     @property
     def id(self) -> str:
-        """The session's id, which the app uses too."""
+        """The session's id, the same as in the app."""
         return self._session.id
 
     @property
@@ -115,11 +115,11 @@ class EditorSession:
             await self._close_calls(view)
 
     async def _close_calls(self, view: SessionStateView) -> None:
-        """Show tool calls without a result as failed, because their results will never come."""
+        """Show each tool call that has no result as failed, because no result can follow any more."""
         await self._send([_unfinished_call_update(call) for call in view.open_calls if call.called])
 
     async def run(self, group: TaskGroup) -> None:
-        """Send the slash commands, then updates for new events, until the session or the connection ends."""
+        """Send the list of slash commands, then an update for each new event, until the session or the connection ends."""
         self._history = []
         with suppress(ConnectionError):
             await self._send([command_update(self._state.view())])

@@ -1,6 +1,6 @@
 """Translation of a session's events to the updates that an editor shows.
 
-Invariant: each answer is sent only once, streamed or complete.
+Invariant: the text of an answer is sent only once, either in pieces while it is streamed or complete at the end.
 """
 
 from collections.abc import Iterable, Sequence
@@ -126,7 +126,8 @@ class UpdateTranslator:
     async def translate(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:
         """Return the updates for an event; `state` is the session's state after the event.
 
-        `replayed`: include the user's messages. The editor shows new messages itself.
+        `replayed`: True for an event of the history, to include the user's messages. The editor shows new messages
+        itself.
         """
         updates = await self._content_updates(event, state, replayed=replayed)
         if self._meter.apply(event) and isinstance(event.payload, ContextPacked | ModelResponded):

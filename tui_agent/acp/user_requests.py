@@ -25,7 +25,7 @@ NO_ANSWER: Final = "No answer."
 
 
 def permission_options(request: PermissionRequested) -> list[PermissionOption]:
-    """Return the answers to a permission request that the user can choose."""
+    """Return the answers that the user can choose for a permission request."""
     labels: tuple[tuple[Reach, str], ...] = (
         ("session", "Yes, this session"),
         ("always", always_label(request)),
@@ -45,7 +45,7 @@ def permission_options(request: PermissionRequested) -> list[PermissionOption]:
 
 
 async def permission_call(request: PermissionRequested, translator: UpdateTranslator) -> ToolCallUpdate:
-    """Return the tool call that a permission request is about, with all its effects."""
+    """Return the tool call that a permission request is about, with all effects of the call."""
     effects = [
         f"{reveal_invisible(command.command)}: {effect.verb} {reveal_invisible(effect.target)}".rstrip()
         for command in request.commands
@@ -63,7 +63,7 @@ async def permission_call(request: PermissionRequested, translator: UpdateTransl
 
 
 def permission_decision(request: PermissionRequested, chosen: str) -> DecidePermission:
-    """Return the decision for the option `chosen`; an option that was not offered denies the call."""
+    """Return the decision that belongs to the option `chosen`. If this option was not offered, deny the call."""
     offered = {option.option_id for option in permission_options(request)} - {DENY}
     reach: Reach | None = next((reach for reach in _REACHES if reach == chosen and chosen in offered), None)
     if reach is None:
@@ -75,7 +75,8 @@ _REACHES: Final[tuple[Reach, ...]] = ("once", "session", "always", "everywhere")
 
 
 def question_options(question: QuestionAsked) -> list[PermissionOption]:
-    """Return a question's options (their ids are indexes), and one more to answer in the next message."""
+    """Return one option for each answer to a question (the id is the answer's index), and one to answer in the next
+    message."""
     options = [
         PermissionOption(option_id=str(index), name=option, kind="allow_once")
         for index, option in enumerate(question.options)

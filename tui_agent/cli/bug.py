@@ -87,7 +87,8 @@ def report_lines(
 ) -> Iterator[str]:
     """Yield the bug report's lines before redaction.
 
-    `terminal`: a description of the terminal; if empty, the doctor's check describes it.
+    `terminal`: a description of the terminal; if it is empty, the report shows the terminal check of `tui-agent
+    doctor`.
     """
     yield "# Problem\n\nWrite here what you did, what you expected, and what happened instead.\n"
     yield "## Environment\n"

@@ -1,4 +1,7 @@
-"""Write the workspace's files to a new folder, as they were after a given part of a session."""
+"""Copy the workspace's files to a new folder, in the state that they had after one part of a session.
+
+A part is a message, answer, tool call or result.
+"""
 
 import argparse
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Compare two sessions, or two branches of a session: their outcome, cost and changed files.
 
-Events that two sessions have in common are not compared. By default, a session is compared with its parent, or with its
-newest fork.
+Events that two sessions have in common are not compared. If you name only one session, it is compared with its parent
+or, if it has no parent, with its newest fork.
 """
 
 import argparse
@@ -159,7 +159,10 @@ SIDE_BY_SIDE_FROM = 100
 
 
 def table(compared: Comparison, width: int) -> Iterator[str]:
-    """Yield the table of a comparison as lines of at most `width` columns, but at least `MIN_COLUMNS`."""
+    """Yield the lines of a comparison's table, each at most `width` columns wide.
+
+    If `width` is less than `MIN_COLUMNS`, use `MIN_COLUMNS`.
+    """
     width = max(MIN_COLUMNS, width)
     yield from textwrap.wrap(
         escape_control("What if: " + "".join(describe_fork_point(compared.fork_point))), width

@@ -1,7 +1,7 @@
-"""Serve the tests of an environment over HTTP, or as an MCP server, until Ctrl+C.
+"""Serve the tests of an evaluation environment over HTTP, or as an MCP server, until Ctrl+C.
 
-The environment is a Python file, or a folder with environment.py. With --mcp, an agent starts the server and tests its
-own working folder.
+The environment is a Python file, or a folder with environment.py. With --mcp, an agent can start the server itself, to
+test the files in the agent's working folder.
 """
 
 import argparse
@@ -29,7 +29,7 @@ PORT = 8000
 
 
 def configure(parser: Parser) -> None:
-    """Add the environment, the address and the folders."""
+    """Add the arguments for the environment, the address and the folders to the parser."""
     parser.add_argument("file", metavar="ENV", type=Path, help="the environment: a Python file, or a folder")
     parser.add_argument(
         "--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1, this machine only)"

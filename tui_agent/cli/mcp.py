@@ -28,7 +28,7 @@ examples:
   tui-agent mcp logout tracker       delete the saved login of a server
 """
 ANSWER_LIMIT_S = 5.0
-"""Time limit for the tool lists of servers that have an address, in seconds."""
+"""Maximum time to wait until all servers that have an address have listed their tools, in seconds."""
 LOGIN_LIMIT_S = 300.0
 """Time limit for the user's login, in seconds."""
 NEEDS_LOGIN = "needs login"
@@ -79,7 +79,8 @@ def list_servers(arguments: argparse.Namespace) -> None:
 
 
 def _ask_addresses(base: StartupContext, servers: Sequence[McpServer]) -> Mapping[str, str]:
-    """Connect to the servers that have an address, and map the names of those that require a login to a message."""
+    """Connect to each server that has an address. For servers that require a login, return a message by the server's
+    name."""
     known = [server_settings(base, server) for server in servers]
     asked = [settings for settings in known if settings is not None and settings.login is not None]
     if not asked:

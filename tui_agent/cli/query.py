@@ -29,7 +29,7 @@ The command needs tui-agent[parquet]. The SQL is DuckDB's dialect, and times are
 """
 MIN_CELL = 16
 MIN_PROGRESS = 100
-"""Minimum number of sessions to add to the database for showing a progress line."""
+"""A progress line is shown if at least this many sessions must be added to the database."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +66,8 @@ def run(arguments: argparse.Namespace) -> None:
 def query_sessions(store: SessionStore, sql: str) -> QueryResult:
     """Run the SQL statement on all sessions, and return its rows.
 
-    Print a warning about sessions that are left out, and about newest events that can be missing.
+    Print a warning about sessions that are left out. If another query is running, print a warning that the newest
+    events may be missing.
     """
     database = SessionDatabase(store.root)
     states = store.log_states()

@@ -20,9 +20,10 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""Number of preceding lines that are searched with a line, and of characters used from each."""
+"""Number of earlier lines that are searched together with each line, and number of characters used from each of them.
+"""
 MAX_CONTINUED = 1_000
-"""Maximum number of lines ending in a backslash that are collected before the first one is written."""
+"""Maximum number of lines that are processed together because each of them ends in a backslash."""
 _KEY_BEGINS = re.compile(
     r"(?P<before>(?:\s{0,20}\d{1,6}[:|\t ])?[\s+>|]{0,40}(?:-(?=-----))?(?:[\w.]{1,60}\s?[:=]\s?[\"'|>]{0,2}-?\s{0,4})?)"
     r"(?:-{4,5} ?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}[\s\\n]{0,4}|PuTTY-User-Key-File-\d{1,2}: .{0,200})"
@@ -32,7 +33,7 @@ _KEY_LINE = re.compile(
 )
 """Pattern for a line of a private key after the first line."""
 _KEY_GOES_ON = "private-key-line"
-"""Rule name for later lines of a private key; `--explain` does not list them."""
+"""Name of the rule for all lines of a private key after the first. `--explain` lists only the first line of a key."""
 _KEY_ENDS = re.compile(r"-----END|^\s*Private-(?:MAC|Hash):")
 
 

@@ -62,7 +62,7 @@ def as_json(theme: ThemeFile, chosen: str) -> dict[str, object]:
 
 
 def preview_theme(arguments: argparse.Namespace) -> None:
-    """Print the colours of a theme by their use, and its five lowest contrasts."""
+    """Print each colour of a theme with its role, then the five pairs of colours with the lowest contrast."""
     available, _, chosen = themes(arguments)
     theme = available.get(arguments.name)
     if theme is None:

@@ -1,4 +1,4 @@
-"""Parser for `.env` files, without changes of the process's environment.
+"""Parser for `.env` files; it does not change the process's environment.
 
 Invariant: variables and commands in values are not expanded.
 """

@@ -24,9 +24,10 @@ class Paths:
     data_dir: Path
     cache_dir: Path
     project: Path
-    """The nearest folder that contains `.tui_agent/` or is a repository, from the working folder upwards.
+    """The project's folder: the first folder, from the working folder upwards, that is a repository or contains
+    `.tui_agent/`.
 
-    Without such a folder, the working folder itself.
+    If there is none, this is the working folder.
     """
     home: Path
 
@@ -75,7 +76,7 @@ def screen_error_log(data_dir: Path) -> Path:
 
 
 def private_folders(data_dir: Path) -> tuple[Path, ...]:
-    """Return the folders with copies of the user's files and prompts, which no command needs."""
+    """Return the folders with copies of the user's files and prompts. No command needs these folders."""
     return tuple(
         data_dir / name
         for name in (

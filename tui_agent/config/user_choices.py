@@ -20,7 +20,8 @@ MAX_ADDRESSES: Final = 20
 APP_CHOICES: Final = ("theme", "policy")
 """Settings for which the app uses the user's remembered choice, but a headless run does not."""
 NEVER_REMEMBERED: Final = frozenset(("plan", "bypass"))
-"""Policies that a new session never starts with because of an earlier choice."""
+"""Policies that are never remembered: a new session does not start with them just because the user chose them before.
+"""
 
 
 class UserChoices(NamedTuple):

@@ -41,13 +41,13 @@ from tui_agent.units import format_number, format_tokens
 
 SEPARATOR = "\n\n"
 TRAILING_SECTION: Final[SectionName] = "working_memory"
-"""Name of the section whose fragments change within a turn."""
+"""Name of the section whose text can change between two requests of the same turn."""
 # These fragments are sent after the history, so that everything before them stays cached.
 SHORTEN_FRACTION = 0.25
-"""The history is shortened in portions of this size, as a fraction of the tokens available for a request."""
+"""To shorten the history, tokens are removed in multiples of this fraction of the tokens available for a request."""
 # With smaller portions, nearly every request would start differently, and the provider could cache nothing.
 CUT_FRACTION = 0.10
-"""Additional part of user messages to cut if they do not fit, as a fraction of the tokens available for a request."""
+"""If user messages must be cut, this much more is cut, as a fraction of the tokens available for a request."""
 # With this reserve, the next requests start with the same text, without new cuts.
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message was shortened to fit"
@@ -70,10 +70,10 @@ SECTION_ORDER: tuple[SectionName, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class RequestInput:
-    """The content of one request, and the limits for packing it.
+    """The content of one request, and the limits that the request must keep.
 
     `answer`: number of tokens reserved for the answer.
-    `session_context`: beginning of the summary from an earlier session.
+    `session_context`: the beginning of the summary that an earlier session handed over to this session.
     """
 
     request_id: RequestId
@@ -94,10 +94,10 @@ class RequestInput:
 class PackedRequest:
     """A packed request: the system prompt, the messages after it, and the manifest.
 
-    `needed`, `chars`: tokens and characters of the request before its sections were shortened.
-    `short`: shortened sections.
+    `needed`, `chars`: size of the request before its sections were shortened, in tokens and in characters.
+    `short`: the sections that were shortened.
     `cuts`: user messages, instructions and summaries that were cut because the window cannot hold them.
-    `last`: the limit of a request's tokens with the smallest reserve for the answer.
+    `last`: maximum tokens of a request if only the smallest reserve is left for the answer.
     """
 
     system: str
@@ -121,7 +121,7 @@ class _Draft:
     """Maps the id of a fragment to the fragment's text."""
     counted: Sequence[MessageCount]
     sections: Sequence[SectionName]
-    """The section of each counted message."""
+    """The section of each message in `counted`, in the same order."""
     shares: dict[SectionName, SectionShare]
 
     @property
@@ -147,7 +147,7 @@ class Assembly:
 
     @property
     def counts_are_current(self) -> bool:
-        """False if texts were counted before the tokenizer was loaded, so that they must be counted again."""
+        """True if the cached token counts are valid; False if the tokenizer was loaded after texts were counted."""
         return self._counted_by == self.tokens.name
 
     def _recount_with_tokenizer(self) -> None:
@@ -207,7 +207,7 @@ class Assembly:
         )
 
     def _cut_rules(self, draft: _Draft) -> list[CutText]:
-        """Cut the instructions to their share of the window, if the content that is never shortened does not fit."""
+        """If the content that is never shortened does not fit, cut the instructions to their share of the window."""
         request, room, texts = draft.request, draft.room, draft.texts
         share, budget = draft.shares["instructions"], room.budget("instructions")
         if budget is None or room.max_tokens is None:
@@ -346,7 +346,7 @@ class Assembly:
         )
 
     def _to_own_count(self, tokens: int, request: RequestInput) -> int:
-        """Convert a number of tokens of the model to the number that `Tokens.count` gives, minus a reserve for
+        """Convert a number of the model's tokens to the number that `Tokens.count` would give, minus a reserve for
         rounding."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(request.model.model)))
 
@@ -379,7 +379,8 @@ class Assembly:
 
 
 def _selected_fragments(request: RequestInput) -> list[Fragment]:
-    """Return the fragments that the context mode includes and the history lacks, by priority."""
+    """Return the fragments to send, by priority: those that the context mode includes and that are not in the history
+    yet."""
     joined = {
         message.seq
         for message in request.messages

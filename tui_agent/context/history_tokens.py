@@ -107,7 +107,7 @@ def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
 
 
 def _starts_turn(message: Message) -> bool:
-    """Return True if the message was sent with a prompt."""
+    """Return True for a message of the user, but not for a message with instructions that were added later."""
     return isinstance(message, UserMessage) and message.origin != "instructions"
 
 
@@ -147,7 +147,7 @@ class SectionShare:
     tokens: int = 0
     short: int = 0
     lost: int = 0
-    """Number of characters that had no room in the summary and were left out."""
+    """Number of characters that were left out of the summary because there was no room."""
     dropped: int = 0
     rules: list[str] = field(default_factory=list)
 
@@ -158,7 +158,7 @@ class SectionShare:
         self.tokens += tokens
 
     def merge(self, more: "SectionShare") -> None:
-        """Add the counts in `more`, which is also a share of this section."""
+        """Add the counts in `more`, which belong to the same section."""
         self.add(more.chars, more.tokens)
         self.raw_chars += more.lost
         self.lost += more.lost
@@ -190,5 +190,5 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
 
 
 def required_tokens(count: MessageCount) -> int:
-    """Return the number of tokens of a summary without the user's words; 0 for other messages."""
+    """Return the tokens of a summary, without the tokens of the user's words in it; return 0 for any other message."""
     return sum(share.tokens for name, share in split_shares(count, "messages") if name == "packed_context")

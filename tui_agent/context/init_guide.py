@@ -130,7 +130,7 @@ def _commands_end(lines: list[str]) -> int:
 
 
 def _is_mentioned(command: str, text: str) -> bool:
-    """Return True if `text` contains the command, without arguments and runners such as `uv run`."""
+    """Return True if `text` contains the command; runners such as `uv run` and an argument such as `.` are ignored."""
     core = _STARTED.sub("", command)
     while core.endswith((" .", " ./...")):
         core = core.removesuffix(" ./...").removesuffix(" .")

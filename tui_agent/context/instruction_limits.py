@@ -18,7 +18,7 @@ _LEAST: Final = 60
 
 
 def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple[str, CutText | None]]:
-    """Cut the texts to `room` characters in total. Return each text with a record of its cut, or None.
+    """Cut the texts to `room` characters in total. Return each text with a record of how it was cut (None: not cut).
 
     `ids`, `texts`: ordered from the outermost folder to the innermost. The user's own file has an absolute path as id.
     """

@@ -25,13 +25,14 @@ MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
 """Maximum total length of all instruction files, in characters."""
 MIN_CHARS = 2_000
-"""Minimum length of an instruction file after a cut, in characters. Without this much room, the file is left out."""
+"""Minimum length to which an instruction file can be cut, in characters. If there is less room, the file is left out.
+"""
 JOINING_FRACTION = 0.10
 """Maximum size of an instruction file that is added during a session, as a fraction of the window."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MAX_PLACES = 50
-"""Maximum number of paths per call whose folders are searched for instruction files."""
+"""For each call, instruction files are searched in the folders of at most this many paths."""
 _PATTERN = frozenset("*?[")
 
 

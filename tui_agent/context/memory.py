@@ -33,7 +33,8 @@ TEST_COMMANDS: Final = "test_commands"
 """Name of the hidden block that stores the test command for each failing test."""
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""Minimum number of words of an answered question that also closes longer questions with the same text."""
+"""If an answered question has at least this many words, the answer also closes longer questions that contain its text.
+"""
 # A shorter question could be part of many questions.
 _LINE = 200
 _QUESTION = 120
@@ -44,7 +45,7 @@ _DEFINES = re.compile(
 )
 _WORDS = re.compile(r"[^\W_]+")
 _MAX_FILE_SYMBOLS = 6
-"""Maximum number of symbols that are remembered from a file that was read."""
+"""Maximum number of symbols that are remembered for each file that the agent reads."""
 _EVERYTHING: Final = frozenset({".", "./", "./..."})
 _RUNNERS: Final = frozenset(
     """python python3 pytest py.test unittest discover uv poetry pipenv hatch npm pnpm yarn bun npx node jest
@@ -99,7 +100,7 @@ def is_fault(command: str, status: int, output: str) -> bool:
 
 
 def _last_command_words(command: str) -> list[str]:
-    """Return the words of the last command in the line, without variables and runners such as `uv run`."""
+    """Return the words of a line's last command: `pytest`, `-q` for `cd lib && DEBUG=1 uv run pytest -q`."""
     words = _ENDS.split(command.strip())[-1].split()
     while words and (words[0] in _STARTERS or _SETS.match(words[0])):
         words = words[1:]
@@ -303,7 +304,7 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
 
 
 def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Add a read-only delegate's findings as a fact, and the delegate's open questions."""
+    """Remember a read-only delegate's open questions, and its findings as a fact if they are reliable."""
     data, task = result.data, call.arguments.get("task")
     listed, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
     questions = [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []

@@ -55,9 +55,10 @@ _COMMANDS_WITH_EVIDENCE: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]]
     ("Cargo.toml", "format", "cargo fmt", "cargo fmt", ("rustfmt.toml", ".rustfmt.toml")),
     ("go.mod", "lint", "go vet ./...", "go vet", ()),
 )
-"""Commands that are reported only if a file of the repository shows that they are used.
+"""Commands that are reported only if a file of the repository shows that the project uses the command.
 
-Each entry is (main file of the language, kind of command, command, words to find in a CI file, files that are proof).
+Each entry is (main file of the language, kind of command, command, words in a CI file, other files). The words, or one
+of the other files, show the use.
 """
 _SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
 _PACKAGE_FILES: Final = frozenset(

@@ -65,7 +65,7 @@ class BytePairs:
 
 
 def _copy_text(text: str) -> str:
-    """Return a copy of non-ASCII text."""
+    """Return a copy of the text if it has non-ASCII characters; otherwise, return the text itself."""
     # The encoder would attach a UTF-8 copy to the original string.
     return text if text.isascii() else text[:1] + text[1:]
 

@@ -44,8 +44,8 @@ _IMAGE = TextContent(text="[image left out: no room]")
 class FittedHistory:
     """A history while it is being fitted into the window.
 
-    `short`: maps a section to the positions of its shortened messages.
-    `words`: maps the position of each cut user message or summary to the full text.
+    `short`: positions of the shortened messages of each section. `words`: full text of each user message or summary
+    that was cut, by the message's position.
     """
 
     counted: list[MessageCount]
@@ -85,7 +85,8 @@ class HistoryFitter:
         needed: int,
         preferred: int,
     ) -> None:
-        """Shorten the history by at least `needed` tokens, and old messages until `preferred` tokens are saved."""
+        """Shorten the history by at least `needed` tokens. Old messages are shortened further, until `preferred` tokens
+        are saved."""
         remaining = needed - preferred + self._shorten_sections(fitted, sections, room, preferred)
         everything = range(len(fitted.counted))
         free = [position for position in everything if position not in fitted.pinned]
@@ -114,7 +115,7 @@ class HistoryFitter:
                 fitted.replace_cut(index, count, known[1])
 
     def cut_words(self, fitted: FittedHistory, needed: int, preferred: int) -> None:
-        """Cut the longest user messages and summaries by `preferred` tokens, if `needed` is positive."""
+        """If `needed` is positive, cut user messages and summaries by up to `preferred` tokens, the longest first."""
         longest = sorted(
             (index for index, count in enumerate(fitted.counted) if _longest_text(count.message)),
             key=lambda index: -fitted.counted[index].tokens,
@@ -217,7 +218,8 @@ def _index_of_newest_answer(fitted: FittedHistory) -> int:
 
 
 def _longest_text(message: Message) -> str:
-    """Return the longest text of a user message or an instruction, or the text of a summary."""
+    """Return the longest text of a user message or an instruction, or all the text of a summary; otherwise, an empty
+    string."""
     match message:
         case UserMessage(origin="prompt" | "instructions"):
             return _text(message)
@@ -322,6 +324,6 @@ def _short_text(text: str) -> str:
 
 
 def _shorten_story(text: str, shorten: Callable[[str], str]) -> str:
-    """Return the summary with a shorter story section, because all other sections are required."""
+    """Shorten only the story section of a summary, because its other sections are required."""
     required, heading, story = text.rpartition(f"\n## {STORY}\n")
     return f"{required}{heading}{shorten(story)}" if heading else shorten(text)

@@ -47,7 +47,7 @@ class StateKeeper:
         self._update_running(PAUSE_PENDING)
 
     def cancel_pause(self) -> None:
-        """Cancel the pause at the end of a turn."""
+        """At the end of a turn, end a pause, or cancel a pause that has not started yet."""
         self._not_paused.set()
 
     def _update_running(self, reason: str) -> None:

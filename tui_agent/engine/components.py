@@ -135,9 +135,9 @@ class EngineParts:
     delegation: DelegationRules = field(default_factory=DelegationRules)
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)
-    """Services that look up skills, and services that look up the definitions of symbols in the workspace."""
+    """Services that look up skills and definitions of symbols in the workspace."""
     load_changed: Callable[[bool], ChangedExtensions | None] | None = None
-    """Function that loads changed plugins, and with True also plugins that failed earlier.
+    """Function that loads changed plugins. With the argument True, it also loads plugins that failed earlier.
 
     Returns None if nothing has changed. Blocks.
     """

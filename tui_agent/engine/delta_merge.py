@@ -140,7 +140,7 @@ def _name_pattern() -> re.Pattern[str]:
 
 @cache
 def _unfinished_pattern() -> re.Pattern[str]:
-    """Return a pattern for the end of a text that a secret can follow, e.g. `token: `."""
+    """Return a pattern that matches at the end of a text if a secret can come next, e.g. after `token: `."""
     return re.compile(
         rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
         r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"
@@ -166,7 +166,7 @@ def _command_pattern() -> re.Pattern[str]:
 
 
 def safe_end(text: str) -> int:
-    """Return how many characters at the start of `text`, which still grows, can be emitted safely."""
+    """Return how many characters of `text` can be emitted now without splitting a secret that is still arriving."""
     if len(text) >= MAX_HELD_CHARS:
         return len(text)
     end, previous = _word_end(text, len(text)), -1
@@ -188,7 +188,7 @@ def _command_begin(text: str, end: int) -> int:
 
 
 def _named_line_begin(text: str, end: int) -> int:
-    """Return the start of the first line before `end` with the name of an incomplete secret; `end` if there is none."""
+    """Return the start of the first line whose secret may be incomplete (e.g. `password=`), or `end` if there is none."""
     for name in _name_pattern().finditer(text, max(0, len(text) - _NEAR), end):
         breaks = len(_LINE_BREAK.findall(text, name.end(), end))
         prose = _PROSE.match(text, name.end())
@@ -205,7 +205,7 @@ def _unfinished_begin(text: str, end: int) -> int:
 
 
 def _line_begin(text: str, index: int) -> int:
-    """Return the start of the line at `index`, or of the word if the line is too long."""
+    """Return the start of the line that contains `index`. If the line is too long, return the start of the word."""
     begin = text.rfind("\n", 0, index) + 1
     return begin if index - begin <= _NEAR else _word_end(text, index)
 

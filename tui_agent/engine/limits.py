@@ -9,11 +9,11 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost
 
 CLIENTS_OF_COMMANDS = ("headless", "eval", "sim")
-"""Kinds of clients that are shell commands, such as `tui-agent run`, and not the app."""
+"""Clients that are shell commands such as `tui-agent run`. The full-screen app is not one of them."""
 
 
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
-    """Return the limit that was reached (except the time limit), with a sentence for the user, or None."""
+    """If a limit other than the time limit is reached, return its name and a sentence for the user, otherwise None."""
     if state.own_iteration_limit is not None and state.local_iteration >= state.own_iteration_limit:
         return "iteration_limit", f"Stopped at {format_count(state.own_iteration_limit, 'iteration')}."
     if state.settings is None:
@@ -37,6 +37,6 @@ def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
 
 
 def is_budget_exhausted(state: SessionStateView) -> bool:
-    """Return True if a reached limit forbids starting further tools, even in the running iteration."""
+    """Return True if no further tool may start, because a limit other than the number of iterations is reached."""
     limit = reached_limit(state)
     return limit is not None and limit[0] != "iteration_limit"

@@ -1,4 +1,6 @@
-"""The engine's only access to the log, and its folds: states that are computed by applying one event after another.
+"""The recorder, through which the engine appends to the log and reads the session's state.
+
+The state is kept in folds: objects that apply one event after another.
 
 Invariant: when `append` returns, the event is in the log and in every fold.
 """
@@ -25,12 +27,12 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.messages import Message
 
 SENDING_STEPS = 4
-"""Number of rounds of the event loop that followers need to send new events to their clients."""
+"""Number of rounds of the event loop that are needed to send new events to the clients."""
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Function that loads the cached folds of the start of a branch, given as ranges of event numbers.
+"""Function that loads the cached state (folds) of a branch up to some event; its argument is the branch's event ranges.
 
-The function returns the folds and the number of their last event, or None if nothing is cached.
+The function returns the state and the number of its last event, or None if nothing is cached.
 """
 
 
@@ -47,7 +49,7 @@ class _Folds:
             self.apply(record)
 
     def apply(self, record: Envelope, for_model: Envelope | None = None) -> None:
-        """Apply an event to all folds. `for_model`: the event before redaction."""
+        """Apply an event to all folds. `for_model`: the unredacted event, from which the model's messages are made."""
         self.state.apply(record)
         self.messages.apply(for_model or record)
         self.meter.apply(record)
@@ -96,7 +98,7 @@ class Recorder:
             self._commits.apply(record)
         self._folds = _Folds(history, cached)
         self.calibration, self.windows = self._folds.calibration, self._folds.windows
-        """Facts inferred from the token counts and refusals of providers."""
+        """Token calibration and window sizes, learnt from the providers' token counts and refusals."""
         self._delegates: dict[AgentId, ModelMessages] = {}
 
     def _replace_folds(self, folds: _Folds) -> None:
@@ -105,7 +107,8 @@ class Recorder:
         self._delegates = {}
 
     async def fold_branch_at(self, to_seq: int) -> None:
-        """Compute the folds of the branch that ends at `to_seq`, before the session moves to `to_seq`."""
+        """Compute, in a thread, the state of the branch that ends at `to_seq`. Call this before the session moves
+        there."""
         branch_stretches = stretches(self._branches.view().moves, to_seq)
         self._prepared = to_seq, await to_thread.run_sync(partial(self._fold_branch, branch_stretches))
 
@@ -157,7 +160,7 @@ class Recorder:
         return self._folds.state.view().view_for_agent(agent)
 
     def count_turns_back(self, to_seq: int) -> int:
-        """Return the number of turns that are restored by a move to `to_seq`."""
+        """Return how many undone turns a move to event `to_seq` brings back."""
         return self._branches.count_turns_back(to_seq, self.state.seq)
 
     @property
@@ -206,14 +209,14 @@ class Recorder:
             await lowlevel.checkpoint()
 
     def commit_at(self, seq: int) -> str:
-        """Return the git commit of the newest checkpoint up to event `seq` on the event's branch.
+        """Return the git commit of the newest checkpoint that is not later than event `seq`, on the same branch.
 
-        Return the first checkpoint for an earlier event, and an empty string if there is no checkpoint.
+        If all checkpoints are later, return the first one. If there are none, return an empty string.
         """
         return self._commits.commit_on(stretches(self._branches.view().moves, seq))
 
     def kept_changes(self, to_seq: int) -> tuple[tuple[str, str], ...]:
-        """Return the file changes after event `to_seq` that the user kept while undoing only the conversation.
+        """Return the file changes after event `to_seq` that the user kept when undoing only the conversation.
 
         Each item is a pair of commits: before and after the changes.
         """

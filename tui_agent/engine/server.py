@@ -61,7 +61,7 @@ _HEAD_MOVES = {
     "revert_hunk": "reverting",
     "plan_revert": "checking the files",
 }
-"""Maps a command that moves the session to another event to the text shown while the command runs."""
+"""For commands that undo, redo or revert: maps the command to the text shown while it runs."""
 HeadMoveCommand: TypeAlias = (
     commands.Revert | commands.RevertHunk | commands.Undo | commands.Redo | commands.PlanRevert
 )
@@ -368,9 +368,9 @@ class Engine:
         self._next_in_queue(group)
 
     def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
-        """Start a turn with the oldest queued message if the last turn finished normally.
+        """If nothing else runs and the last turn finished normally, start a turn with the oldest queued message.
 
-        `awaited`: True to start the turn in any case.
+        `awaited`: True to start the turn even if the last turn did not finish normally.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or state.running_command or self._is_closing:

@@ -34,7 +34,7 @@ from tui_agent.protocol.display import DiffBlock, DisplayBlock, MarkdownBlock
 from tui_agent.units import describe_line_changes, format_number, format_time
 
 OUTPUT_LINES = 40
-"""Maximum lines of an output; of a longer one, the beginning and the end are kept."""
+"""Maximum number of lines of an output. If it has more, only its beginning and its end are kept."""
 LINE_CHARS = 400
 _TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
 _SPECIAL_CHARS = re.compile(r"[\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
@@ -47,7 +47,7 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(=|-)\1*[ \t]*")
 """Matches a line of `=` or `-` that makes the line above it a heading."""
 _NO_PARAGRAPH = re.compile(r"\s*$| {4}|\t| {0,3}(?:#{1,6}\s|>|[-+*]\s|\d{1,9}[.)]\s|`{3}|~{3})")
-"""Matches the start of a line that does not become a heading if it is underlined."""
+"""Matches the start of a line that an underline does not turn into a heading, such as a list item."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 

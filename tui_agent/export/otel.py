@@ -156,7 +156,7 @@ class _OtelBuilder:
 
 
 def _find_parent(span: Span, spans: Any) -> int | None:
-    """Return the index of the nearest ancestor that is not an iteration, or None."""
+    """Return the index of the span's nearest ancestor that is not an iteration, or None if there is no such ancestor."""
     parent = span.parent
     while parent is not None and spans[parent].kind == "iteration":
         parent = spans[parent].parent

@@ -55,9 +55,9 @@ def write_new(dest: Path, data: bytes) -> None:
 
 
 def output_path(output: str | None, data_dir: Path, workspace: Path, stem: str, ending: str) -> Path:
-    """Return the file to write: `output`, or an unused name in `output` if that is a folder.
+    """Return the path of the file to write. If `output` is a folder, the path is an unused name in it.
 
-    None for `output` means the default folder.
+    If `output` is None, the default folder is used.
     """
     dest = Path(output).expanduser() if output else default_export_folder(data_dir, workspace)
     return unused_path(dest, stem, ending) if dest.is_dir() else dest

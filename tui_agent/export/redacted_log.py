@@ -19,7 +19,7 @@ from tui_agent.store.redaction.redactor import Redactor
 
 
 class RedactedLog:
-    """The redacted log and blobs of one session, with the parent session's events for a fork."""
+    """The redacted log and blobs of one session. The log of a fork includes the parent session's events."""
 
     def __init__(
         self,

@@ -57,7 +57,7 @@ _immutable_classes: dict[type, bool] = {}
 
 
 def copy_state(value: T, copies: Copies | None = None) -> T:
-    """Return a copy of a fold or of a part of a fold. `copies`: copies of objects so far."""
+    """Return a copy of a fold or of a part of a fold. `copies`: copies of the objects that were already copied."""
     value_class = type(value)
     if _is_immutable(value_class):
         return value

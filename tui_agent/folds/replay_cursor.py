@@ -1,6 +1,6 @@
 """A replay cursor: everything that a screen shows, at any event of a log, including events on abandoned branches.
 
-Invariant: `views_at(seq)` equals a fresh fold of the branch that ended at `seq`.
+Invariant: `views_at(seq)` gives the same views as applying the branch that ended at `seq` from its first event.
 """
 
 from bisect import bisect_right
@@ -38,10 +38,10 @@ class ReplayCursor:
         """The keyframes in order, each as (number of records applied, views)."""
         self._builder = Views()
         self.keyframed_count = 0
-        """Number of records covered by keyframes."""
+        """Number of records from the start of the log that keyframes cover."""
         self._views = Views()
         self._position = 0
-        """Number of records that `_views` contains."""
+        """Number of records that have been applied to `_views`."""
 
     def __len__(self) -> int:
         return len(self.records)
@@ -98,13 +98,13 @@ class ReplayCursor:
         self.folded_count += max(0, end - start)
 
     def index_of(self, seq: int) -> int:
-        """Return the index of the last record up to this seq, or -1."""
+        """Return the index of the last record whose seq is not larger than `seq`, or -1."""
         return bisect_right(self.records, seq, key=lambda record: record.seq) - 1
 
     def views_at(self, seq: int) -> Views:
-        """Return the views after the event `seq`, which are valid until the next call.
+        """Return the views after the event `seq`. The returned object is valid only until the next call.
 
-        If two calls return the same object, its `pop_changed` returns the changes between the calls.
+        If two calls return the same object, call its `pop_changed` to get the changes between the two calls.
         """
         count = self.index_of(seq) + 1
         while self.keyframed_count < count:

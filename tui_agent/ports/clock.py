@@ -1,4 +1,4 @@
-"""Time and identifiers, which tests and replays can replace."""
+"""The clock and the source of identifiers. Tests and replays can replace both."""
 
 from typing import Protocol
 

@@ -16,7 +16,7 @@ from tui_agent.protocol.events.command import OfferedCommand
 class CommandAnswer:
     """The answer of a slash command: a message to the agent, blocks to show to the user, or both.
 
-    `shell`: commands that the agent runs before it asks its model. Each command needs the usual permission.
+    `shell`: shell commands that run before the agent's model is asked. Each of them needs the usual permission.
     """
 
     prompt: str = ""

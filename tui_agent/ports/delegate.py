@@ -74,7 +74,7 @@ class DelegateTask:
 class DelegateReport:
     """The result of a task that an agent gave to a delegate.
 
-    Tokens, cost and calls do not include delegates that this delegate started.
+    Tokens, cost and calls are those of this delegate alone. If it started other delegates, theirs are not included.
     """
 
     agent: AgentId

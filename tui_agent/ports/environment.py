@@ -50,14 +50,14 @@ class ExecSpec:
     Protected files are ignored, and so are folders that contain protected files.
     """
     show_secrets_as_empty: bool = False
-    """True if files with secrets appear empty, as for commands that only read files.
+    """True if files with secrets appear empty to the program. This is used for commands that only read files.
 
-    If False, such a file cannot be opened, unless its content is committed to git.
+    If False, the program cannot open such a file, unless the file's content is committed to git.
     """
     readable_secrets: tuple[str, ...] = ()
     """Files with secrets that the command can read because the command was approved, as absolute real paths."""
     private_temp_paths: tuple[str, ...] = ()
-    """Paths in temporary folders at which the command sees only files of sandboxed commands.
+    """Paths such as `/tmp/x` that lead to the sandbox's own temporary folder instead of the machine's.
 
     These paths did not exist on this machine when the command was approved.
     """
@@ -68,9 +68,9 @@ class ExecSpec:
     hides_home: bool = False
     """True if everything in the home folder is hidden, except files and folders with a leading dot."""
     resolved_cwd: str = ""
-    """The absolute real path of `cwd` at the time of the decision about the command (empty: not known).
+    """The absolute real path of `cwd` when the policy judged the command (empty: not known).
 
-    If `cwd` now leads to another folder, the command does not start.
+    If `cwd` leads to another folder now, the command does not start.
     """
 
 
@@ -97,13 +97,14 @@ class ExecResult:
     blocked: str = ""
     stderr: bytes = b""
     emptied_secrets: tuple[str, ...] = ()
-    """Files with secrets that appeared empty to the command, although the command read them."""
+    """Files with secrets that the command probably read. They appeared empty to the command."""
     needed_secrets: "tuple[SecretFile, ...]" = ()
-    """The files with secrets that `blocked` mentions: the command may need them."""
+    """The files with secrets that `blocked` mentions, because the command may need to read them."""
     notes: tuple[str, ...] = ()
-    """Sentences about parts of the output that differ from the real state because of the sandbox."""
+    """Sentences about parts of the output that are wrong outside the sandbox, such as files that only seem to be empty.
+    """
     cut_offset: int = 0
-    """The offset in `output` at which bytes were dropped (0: nowhere)."""
+    """The offset in `output` at which bytes are missing, because the output was too long (0: nothing is missing)."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -256,7 +257,7 @@ class Environment(Protocol):
         ...
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the resolved path of each path, faster than calls of `resolve`."""
+        """Resolve several paths at once, and map each path to its resolved path. Faster than one `resolve` per path."""
         ...
 
     async def upload(self, local: Path, path: str) -> None:
@@ -277,9 +278,9 @@ class Environment(Protocol):
 
 
 def workspace_sandbox(env: Environment) -> str:
-    """Return the kind of the sandbox that docs/sandbox.md describes, or an empty string.
+    """Return the kind of the sandbox around local commands (see docs/sandbox.md), or an empty string.
 
-    A container does not count, because it does not hide secret files of the workspace.
+    Containers are not counted as such a sandbox, because they do not hide the workspace's secret files.
     """
     return env.sandbox.kind if env.name == LOCAL_ENVIRONMENT else ""
 
@@ -332,7 +333,7 @@ class ProgramFinder(Protocol):
     """An environment that knows the search path for programs, and the git repositories around the workspace."""
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
-        """Return the names (such as `make`) that would start a program of the workspace."""
+        """Return those of the names (such as `make`) that the shell would find as a program in the workspace."""
         ...
 
     def find_files(self, paths: Collection[str]) -> frozenset[str]:
@@ -370,12 +371,13 @@ class WorkspaceLink:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceScan:
-    """Names in a workspace that matter for the meaning of a command line. All paths are relative to the workspace.
+    """Names of files and folders in a workspace that can change the meaning of a command line. All paths are relative
+    to the workspace.
 
     - `secrets`: files that can hold secrets, except those that the user allowed commands to read.
     - `links`: all symbolic links.
     - `option_names`: names that a program can take for an option. They start with `-`, `+`, `@`, `|` or `=`.
-    - `odd_names`: names that a program can misread, with a blank, a quote, a backslash or one of `:*?[`.
+    - `odd_names`: names with a blank, a quote, a backslash or one of `:*?[`, which a program can misread.
     - `steering_files`: files that configure programs (`rust-toolchain.toml`), also above the workspace (`../go.work`).
     - `unscanned`: folders that were not searched; "" is the workspace itself.
     """
@@ -399,10 +401,10 @@ class WorkspaceScanner(Protocol):
 
 @runtime_checkable
 class PrivateTempFinder(Protocol):
-    """An environment that sandboxes commands and gives these commands their own temporary folders."""
+    """An environment whose sandbox has its own temporary folders, which other programs do not see."""
 
     def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
-        """Return the paths in `paths` that exist only inside the sandbox.
+        """Return those of `paths` that exist only in the sandbox's own temporary folders.
 
         `paths`: absolute real paths in temporary folders. Paths that contain a link are left out.
         """

@@ -21,9 +21,9 @@ MATCHER_EVENTS: Final[frozenset[HookEvent]] = TOOL_EVENTS | {
     "before_compaction",
     "after_compaction",
 }
-"""Events whose hooks can have a matcher.
+"""The events for which a hook can have a matcher (a pattern).
 
-The matcher is compared with the tool's name, the reason why the session starts, or the trigger of the compaction.
+The pattern is compared with the tool's name, the reason why the session starts, or the trigger of the compaction.
 """
 DEFAULT_TIME_LIMIT_S: Final = 60.0
 """Default time limit of a hook in seconds."""
@@ -58,7 +58,7 @@ class Hook:
 
     - `label`: name on the screen.
     - `matcher`: pattern for the whole subject of the event, such as a tool's name. None: any subject.
-    - `subject_name`: function that converts a subject to the name that `matcher` is compared with.
+    - `subject_name`: function that converts the subject to a name. `matcher` is compared with this name.
     """
 
     event: HookEvent

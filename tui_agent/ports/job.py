@@ -18,7 +18,7 @@ class JobReport:
     - `dropped_bytes`: number of bytes that are missing from `output`.
     - `message`: reason why the job could not start.
     - `note`: a sentence about the limits of a job that just started; empty in later reports.
-    - `stop_reason`: words such as `, by the user` that say who stopped the job; empty if the agent did.
+    - `stop_reason`: who stopped the job, as words such as `, by the user`; empty if the agent stopped the job.
     """
 
     job_id: JobId

@@ -67,7 +67,8 @@ class Log(Protocol):
         ...
 
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
-        """Return the records of the current branch in order, without the streamed pieces of complete answers.
+        """Return the records of the current branch in order. If an answer is complete, its streamed pieces are left
+        out.
 
         - `stretches`: ranges of event numbers that select another branch.
         - `after`: only records after this event are returned.

@@ -22,9 +22,9 @@ class Fragment:
 
     - `priority`: position. Lower numbers come first.
     - `max_tokens`: limit for the length.
-    - `missing_reason`: reason why `text` is empty; recorded in `context.packed`.
-    - `joined_seq`: seq of a message that already contains the fragment. While the history has this message, the
-      fragment is not sent again.
+    - `missing_reason`: if `text` is empty, the reason for that; the event `context.packed` records the reason.
+    - `joined_seq`: number of the event with a message that already contains the text. While that message is in the
+      history, the fragment is not sent again.
     """
 
     id: str

@@ -32,9 +32,9 @@ class ModelRequest:
     - `messages`: messages in which every `LongText` is a `str`.
     - `images`: image bytes by digest.
     - `purpose`: `compaction` asks for a summary of the history.
-    - `answer_count`: number of answers in the conversation, including those that a summary replaced. None: count the
-      answers in `messages`.
-    - `opening_text`: start of the conversation's first message, even if a summary replaced that message.
+    - `answer_count`: number of answers in the conversation so far, including answers that a summary replaced. If it is
+      None, the answers in `messages` are counted.
+    - `opening_text`: start of the conversation's first message. It is set even if a summary has replaced that message.
     """
 
     request_id: RequestId
@@ -134,7 +134,7 @@ class ModelClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A model's complete answer, which an agent gets by calling `ask` in `Agent.step`."""
+    """A model's complete answer. An agent's `Agent.step` gets it by calling `ask`."""
 
     parts: tuple[ModelPart, ...]
     finish: FinishReason
@@ -148,7 +148,7 @@ class ModelReply:
 
 
 ModelNext: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
-"""Function that calls the next middleware around a model call. The last one calls the model.
+"""Function that continues a model call. It calls the next middleware, or the model itself after the last middleware.
 
-Raises `ModelError` if retrying does not help.
+Raises `ModelError` if the call fails and retrying does not help.
 """

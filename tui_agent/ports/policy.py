@@ -20,19 +20,19 @@ class PolicyFacts:
     resolved: dict[str, str] = field(default_factory=dict)
     """Maps a path in the tool's arguments to the absolute path with links resolved."""
     session_rules: tuple[str, ...] = ()
-    """Rules that the user allowed for this session, in the form of `permission.decided.rule`."""
+    """Rules that the user allowed for this session, written like `rule` in the event `permission.decided`."""
     allowed_tools: frozenset[str] | None = None
     interactive: bool = True
     workspace_programs: frozenset[str] = frozenset()
     """Names of programs in the workspace."""
     local_programs: frozenset[str] = frozenset()
-    """The paths of `Policy.local_programs` at which the workspace has a file."""
+    """Those paths from `Policy.local_programs` at which the workspace really has a file."""
     git_is_steered: bool = False
     """True if read-only git commands could run programs, or read files that their arguments do not name."""
     sandboxed: bool = False
     """True if commands run in a sandbox: they write only the workspace, have no network and cannot read `secrets`."""
     private_temp_paths: frozenset[str] = frozenset()
-    """Absolute paths in temporary folders at which a sandboxed command sees only files of sandboxed commands."""
+    """Absolute paths such as `/tmp/x` that lead, in the sandbox, to the sandbox's own temporary folder."""
     restorable_files: frozenset[str] = frozenset()
     """Absolute paths of files that `/undo` can restore: their current content is in the newest checkpoint."""
     secrets: tuple[SecretFile, ...] = ()
@@ -56,15 +56,18 @@ class Decision:
     """The policy's decision.
 
     - `choices`: answers that the approval offers if the verdict is `ask`.
-    - `by_profile`: True if only the permission profile asks, so a hook can answer for the user.
-    - `allowed_by_exact_rule`: True if a rule of the user allows exactly this command line. The command can then
-      read the secrets in its arguments.
-    - `unnamed_secrets`: files of `PolicyFacts.secrets` that the commands would read without naming them.
-    - `repository_read_only`: True if the call is allowed only with a read-only repository in the sandbox.
-    - `repository_conflict`: reason why the command would fail with a read-only repository; otherwise empty.
-    - `private_temp_paths`: paths at which the command must see only files of sandboxed commands.
+    - `by_profile`: True if the user is asked only because of the permission profile (such as `ask`), not because of a
+      rule. A hook can then answer instead of the user.
+    - `allowed_by_exact_rule`: True if a rule of the user allows exactly this command line. The command can then read
+      the secrets in its arguments.
+    - `unnamed_secrets`: secret files that the commands would read although the command line does not name them, as in
+      `grep -r x .`.
+    - `repository_read_only`: True if the call is allowed only when the sandbox makes the git repository read-only.
+    - `repository_conflict`: reason why the command would fail if the git repository were read-only; otherwise empty.
+    - `private_temp_paths`: paths that must lead to the sandbox's own temporary folder.
     - `nobody_to_ask`: True if the call is denied only because there is no user to ask.
-    - `can_try_in_sandbox`: True if the user is asked only because the policy cannot analyse the command.
+    - `can_try_in_sandbox`: True if the only reason to ask (or to deny) is that the policy cannot analyse the command.
+      The command can then be tried in the sandbox first.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -95,9 +98,9 @@ class Policy(Protocol):
         ...
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        """Return the paths in a call's effects and in rules, for `PolicyFacts.resolved`.
+        """Return all paths that the policy must resolve to judge a call. The result goes to `PolicyFacts.resolved`.
 
-        `granted`: rules that the user allowed for this session.
+        These are the paths in the call's effects and in rules. `granted`: rules that the user allowed for this session.
         """
         ...
 
@@ -111,7 +114,10 @@ class Policy(Protocol):
         ...
 
     def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the programs that commands start by a bare name, for `PolicyFacts.workspace_programs`."""
+        """Return the programs that commands start by a name without a slash, such as `make`.
+
+        The environment then finds out which of them are in the workspace (`PolicyFacts.workspace_programs`).
+        """
         ...
 
     def local_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
@@ -119,9 +125,10 @@ class Policy(Protocol):
         ...
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the folders in which commands run git, for `PolicyFacts.git_is_steered`.
+        """Return the folders in which commands run git, as input for `PolicyFacts.git_is_steered`.
 
-        A path is relative to the workspace, absolute, or below a home folder. In patterns, `**` is an unknown folder.
+        A path is relative to the workspace, absolute, or below a home folder. In a pattern, `**` stands for an unknown
+        folder.
         """
         ...
 
@@ -132,7 +139,7 @@ class Policy(Protocol):
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the files that commands delete by name, relative to the workspace, for `PolicyFacts.restorable_files`.
 
-        Nothing is returned if the commands also move files.
+        If the commands also move files, return nothing.
         """
         # A moved file can get the name of a deleted file.
         ...

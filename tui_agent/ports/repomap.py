@@ -74,13 +74,13 @@ class RepoMaps(Protocol):
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
         """Return the map if it is ready within `seconds`, otherwise None.
 
-        After None, `take_late_map` returns the map once it is ready. None is returned at once while an earlier map is
-        being rendered. Raise the same errors as `render`.
+        After None, the map is finished in the background; `take_late_map` returns it later. While an earlier map is
+        still being rendered, return None at once. Raise the same errors as `render`.
         """
         ...
 
     def take_late_map(self) -> RenderedMap | None:
-        """Return the map that `render_within` did not wait for. Return None while the map is not ready.
+        """Return the finished map for which `render_within` returned None; return None while this map is not ready.
 
         Each map is returned only once.
         """

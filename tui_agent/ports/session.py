@@ -13,7 +13,7 @@ from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
 
 STOP_SIGNAL = signal.SIGURG
-"""Signal that makes an engine's process interrupt plugin code that blocks the event loop."""
+"""Signal that tells an engine's process to interrupt a plugin whose code blocks the event loop."""
 # The system ignores this signal by default, so a late signal does no harm.
 ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
 """Function that returns the full text that an event refers to."""
@@ -30,9 +30,9 @@ class Session(Protocol):
         ...
 
     def follow(self, after: int = -1) -> Follower:
-        """Follow the log: first the history after the event `after`, then new records.
+        """Return a cursor over the log: first the recorded events after the event `after`, then new ones.
 
-        Streamed pieces of complete answers can be missing. An empty batch means that the session has ended.
+        If an answer is complete, its streamed pieces can be missing. An empty batch means that the session has ended.
         """
         ...
 
@@ -69,7 +69,7 @@ async def read_text_or_preview(session: Session, text: LongText) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LockedNote:
-    """A note to the app: the engine has locked the session and starts to compute its state.
+    """A message to the app: the engine has locked the session, but still has to compute the session's state.
 
     The log file can now be read up to the event `last_seq`.
     """
@@ -130,7 +130,8 @@ class AppSession(Session, Protocol):
         ...
 
     async def wait_until_readable(self) -> LockedNote | None:
-        """Wait until the log can be read, and return the end of the log (None: the session cannot be opened)."""
+        """Wait until the log can be read. Return the note with the log's last event, or None if the session cannot be
+        opened."""
         ...
 
     async def read_newest(self, count: int) -> Sequence[Record]:
@@ -138,7 +139,7 @@ class AppSession(Session, Protocol):
         ...
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the number of the last cached event, and an outline of the session state after this event.
+        """Return the number of the last event in the cached session state, and an outline of that state.
 
         The outline is the part of the state that a screen needs at its start. Return None if no state is cached.
         """

@@ -39,15 +39,15 @@ class ToolSpec:
     - `args`: pydantic model of the arguments. Its JSON schema is sent to the model.
     - `verb`: label of the tool's row on the screen, at most 9 letters.
     - `timeout`: limit for one call in seconds (None: the tool limits itself).
-    - `parallel_safe`: True if several calls in one answer of the model can run at the same time. Only calls of
-      tools with the same `parallel_group` run together.
-    - `needs`: services that must exist for the tool to be offered. `started_jobs` exists after the first
-      background job.
+    - `parallel_safe`: True if several calls in one answer of the model can run at the same time. Only calls of tools
+      with the same `parallel_group` run together.
+    - `needs`: services that the tool needs. If one is missing, the tool is not offered. `started_jobs` exists once a
+      background job has been started.
     - `policy`: the only policy under which the tool is offered (None: any policy).
-    - `parameters`: JSON schema of type object, if there is no class of arguments. `args` is then
+    - `parameters`: JSON schema (type object) for a tool whose arguments have no class of their own. `args` is then
       `JsonArguments`.
     - `listed`: False if the tool can be called but is not offered to the model.
-    - `may_ask`: True if the tool gets `ask` when there is a user. The tool also works without a user.
+    - `may_ask`: True if the tool can ask the user (`ToolContext.ask`) but also works without a user.
     """
 
     name: str
@@ -93,9 +93,9 @@ class ToolContext:
     state: SessionStateView
     """The session's state when the call started."""
     may_read: Callable[[str], bool]
-    """Function that returns True if a search can show the file at a path of `env`.
+    """Function that returns True if a search may show the content of the file at this path.
 
-    Files with secrets and files that a rule denies are not shown.
+    It returns False for files with secrets and for files that a rule denies.
     """
     may_connect: Callable[[str], bool]
     """Function that returns False if the policy denies connecting to a host or address.
@@ -140,7 +140,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A preview of a tool call for the approval. The user's decision holds only for this `content`.
+    """A preview of what a tool call would do. The user approves exactly this `content`, and nothing else.
 
     `time_limit_s`: time limit of this call in seconds, if the tool limits itself.
     """
@@ -177,7 +177,10 @@ class Tool(Protocol[ArgsT]):
 
 @runtime_checkable
 class ArgumentSettler(Protocol):
-    """A tool that completes its arguments before a call is judged, e.g. with the command that it will run."""
+    """A tool that completes a call's arguments before the policy judges the call.
+
+    For example, it adds the command that the call will run.
+    """
 
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
         """Return the complete arguments of a call, for `effects`, `preview` and `run`.
@@ -192,8 +195,8 @@ class FailurePredictor(Protocol):
     """A tool that can predict that a call will fail, e.g. an edit of a file that was not read."""
 
     async def predict_failure(self, args: Any, env: Environment, state: SessionStateView) -> None:
-        """Raise the error that `run` would raise, if this error can be predicted. Called before the user approves the
-        call."""
+        """Raise the error that `run` would raise, if the tool can predict the error. Called before the user is asked
+        for approval."""
         ...
 
 
@@ -224,7 +227,7 @@ class ToolServers(Protocol):
         ...
 
     def resource_tool(self, server: str) -> str:
-        """Return the name that rules use for a server's resources, to allow or deny reading them."""
+        """Return the tool name under which a rule allows or denies reading a server's resources."""
         ...
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:

@@ -1,4 +1,4 @@
-"""Functions of plugins for evaluations: oracles solve a case, verifiers judge a workspace."""
+"""Types of plugin functions for evaluations: an oracle solves a test case, a verifier judges the resulting workspace."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The app's own slash commands: all names, and the commands that other clients have too.
+"""The app's own slash commands: the names of all, and the descriptions of those that other clients offer too.
 
 Invariant: a test checks that the names are the words of `tui.actions.TYPED`.
 """
@@ -27,9 +27,10 @@ SHARED_COMMANDS: Final = (
     OfferedCommand(name="commands", help="list the commands of plugins and Markdown files"),
     OfferedCommand(name="reload", help="reload plugins that have changed"),
 )
-"""The commands that also work in clients that send them as messages, such as editors."""
+"""The slash commands that clients other than the app, such as editors, also offer. They send the command as a message.
+"""
 NO_OWN_COMMANDS: Final = (
     "No commands besides the app's own. Add one as commands/NAME.md in your configuration folder, or "
     ".tui_agent/commands/ of a trusted project."
 )
-"""The text that clients show instead of an empty list of the user's commands."""
+"""The text that clients show if the user has no slash commands of their own."""

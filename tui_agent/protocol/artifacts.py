@@ -46,9 +46,9 @@ class Artifact(FrozenModel):
 
 
 def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
-    """Return a note such as `[… 40 lines left out …]`, which stands in a shortened text.
+    """Return a note such as `[… 40 lines left out …]`, which takes the place of missing lines in a shortened text.
 
-    `artifact_id`: the artifact with the full text (empty: none).
+    `artifact_id`: the artifact with the full text (empty: there is none).
     """
     missing = format_count(lines, "line") if lines > 1 else format_bytes(size)
     return f"[… {missing} left out{f': read_file or grep {artifact_id}' if artifact_id else ''} …]"
@@ -72,4 +72,4 @@ def shorten_text(text: str, stored: LongText, max_chars: int) -> str:
 
 
 EVENT_PREVIEW_CHARS = 80
-"""Maximum number of characters of an artifact's text that the event about the artifact contains."""
+"""Number of characters of an artifact's text that its event contains as a preview."""

@@ -17,7 +17,8 @@ AgentId = NewType("AgentId", str)
 """Name of an agent, unique in its session: `main`, or the name of a delegate."""
 CommandId = NewType("CommandId", str)
 CallId = NewType("CallId", str)
-"""Id of a tool call, unique in its session. The engine creates an id that the provider did not give or repeated."""
+"""Id of a tool call, unique in its session. If the provider gives no id or the same id twice, the engine creates one.
+"""
 RequestId = NewType("RequestId", str)
 """Id of a model request, permission request or question, unique in its session."""
 JobId = NewType("JobId", str)
@@ -47,11 +48,14 @@ _field_tables: dict[type[FrozenModel], tuple[set[str], type["_Fields"]]] = {}
 
 
 class _Fields:
-    """Object that holds the field values of a model instance."""
+    """Base of classes that hold the field values of models; there is one subclass for each model class."""
 
 
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
-    """Reduce the memory used by `model` and by the models in `parts`, in place. Return `model`."""
+    """Change `model` and the models in `parts` so that they use less memory: models of a class share their field names.
+
+    Return `model`.
+    """
     models: list[FrozenModel] = [model, *parts]
     for item in models:
         model_class = type(item)

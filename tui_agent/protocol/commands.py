@@ -35,8 +35,9 @@ class CommandBase(FrozenModel):
 class SubmitPrompt(CommandBase):
     """Start a turn with this message. Rejected while a turn runs (see `Steer` and `Queue`).
 
-    `own_words`: words that the user typed around long pastes; empty if nothing long was pasted. `typed_mentions`:
-    mentions that the user typed or chose. Only these are looked up (None: everything that looks like a mention).
+    `own_words`: if the message contains a long paste, the words that the user typed before and after it; otherwise
+    empty. `typed_mentions`: mentions that the user typed or chose. Only these are looked up (None: everything that
+    looks like a mention).
     """
 
     kind: Literal["submit_prompt"] = "submit_prompt"
@@ -63,8 +64,8 @@ class WriteGuide(CommandBase):
 class ContinueTurn(CommandBase):
     """Start a turn without a new message: the model continues from the end of the branch.
 
-    The branch must end with tool results, with an unanswered message, or with the start of a fork that has a message.
-    Tool calls that still wait for the user's decision are checked again first.
+    The branch must end with tool results or with an unanswered message, or at the start of a fork with a changed
+    message. If tool calls still wait for the user's decision, they are checked again first.
     """
 
     kind: Literal["continue_turn"] = "continue_turn"
@@ -131,7 +132,7 @@ class Resume(CommandBase):
 
 
 class DecidePermission(CommandBase):
-    """Answer a permission request. `rule`: the rule as the user edited it; otherwise empty."""
+    """Answer a permission request. `rule`: the rule if the user edited it; otherwise empty."""
 
     kind: Literal["decide_permission"] = "decide_permission"
     request_id: RequestId
@@ -291,7 +292,7 @@ class Revert(CommandBase):
 
 
 class PlanRevert(CommandBase):
-    """Record in the event `checkpoint.planned` how a restore to the event `to_seq` would change the files. No file is
+    """Preview the restore to the event `to_seq`: record in `checkpoint.planned` how each file would change. No file is
     changed."""
 
     kind: Literal["plan_revert"] = "plan_revert"

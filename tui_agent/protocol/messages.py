@@ -62,7 +62,7 @@ class ToolMessage(FrozenModel):
 
 
 class SummaryShare(FrozenModel):
-    """The size of the part of a summary that is counted in one section of the request.
+    """The size of one part of a summary. Each part is counted in another section of the request.
 
     `chars`: characters as sent. `raw_chars`: characters before shortening.
     """
@@ -76,7 +76,8 @@ class SummaryShare(FrozenModel):
 class SummaryMessage(FrozenModel):
     """A summary that replaces compacted messages and is sent as a user message.
 
-    Without `shares`, the whole text belongs to the section for summaries.
+    `shares`: how the text is divided among the request's sections; if empty, all of it counts for the section of
+    summaries.
     """
 
     role: Literal["summary"] = "summary"

@@ -76,7 +76,8 @@ class ToolCallPart(FrozenModel):
 
 
 class PatchPart(FrozenModel):
-    """A patch reported by an agent's program. No model client of this version produces it."""
+    """A patch that was reported by an agent that is a separate program. No model client of this version produces such
+    parts."""
 
     kind: Literal["patch"] = "patch"
     text: LongText
@@ -93,12 +94,12 @@ def tool_calls(parts: Iterable[ModelPart]) -> tuple[ToolCallPart, ...]:
 
 
 def text_previews(parts: Iterable[ModelPart | Content]) -> list[str]:
-    """Return the texts among these parts, or the preview of a text that is stored as a blob."""
+    """Return the text of each text part. If a text is stored as a blob, return its preview instead."""
     return [text_preview(part.text) for part in parts if isinstance(part, TextPart | TextContent)]
 
 
 def add_cost(total: float | None, cost: float | None) -> float | None:
-    """Return the sum of two costs. None is an unknown cost. The sum is None if both costs are unknown."""
+    """Return the sum of two costs. If one is unknown (None), return the other; if both are unknown, return None."""
     return total if cost is None else (total or 0.0) + cost
 
 

@@ -18,7 +18,10 @@ UserPolicy: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass"]
 """A policy that a user can choose. `read-only-delegate` is only for delegates."""
 POLICIES: tuple[UserPolicy, ...] = get_args(UserPolicy)
 POLICY_AFTER_PLAN: Mapping[int | None, UserPolicy] = MappingProxyType({0: "ask", 1: "accept-edits"})
-"""Maps the index of the user's answer to a plan to the policy that then applies. All other answers keep `plan`."""
+"""Maps the user's answer to a plan (index of the chosen option) to the policy that applies next.
+
+An answer that is not in this map leaves the policy `plan` in force.
+"""
 
 ContextMode: TypeAlias = Literal["none", "pack", "memory"]
 CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")
@@ -43,7 +46,7 @@ class AgentState(StrEnum):
 
 
 PAUSE_PENDING = "pauses after this call"
-"""Reason for the state `running` after the user has requested a pause, until the pause begins."""
+"""The reason of the state `running` while a pause that the user requested has not begun yet."""
 
 
 class ModelInfo(FrozenModel):

@@ -29,7 +29,7 @@ _SHAPELESS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc"
     "\U0001d159\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef"
 )
-"""Characters that are printable by category but have no shape, or a width that differs between terminals."""
+"""Characters that Python counts as printable, but that have no shape, or whose width differs between terminals."""
 _SHAPELESS_RE = re.compile(f"[{_SHAPELESS}]")
 
 
@@ -94,9 +94,11 @@ def reveal_invisible(text: str, *, tabs: bool = False) -> str:
 
 
 def replace_invisible(text: str, replacement: str, keep: str = "\t") -> str:
-    """Return the text with invisible characters replaced by `replacement`. Line feeds and characters in `keep` stay.
+    """Return the text with each invisible character replaced by `replacement`, except line feeds and characters in
+    `keep`.
 
-    Unusual spaces become plain spaces. Joined letters and emoji stay, but long stacks of combining marks are cut.
+    Unusual spaces become plain spaces. Joined letters and emoji are kept. If a letter has very many combining marks,
+    some are removed.
     """
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
@@ -116,9 +118,9 @@ def limit_combining_marks(text: str) -> str:
 
 
 def describe_invisible(text: str) -> str:
-    """Describe the invisible characters in a text, or return an empty string.
+    """Describe invisible characters in a text, stacked combining marks, or many blanks or empty lines in a row.
 
-    Joined letters, emoji and the usual spaces of a script count as visible.
+    Return an empty string if there are none. Joined letters, emoji and the usual spaces of a script count as visible.
     """
     patterns = _patterns()
     if not _PLAIN.fullmatch(text):
@@ -138,7 +140,10 @@ def describe_invisible(text: str) -> str:
 
 
 def describe_lookalike(text: str) -> str:
-    """Describe the first word with letters that only look like Latin letters, or return an empty string."""
+    """Describe the first word that mixes Latin letters with letters of other alphabets that look Latin.
+
+    Return an empty string if there is no such word.
+    """
     if text.isascii():
         return ""
     for word in _patterns().word.finditer(text):
@@ -172,7 +177,7 @@ def _list_deceptive(odd: re.Pattern[str], text: str) -> list[str]:
 
 
 def _is_deceptive(character: str) -> bool:
-    """Return True if a character is invisible and has an entry in Python's Unicode tables."""
+    """Return True if a character is invisible and is a character that Unicode defines."""
     return is_invisible(character) and unicodedata.category(character) != "Cn"
 
 

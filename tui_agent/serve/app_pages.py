@@ -34,7 +34,7 @@ class AppPages:
         return [web.get("/page.js", self._send_script), web.static("/static", _static_folder())]
 
     def show(self, request: web.Request, socket_path: str) -> web.Response:
-        """Return the page, which opens a WebSocket at `socket_path`."""
+        """Return the web page for the app. The page opens a WebSocket at `socket_path`."""
         scheme = "wss" if request.secure else "ws"
         page = self._page.substitute(socket=f"{scheme}://{request.host}{socket_path}")
         return web.Response(text=page, content_type="text/html")
@@ -42,7 +42,10 @@ class AppPages:
     async def serve_socket(
         self, request: web.Request, command: Sequence[str], cwd: Path
     ) -> web.WebSocketResponse:
-        """Run the app that `command` starts for the page, until the app or the page is closed."""
+        """Connect a page's WebSocket with a new app process, until the app or the page is closed.
+
+        `command`: command that starts the app, in the folder `cwd`.
+        """
         messages = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MAX_INPUT_BYTES)
         await messages.prepare(request)
         width, height = (_cells(request.query.get(name, "")) for name in ("width", "height"))
@@ -95,7 +98,7 @@ def _cells(text: str) -> int:
 
 
 def _static_folder() -> Path:
-    """Return the folder with the terminal for browsers."""
+    """Return the folder with the files of the terminal that runs in the browser (from `textual_serve`)."""
     return Path(str(files(load_package("textual_serve")).joinpath("static")))
 
 

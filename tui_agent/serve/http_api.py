@@ -37,7 +37,8 @@ PING_S: Final = 15.0
 
 
 class EventStream:
-    """Sends the events after number `after` to a client. With `prompt`, the stream ends with the prompt's turn."""
+    """Sends the events after number `after` to a client. If `prompt` is given, stops when that message's turn has
+    ended."""
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class EventStream:
         return self._prompt.done.is_set()
 
     async def _say_done(self, request: web.Request, seq: int) -> None:
-        """Send the event `done` if the client's command started no turn."""
+        """Send the event `done` if the client's command started no turn, because then no turn's end sends it."""
         if self._last_name != "done":
             reason = "rejected" if self._prompt is not None and self._prompt.error else "finished"
             await self._write(request, encode_event(("done", {"reason": reason, "detail": ""}), seq))

@@ -30,7 +30,7 @@ _DRAWING_ENDS: Final = (
     TimeoutError,
     ValueError,
 )
-"""Errors that close a page."""
+"""Errors after which a page is closed, because the app's output cannot be read or passed on."""
 
 
 class PageConnection:

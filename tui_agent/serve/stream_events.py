@@ -27,9 +27,9 @@ StreamEvent: TypeAlias = tuple[str, dict[str, object]]
 
 
 class StreamTranslator:
-    """Translates the events of one stream in order.
+    """Translates a stream of session events, given in order, to server-sent events.
 
-    `calls`: tool calls without a result at the start of the stream.
+    `calls`: tool calls that have no result yet when the stream starts.
     """
 
     def __init__(self, read_text: ReadText, calls: Mapping[CallId, ToolCalled]) -> None:

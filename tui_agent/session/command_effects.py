@@ -1,4 +1,4 @@
-"""Sentences about the effects of `/compact`, `/undo` and `/redo`, for clients without the app."""
+"""Sentences about the effects of `/compact`, `/undo` and `/redo`, for clients other than the app."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -19,7 +19,7 @@ _MOVES: Final[Mapping[str, str]] = {
 
 
 def describe_effect(event: Envelope) -> str:
-    """Describe an event that such a command caused; empty if the event needs no words."""
+    """Describe an event that `/compact`, `/undo` or `/redo` caused. Return an empty string if there is nothing to say."""
     match event.payload:
         case SessionHeadMoved(reason=reason, kept_commits=commits):
             return f"{_MOVES.get(reason, '')} {describe_kept_commits(commits)}".strip()

@@ -49,9 +49,10 @@ class EngineLink(Protocol):
 
 
 def connect_engine(options: SessionOptions, *, hold: bool = False) -> EngineLink:
-    """Start an engine process, or connect to the server at `options.engine_socket` if it is set.
+    """Start an engine process or, if `options.engine_socket` is set, connect to the server there.
 
-    If `hold` is True, `release` starts the process later. Raise `TuiAgentError` if the server does not run.
+    If `hold` is True, the process starts only when `release` is called. Raise `TuiAgentError` if the server does not
+    run.
     """
     if options.engine_socket is not None:
         return SocketLink.connect(options.engine_socket, options)
@@ -84,7 +85,7 @@ class SocketLink:
         return link
 
     def release(self) -> None:
-        """Do nothing: `connect` has already sent the options."""
+        """Do nothing, because `connect` has already sent the options."""
 
     def send(self, line: bytes) -> bool:
         """Write one line to the server. Return False if the server has exited."""
@@ -120,7 +121,8 @@ class EngineHandle:
 
     @classmethod
     def start(cls, options: SessionOptions, *, hold: bool = False) -> "EngineHandle":
-        """Start the process and send it the options, without waiting. If `hold` is True, `release` does this later."""
+        """Start the process and send it the options, without waiting. If `hold` is True, do this only when `release` is
+        called."""
         handle = cls(_first_line(options), _launch)
         if not hold:
             handle.release()

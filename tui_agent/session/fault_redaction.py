@@ -38,7 +38,7 @@ def load_redaction_options(environ: Mapping[str, str], cwd: Path) -> RedactionOp
 
 
 def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
-    """Return settings for redaction without reading the configuration."""
+    """Return settings for redaction from environment variables and stored keys alone, without the configuration files."""
     variables = merge_environment(SessionOptions(cwd=cwd), environ)
     return RedactionOptions(Keys(variables, find_paths(cwd, environ).secrets).collect_redacted())
 

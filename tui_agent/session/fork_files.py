@@ -70,7 +70,7 @@ def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
 
 
 def _begins_with_baseline(marks: Iterable[Record]) -> bool:
-    """Return True if the first checkpoint was taken before the session changed any file."""
+    """Return True if the first checkpoint has the files as they were before the session changed any of them."""
     first = find_payload(marks, CheckpointTaken)
     return first is not None and first.part == -1
 

@@ -21,21 +21,21 @@ from tui_agent.protocol.events.turn import UserMessageReceived
 
 @dataclass(frozen=True, slots=True)
 class ForkStart:
-    """The last event that a fork shares with its parent session, and the requested change."""
+    """Start of a fork: the last event that it shares with its parent session, and the change that the user requested."""
 
     at_seq: int
     change: ForkChange
 
 
 def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) -> ForkStart:
-    """Return the start of a fork with this change.
+    """Return the event at which a fork starts, together with the requested change.
 
     - `records`: all records of the log, of all branches.
     - `at_seq`: the event that the user named.
 
-    The fork starts at `at_seq`, or before the message or result there that `change` replaces. If a call was changing
-    files at `at_seq`, the fork starts after the call's checkpoint. If this call never ended, the fork starts before the
-    call. Raise `UsageError` if there is nothing to replace.
+    The fork normally starts at `at_seq`. If `change` replaces the message or tool result there, the fork starts just
+    before it. If a tool call was changing files at that moment, the fork starts after the checkpoint that follows the
+    call. If this call never ended, the fork starts before the call. Raise `UsageError` if there is nothing to replace.
     """
     if change.message is not None and change.result is not None:
         raise UsageError("A fork can replace a message or a tool result, not both.")

@@ -34,7 +34,7 @@ from tui_agent.workspace.checkpoints.store_state import MAIN_REF
 STORE_NAME = "checkpoints.git"
 MAX_LOST_NAMED = 8
 MAX_BORROW_DEPTH = 3
-"""Maximum length of a chain of forks that use each other's git objects."""
+"""Maximum length of a chain of forks in which each fork uses the git objects of its parent."""
 # Git follows at most five alternates, and the user's repository is one of them.
 MAX_FILE_BYTES = Limits().file_bytes
 
@@ -110,7 +110,7 @@ def _borrowed_paths(folder: Path) -> list[bytes]:
 
 
 def _borrow_depth(folder: Path) -> int:
-    """Return the number of sessions that this session borrows git objects from, directly or indirectly."""
+    """Return the number of ancestors whose git objects this session uses, directly or through other sessions."""
     depth, current = 0, folder
     while depth <= MAX_BORROW_DEPTH:
         object_folders = [Path(os.fsdecode(line)) for line in _borrowed_paths(current)]
@@ -145,7 +145,7 @@ async def verify_checkpoints(folder: Path) -> list[str]:
 
 
 def _commits(folder: Path) -> list[str]:
-    """Return the commits of this session's own checkpoints and restores."""
+    """Return the commits of the checkpoints and restores that this session recorded itself, not its parents."""
     commits = []
     for record in read_records(folder, skip_deltas=True):
         match record:

@@ -46,7 +46,7 @@ LIMITS: dict[str, TrajectoryEnd] = {
     "time_limit": "timeout",
     "interrupted": "interrupted",
 }
-"""Maps the reason why a turn was stopped to the reason that is recorded for the end of the task."""
+"""Maps the reason why a turn was stopped to the reason that `session.ended` records for the whole task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Outcome:
     """The result of a turn.
 
     - `reason`: a `TurnFinished.reason`.
-    - `recorded_reason`: reason in the log, if it differs.
+    - `recorded_reason`: the reason that the log has, if it differs from `reason`.
     - `answer`: the main agent's last text.
     - `warning`: sentence for the user if the turn finished although calls were denied.
     - `denial`: the newest decision that denied a call.
@@ -76,7 +76,7 @@ class Outcome:
 
     @property
     def trajectory_end(self) -> TrajectoryEnd:
-        """The reason to record for the end of the task without tests and a verifier."""
+        """The reason to record in `session.ended` if neither tests nor a verifier judged the result."""
         reason = self.recorded_reason or self.reason
         return "finished" if reason == "finished" else LIMITS.get(reason, "agent_error")
 
@@ -91,14 +91,14 @@ Returns the start of the next turn, or None to close the session.
 async def run_turn(
     session: Session, begin: TurnStart, show: Show, after: int = -1, coda: AfterTurn | None = None
 ) -> Outcome:
-    """Start a turn in a session, wait for the turn's end, close the session and return the result.
+    """Start a turn, wait until it has ended, close the session, and return the turn's result.
 
     - `after`: only events after this one are read.
     - `show`: called with every record of this run in order.
-    - `coda`: called after each turn, before the session is closed. Its result is the next turn to run, or None.
+    - `coda`: called after each turn, before the session is closed. It returns the start of another turn, or None.
 
-    At the session's turn limit, no turn runs, and the result's reason is `turn_limit`. Raise `UsageError` if the
-    command is rejected for another reason. Raise `TuiAgentError` if the session ends before the turn.
+    If the session has reached its turn limit, no turn runs, and the result's reason is `turn_limit`. If the command is
+    rejected for another reason, raise `UsageError`. If the session ends before the turn, raise `TuiAgentError`.
     """
     turn = _Turn(_submit(session, begin), show)
     follower = session.follow(after)
@@ -132,7 +132,7 @@ async def _follow_turn(session: Session, follower: Follower, turn: "_Turn") -> O
 
 
 class _Turn:
-    """The state of the turn that `command` starts, collected from the session's events."""
+    """The state of one turn, collected from the session's events; the command `command` starts the turn."""
 
     def __init__(self, command: CommandId, show: Show) -> None:
         self._command = command
@@ -147,7 +147,7 @@ class _Turn:
         self.denials: dict[CallId, PermissionDecided] = {}
         """Maps the id of a denied tool call to the decision."""
         self._last_calls: set[CallId] = set()
-        """Ids of the newest tool calls, without interrupted calls."""
+        """Ids of the tool calls in the model's newest answer that has calls, without interrupted calls."""
 
     def begin_next(self, command: CommandId) -> None:
         """Discard the data of the last turn, and collect the data of the turn that `command` starts."""
@@ -157,7 +157,10 @@ class _Turn:
         self._last_calls = set()
 
     def outcome(self, ended: TurnFinished, session: str, answer: str) -> Outcome:
-        """Return the result of the ended turn: `denied` if the model stopped because its calls were denied."""
+        """Return the result of a turn that has ended.
+
+        If all calls of the model's last answer with calls were denied, the result's reason is `denied`.
+        """
         outcome = Outcome(ended.reason, ended.detail, self.run_id, session, answer)
         if not self.denials:
             return outcome

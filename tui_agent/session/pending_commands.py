@@ -44,7 +44,7 @@ class PendingCommand:
 
 
 class SettledCommand(PendingCommand):
-    """A sent command. `done` is set when the agent is idle again."""
+    """A command that was sent. `done` is set when the agent is idle again, or when the command is refused."""
 
     def take(self, event: Envelope) -> None:
         """Process the session's next event."""
@@ -65,7 +65,8 @@ class RunningPrompt(PendingCommand):
     """
 
     def __init__(self, command_id: CommandId, *, is_begun: bool = False) -> None:
-        """Create a running prompt. `is_begun`: True if the command only answers a question of a running turn."""
+        """Create a running prompt. `is_begun`: True if the turn is already running and the command only answers its
+        question."""
         super().__init__(command_id)
         self.detail = ""
         self._queue_id: RequestId | None = None

@@ -1,4 +1,6 @@
-"""Substitutes for the model, the tools, the repository map and the environment in the rerun of a recorded turn.
+"""Stand-ins for the model, the tools, the repository map and the environment when a recorded turn is run again.
+
+They return what the log recorded.
 
 Invariant: methods of a real tool that have side effects are never called.
 """
@@ -44,19 +46,20 @@ from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 WAIT_S = 2.0
 _Edge: TypeAlias = tuple[str, CallId]
-"""The start or end of a tool call: the kind of the event and the id of the call."""
+"""The start or the end of a tool call, as (kind of the event, id of the call)."""
 
 
 class RecordedResults:
     """The recorded results of all tool calls of a session.
 
-    Call `note_event` with every new event of the rerun, so that parallel calls end in the recorded order.
+    Parallel calls end in the recorded order only if `note_event` is called with every new event of the rerun.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._results: dict[CallId, ToolResult] = {}
         self._before: dict[CallId, set[_Edge]] = {}
-        """Maps a call's id to the starts and ends of other calls while the call ran."""
+        """Maps a call's id to the starts and ends of other calls that must happen in the rerun before this call ends.
+        """
         self._seen_edges: set[_Edge] = set()
         self._changed = anyio.Event()
         self._called: list[ToolCalled] = []
@@ -86,7 +89,7 @@ class RecordedResults:
                 loose.append(payload)
 
     def note_event(self, event: Envelope) -> None:
-        """Process an event of the new log, and release the results that wait for this event."""
+        """Process a new event of the rerun. Calls that wait for this event can then return their results."""
         edge = _edge(event.payload)
         if edge is not None:
             self._seen_edges.add(edge)
@@ -94,7 +97,8 @@ class RecordedResults:
             self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """Return the recorded effects of a call with this tool and these arguments, or None."""
+        """Find a recorded call of this tool with these arguments, and return the call's effects. Return None if there
+        is none."""
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
                 parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)
@@ -103,7 +107,8 @@ class RecordedResults:
         return None
 
     async def result_of_call(self, call_id: CallId) -> ToolResult:
-        """Return the recorded result of the call, after the events that were recorded during the call.
+        """Return the recorded result of a call, once all events that the log has before this result have happened
+        again.
 
         Raise `ToolError` if no result is recorded.
         """
@@ -157,7 +162,7 @@ class RecordedTool:
 
 
 class RecordedSettlingTool(RecordedTool):
-    """Substitute for a tool that completes its arguments from files."""
+    """Stand-in for a tool that completes its arguments from files before it runs (`ArgumentSettler`)."""
 
     def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
         super().__init__(tool, results)

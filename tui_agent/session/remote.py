@@ -58,7 +58,7 @@ class RemoteFollower(RecordFollower["RemoteSession"]):
         return history or self._source.records_after(self.cursor, MAX_BATCH_RECORDS)
 
     async def _read_history(self, folder: Path | None) -> Sequence[Record]:
-        """Return the next records from the log file."""
+        """Return the next records from the log file; empty if the following records are in memory."""
         if folder is None or self.cursor >= self._source.first_seq_in_memory - 1:
             self._history = None
             return ()
@@ -122,7 +122,8 @@ class RemoteSession:
 
     @classmethod
     def spawn(cls, options: SessionOptions, *, named: Path | None = None) -> "RemoteSession":
-        """Start or connect to the engine, without waiting until the engine has opened the session."""
+        """Start the engine process, or connect to a server's engine. Do not wait until the engine has opened the
+        session."""
         return cls(connect_engine(options), named=named)
 
     @property
@@ -136,8 +137,10 @@ class RemoteSession:
         return self._ended.is_set()
 
     async def wait_until_readable(self) -> LockedNote | None:
-        """Wait until the log can be read. Return the session's folder and last event, or None if the session cannot be
-        locked."""
+        """Wait until the log can be read. Return the session's folder and the number of its last event.
+
+        Return None if the session cannot be locked.
+        """
         if not self._is_held.is_set() and self._named is not None:
             position = await to_thread.run_sync(_read_position, self._named)
             if position is not None:
@@ -191,7 +194,8 @@ class RemoteSession:
         return self._kept_from
 
     async def folder(self) -> Path | None:
-        """Wait for the session's folder and return it, or None if the engine failed to lock the session."""
+        """Wait until the session's folder is known, and return it. Return None if the engine failed to lock the
+        session."""
         held = await self.wait_until_readable()
         return None if held is None else Path(held.folder)
 

@@ -71,7 +71,7 @@ class UnfinishedHistory:
     def __init__(self, *, has_earlier_history: bool = False) -> None:
         """Create an unfinished history without records.
 
-        `has_earlier_history`: True if the session has earlier records, which are not passed to `track`.
+        `has_earlier_history`: True if the session also has older records, which `track` does not see.
         """
         self.records: list[Record] = []
         self.is_empty = not has_earlier_history
@@ -189,7 +189,7 @@ def lost_call_warnings(state: SessionStateView, loaded: LoadedPlugins) -> list[E
 
 
 def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
-    """Record the end of unfinished calls and requests. Return the number of calls."""
+    """Record the end of each tool call and request that is still open. Return the number of these calls."""
     printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
     if forked is None:
         still_open = () if askable is None else calls_awaiting_approval(recorder, askable)
@@ -209,7 +209,7 @@ def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: Blo
 
 
 def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> float:
-    """Return the duration of the interrupted turn in milliseconds."""
+    """Return the duration of the interrupted turn in milliseconds: from its start to the last recorded event."""
     envelopes = list(known_events(history))
     forks = [index for index, record in enumerate(envelopes) if isinstance(record.payload, SessionForked)]
     turn = envelopes[: forks[-1]] if forks else envelopes
@@ -241,7 +241,10 @@ def unfinished_requests(history: Sequence[Record]) -> dict[RequestId, Unfinished
 
 
 def carry_over_summary(folder: Path) -> SessionContextLoaded:
-    """Return the event that summarises the session in `folder`. Raises `UsageError` if that session has no messages."""
+    """Return the event that adds a summary of the session in `folder` to a new session.
+
+    Raise `UsageError` if the session in `folder` has no messages.
+    """
     view = fold(TurnSummaries(), iterate_records(folder, current_branch_only=True))
     summary = summary_text(view, folder.name)
     if not summary:
@@ -252,9 +255,10 @@ def carry_over_summary(folder: Path) -> SessionContextLoaded:
 
 
 def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, int] | None:
-    """Return the cached session state and the `seq` of its last event.
+    """Return the cached session state, with the `seq` of the last event that it contains.
 
-    Return None if there is no cached state, or if its last event is not on the branch `on`.
+    `on`: ranges of event numbers that form a branch. If the cached state does not belong to this branch, or is missing,
+    return None.
     """
     cached = load_fold(log.folder, FORMAT)
     standing = load_snapshot(cached[1]) if cached is not None else None
@@ -266,10 +270,10 @@ def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, 
 
 @dataclass(frozen=True, slots=True)
 class StartingFold:
-    """The history of a session before this run.
+    """The history of a session before this run: a cached state and the records that follow it.
 
     - `snapshot`: a cached session state, or None.
-    - `history`: the records after the snapshot, or all records of the branch.
+    - `history`: the records after the snapshot. Without a snapshot, all records of the branch.
     """
 
     history: Iterable[Record] = ()
@@ -287,8 +291,10 @@ class StartingFold:
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """Record the fork's result for the unfinished call at the fork's start. Return the number of replaced results: 0 or
-    1."""
+    """If the user gave a result for the tool call that is open at the fork's start, record it.
+
+    Return the number of recorded results: 0 or 1.
+    """
     state = recorder.state
     call = next((call for call in state.open_calls if call.call_id == change.call_id), None)
     if call is None or change.result is None:

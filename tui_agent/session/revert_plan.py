@@ -1,4 +1,4 @@
-"""The plan of a revert: its effect on files, computed without opening the session.
+"""Preview of a revert: computes how the files would change, without opening the session.
 
 Invariant: only files in a temporary folder are written.
 """

@@ -40,7 +40,7 @@ NO_SANDBOX = (
 
 
 class Respondent(Protocol):
-    """A real or simulated person who answers permission requests and questions during the agent's turn."""
+    """The person (real or simulated) who answers the agent's permission requests and questions during its turn."""
 
     async def decide(self, request: PermissionRequested, preview: str) -> DecidePermission: ...
 
@@ -151,7 +151,7 @@ class AgentSession:
                 return
 
     async def _handle(self, event: Envelope, command: CommandId) -> None:
-        """Answer a permission request or a question; if the session refused `command`, raise the error."""
+        """Answer the event if it is a permission request or question; raise the error if the session refused `command`."""
         match event.payload:
             case PermissionRequested() as request if self._respondent is not None:
                 self._submit(await self._respondent.decide(request, describe_request(request)))

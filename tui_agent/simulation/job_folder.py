@@ -60,7 +60,8 @@ class SimulationResult(FrozenModel):
 
     @property
     def measures_agent(self) -> bool:
-        """Return True if the result says something about the agent."""
+        """Return True if the run measures the agent: it was not interrupted, and no model of user or orchestrator
+        failed."""
         return self.end not in ("interrupted", "user_error", "orchestrator_error")
 
 

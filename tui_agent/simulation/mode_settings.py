@@ -47,10 +47,10 @@ class Limits(FrozenModel):
 
 
 class OrchestratorSettings(FrozenModel):
-    """Settings of the orchestrator, which decides when the simulated user thinks of each part of the task.
+    """Settings of the orchestrator, which decides when the simulated user learns of each part of the task.
 
-    - `perception_tokens`: maximum tokens of prose that the simulated user reads in one answer.
-    - `pace`: number of the simulated user's actions for each node of the task tree.
+    - `perception_tokens`: the simulated user reads at most this many tokens of prose in each of the agent's answers.
+    - `pace`: number of actions that the simulated user has before the next part of the task follows.
     - `perceive_template`, `memory_template`, `progress_template`: used only by the orchestrator `default`.
     """
 

@@ -105,7 +105,8 @@ class ModelOrchestrator(TreeOrchestrator):
         return (user_text("\n\n".join([opening, *memory, *latest])),)
 
     async def _ask(self, field: str, tag: str, parse: Callable[[str], Value], **values: object) -> Value:
-        """Ask the model until its answer has the required form. Return the parsed content of `tag`."""
+        """Ask the model with the template `field` until its answer has the required form; return the content of
+        `<tag>`."""
         error = ""
         for _ in range(MAX_ATTEMPTS):
             prompt = render(getattr(self._settings, field), field, error=error, **values)

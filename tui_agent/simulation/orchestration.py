@@ -13,7 +13,7 @@ from tui_agent.simulation.templates import render
 
 
 class Orchestrator:
-    """An orchestrator that changes nothing (mode user-agent): the simulated user knows the whole task and reads
+    """An orchestrator that hides nothing (mode user-agent): the simulated user knows the whole task and reads
     everything."""
 
     def __init__(self, task: str) -> None:
@@ -44,7 +44,7 @@ class Orchestrator:
 
     @property
     def early_exit_note(self) -> str:
-        """The message to the simulated user's model after a too early attempt to end the run."""
+        """The message that the simulated user's model gets if it tries to end the run too early."""
         return ""
 
     async def end_turn(self, event: str) -> None:
@@ -56,7 +56,10 @@ class Orchestrator:
 
 
 def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]:
-    """Return the history as messages for the simulated user's model. Consecutive messages of others are joined."""
+    """Return the history as messages for the simulated user's model, beginning with `opening`.
+
+    Messages of others that follow each other become one message.
+    """
     pending, messages = [opening], list[Message]()
     for seen in history.get("user"):
         if seen.role == "user":
@@ -72,9 +75,9 @@ def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]
 
 
 class TreeOrchestrator(Orchestrator):
-    """An orchestrator with a task tree.
+    """An orchestrator that reveals the task step by step along a task tree.
 
-    The simulated user first knows only the root, and can end the run after thinking of every leaf.
+    At first, the simulated user knows only the root. The user can end the run only after learning of every leaf.
     """
 
     def __init__(self, task: str, tree: TaskNode, settings: OrchestratorSettings) -> None:
@@ -106,12 +109,13 @@ class TreeOrchestrator(Orchestrator):
         self._tree.complete_parents()
 
     def describe_thoughts(self, nodes: Sequence[TaskNode]) -> str:
-        """Return a text in which the simulated user thinks of these nodes; empty if `nodes` is empty."""
+        """Describe these parts of the task as thoughts of the simulated user. Return an empty string if `nodes` is
+        empty."""
         return render(self._settings.mind_template, "mind_template", nodes=nodes) if nodes else ""
 
 
 class SimpleOrchestrator(TreeOrchestrator):
-    """Walks the task tree depth first without a model: to the next node every `pace` actions of the simulated user."""
+    """Reveals the task tree depth first, without a model. The next node follows after every `pace` actions of the user."""
 
     def __init__(
         self, task: str, tree: TaskNode, settings: OrchestratorSettings, count_tokens: Callable[[str], int]

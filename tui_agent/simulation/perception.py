@@ -41,6 +41,6 @@ def shorten_prose(prose: str, max_tokens: int, count_tokens: Callable[[str], int
 
 
 def join_code(prose: str, blocks: list[str]) -> str:
-    """Return the prose, followed by the code blocks that marks in the prose refer to."""
+    """Return the prose, followed by the code blocks. Each block gets a heading with the mark that the prose contains."""
     marked = [f"[CODE BLOCK {index}]:\n{block}" for index, block in enumerate(blocks)]
     return "\n\n".join([prose, ON_SCREEN, *marked]) if blocks else prose

@@ -57,7 +57,8 @@ _ENDS: dict[str, TrajectoryEnd] = {
     "orchestrator_error": "agent_error",
     "env_error": "env_error",
 }
-"""Maps the reason why a run failed to the reason that the session records (otherwise `unsolved`)."""
+"""Maps the reason why a run failed to the reason that `session.ended` records. Other runs are recorded as `unsolved`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,9 @@ async def run_user_agent(simulation: Simulation, settings: UserAgentSettings) ->
 async def run_orchestrated(
     simulation: Simulation, settings: OrchestratedSettings, tree: TaskNode | None = None
 ) -> "FinishedRun":
-    """Let a simulated user learn the task node by node.
+    """Let a simulated user work with the agent, and learn the parts of the task one after another.
 
-    If `tree` is None, a model makes the tree from the case's prompt.
+    If `tree` is None, a model divides the case's prompt into a task tree.
     """
     orchestrator = settings.orchestrator
     run = _Run(simulation, f"orchestrated-{orchestrator.kind}", settings)
@@ -178,7 +179,10 @@ class _Run:
             await caller.aclose()
 
     async def play(self, user: SimulatedUser | None, act: "Callable[[], Any]") -> FinishedRun:
-        """Open the agent's session, let `act` work in it, check the workspace, and store the result."""
+        """Run a whole simulation: open the agent's session, call `act`, check the workspace, and store the result.
+
+        `act` sends the requests and commands to the agent. `user`: answers the agent's questions (None: nobody does).
+        """
         self._folder = JobFolder(self._simulation.jobs, self._simulation.case.id, self._mode)
         end, detail = "interrupted", ""
         try:
@@ -217,7 +221,7 @@ class _Run:
         return FinishedRun(self._folder, result)
 
     async def _end_of(self, act: "Callable[[], Any]") -> tuple[str, str]:
-        """Run `act`. Return the run's end (such as `user_exit`) and a detail, which can be empty."""
+        """Run `act`. Return how the run ended (such as `user_exit` or `user_error`), with a detail that can be empty."""
         try:
             end, detail = await act()
         except UserGaveUp as error:
@@ -257,7 +261,10 @@ class _Run:
     async def _carry_out(
         self, action: UserAction, orchestrator: Orchestrator
     ) -> tuple[str, tuple[str, str] | None]:
-        """Carry out an action of the user. Return a description and the run's end (None if the run continues)."""
+        """Carry out an action of the simulated user.
+
+        Return a description of the action and its result, and how the run ended (None if the run continues).
+        """
         assert self._agent is not None
         match action.kind:
             case "exit":
@@ -286,13 +293,13 @@ class _Run:
         return await self._agent.request(text)
 
     def _record_calls(self, answer: AgentAnswer) -> None:
-        """Record an answer of the agent that has calls; the simulated user does not see it."""
+        """Add the agent's answer to the history if it has tool calls, hidden from the simulated user."""
         if answer.calls:
             reasoning, calls, words = answer
             self._say("agent", TO_AGENT, reasoning=reasoning, action=calls, response=words)
 
     def _record_failed_call(self, ended: str) -> None:
-        """Record a failed call of the agent; the simulated user does not see it."""
+        """Add the line about a failed tool call of the agent to the history, hidden from the simulated user."""
         self._say("environment", TO_AGENT, response=ended)
 
     def _say(

@@ -21,7 +21,7 @@ NodeStatus: TypeAlias = Literal["pending", "completed"]
 
 
 class TaskNode(BaseModel):
-    """A part of a task; a leaf is a detail that the simulated user can ask for in one request."""
+    """A part of a task. A leaf (a node without children) is small enough to ask for in one request."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -49,7 +49,8 @@ class TaskNode(BaseModel):
 
 
 def walk_order(root: TaskNode) -> list[TaskNode]:
-    """Return the root, then the leaves depth first: first the aim, then the details."""
+    """Return the order in which the user learns the task: first the root (the aim), then the leaves (details), depth
+    first."""
     return [root, *(leaf for leaf in root.leaves() if leaf is not root)]
 
 
@@ -123,7 +124,7 @@ def _require_no_circle(parents: Mapping[str, str], source: str) -> None:
 
 
 def _check_size(tree: object, source: str) -> None:
-    """Raise `ConfigError` for a tree that is too large or too deep, before anything recurses into it."""
+    """Raise `ConfigError` if a tree is too large or too deep for the recursive functions that read it later."""
     level, depth, count = [tree], 0, 0
     while level:
         depth, count = depth + 1, count + len(level)

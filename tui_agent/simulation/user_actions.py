@@ -47,7 +47,7 @@ def parse_action(answer: str) -> UserAction:
 
 
 def _block_end(lines: list[str]) -> int:
-    """Return the index of the line that ends the block begun in `lines[0]`."""
+    """Return the index of the line that closes the block which `lines[0]` opens."""
     depth = 0
     for index, line in enumerate(lines):
         mark = line.strip()
@@ -89,7 +89,10 @@ def decision_options(request: PermissionRequested) -> list[str]:
 
 
 def parse_decision(request: PermissionRequested, answer: str) -> tuple[str, str, DecidePermission]:
-    """Return the thoughts, the response and the decision; text after "no" is a message to the agent."""
+    """Return the simulated user's thoughts, the response and the decision.
+
+    If the response begins with "no", the following text is a message to the agent.
+    """
     reasoning, response = parse_response(answer)
     word = response.strip("`\n ").lower().rstrip(".!")
     if word in decision_options(request) and word != "no":

@@ -27,9 +27,9 @@ MAX_INLINE_TEXT_BYTES = 8 * 1024
 PREVIEW_CHARS = 1_024
 
 TEXT_MARKER = frozenset(("blob_sha256", "size", "preview"))
-"""The fields of the JSON object that replaces a long string in an event."""
+"""If a string in an event is long, a JSON object with exactly these fields takes its place."""
 CONTAINER_MARKER = frozenset(("blob_json", "size", "preview"))
-"""The fields of the JSON object that replaces a large object or list in an event."""
+"""If an object or list in an event is large, a JSON object with exactly these fields takes its place."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -37,7 +37,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 class BlobStore:
     """The blobs of one session. Several threads can use the store.
 
-    `parent_folders` returns the blob folders of a fork's parents, in which missing blobs are searched.
+    `parent_folders`: function that returns the blob folders of a fork's parents. A blob that the session lacks is
+    searched there.
     """
 
     def __init__(
@@ -86,7 +87,10 @@ class BlobStore:
             ) from fault
 
     def put_text(self, text: str) -> LongText:
-        """Redact a text. Store a long text and return its `BlobText`; return a short text itself."""
+        """Redact a text and prepare it for an event. Return a short text itself.
+
+        Store a long text as a blob, and return its `BlobText`.
+        """
         text = replace_lone_surrogates(text if self._redactor is None else self._redactor.redact_text(text))
         return text if fits_bytes(text, MAX_INLINE_TEXT_BYTES) else self.put_long_text(text)
 

@@ -1,4 +1,4 @@
-"""Damage of a stored session, in plain sentences: a quick report, and a complete verification.
+"""Describes the damage of a stored session in plain sentences, after a quick check or a complete one.
 
 Invariant: this module only reads.
 """
@@ -26,7 +26,7 @@ _BLOB_FIELDS = re.compile(rb'"(?:blob_sha256|blob_json|payload_blob)":"([0-9a-f]
 _MAX_LISTED = 10
 """Maximum number of line numbers listed in one sentence of the report."""
 Check = Callable[[Path], list[str]]
-"""Function that returns the problems of one part of a session's folder (not the log)."""
+"""Function that checks one kind of file in a session's folder (not the log) and returns the problems as sentences."""
 
 
 def verify_session(folder: Path, *others: Check) -> list[str]:
@@ -61,7 +61,7 @@ def _check_versions(folder: Path) -> Iterator[str]:
 
 
 def _check_lines(folder: Path) -> Iterator[str]:
-    """Report lines of the session's own log that are not events, except lines appended during the check."""
+    """Report each line of the session's own log that is not an event, but ignore lines that are appended meanwhile."""
     number = length = 0
     log = folder / EVENTS_FILE
     size = log.stat().st_size

@@ -72,14 +72,14 @@ def is_disk_fault(fault: OSError) -> bool:
 
 
 def advice_for(fault: OSError) -> str:
-    """Return advice for a failed file operation of the store: one sentence without its final period."""
+    """Return a sentence that tells the user what to do after a failed file operation, without the period at its end."""
     return _ADVICE.get(fault.errno or 0, "Check the disk")
 
 
 def storage_error(fault: OSError, problem: str, extra: str = "") -> StoreError:
-    """Return the error for a failed operation, with advice and `extra` as hint.
+    """Return the error for a failed operation of the store. Its hint is an advice followed by `extra`.
 
-    `problem` describes the operation. The error is `StoreFull` if the disk is full or failing, otherwise
+    `problem` says which operation failed. The error is `StoreFull` if the disk is full or failing, otherwise
     `StoreUnusable`.
     """
     kind = StoreFull if is_disk_fault(fault) else StoreUnusable

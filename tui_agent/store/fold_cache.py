@@ -31,7 +31,7 @@ from tui_agent.store.log_scan import (
 
 CACHE_FILE: Final = "fold.json"
 MIN_EVENTS: Final = 20_000
-"""Minimum number of events for caching the computed state."""
+"""The computed state is cached only if the log has at least this number of events."""
 _HEAD_BYTES: Final = 4_096
 _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 
@@ -80,7 +80,10 @@ def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: 
 
 
 def load_survey(folder: Path) -> Survey:
-    """Return the results of checking the log up to the cached position, or `EMPTY_SURVEY` without a valid cache."""
+    """Return what an earlier check found in the log up to the cached position, so that these lines need no new check.
+
+    Without a valid cache, return `EMPTY_SURVEY`.
+    """
     try:
         with (folder / CACHE_FILE).open("rb") as file:
             head = _read_head(file, folder)
@@ -131,9 +134,11 @@ def _matches_log(folder: Path, place: LinePosition) -> bool:
 
 
 def read_records_after(folder: Path, place: LinePosition, size: int) -> Iterator[Record] | None:
-    """Return the records from a position of the log up to byte `size`, without the streamed pieces of finished answers.
+    """Return the records between a position of the log and byte `size`. Streamed pieces of finished answers are left
+    out.
 
-    Return None if one of the records moved the session to an earlier event. Raise `OSError` if the log cannot be read.
+    If one of these records moved the session to an earlier event, return None. Raise `OSError` if the log cannot be
+    read.
     """
     # After such a move, the cached state can contain undone events.
     ended: set[bytes] = set()

@@ -30,10 +30,10 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 
 
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
-    """Return the payload for the first event of a new fork that begins at event `at_seq`.
+    """Return the payload of the event with which a fork of this session starts its own log.
 
-    `parent_session` in the payload is the session that recorded the event: this session or one of its parents. Raise
-    `StoreError` if there is no such event.
+    `at_seq`: the last event that the fork shares. This session or one of its parents recorded the event;
+    `parent_session` in the payload says which. Raise `StoreError` if there is no such event.
     """
     history = load_lineage(folder)
     if history.fault is not None:
@@ -66,7 +66,7 @@ def write_fork(folder: Path, forked: SessionForked, time: float, shrinker: Shrin
 
 
 def group_by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
-    """Group the forks among these sessions by the id of their parent."""
+    """Map the id of each session that has forks among `folders` to the folders of these forks."""
     forks: dict[str, list[Path]] = {}
     for folder in sorted(folders):
         origin = read_origin(folder)
@@ -117,7 +117,10 @@ def _copy_blob(digest: str, ancestors: list[Path], own: Path, ops: FileOps) -> N
 
 
 def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
-    """Return the blob digests in a log's bytes and in payloads that are stored as blobs in `folder`."""
+    """Return the digests of all blobs that a log refers to, directly or in a payload that is itself stored as a blob.
+
+    `log`: the log's bytes. `folder`: the session's folder.
+    """
     # Everything that looks like a digest is included, because an unneeded blob does no harm.
     blobs = open_blobs(folder)
     digests: set[bytes] = set()
@@ -130,7 +133,7 @@ def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class FamilyMember:
-    """A session in a family of forks. `origin` is the event where the session was forked."""
+    """A session and, if it is a fork, the event at which it was forked (`origin`)."""
 
     folder: Path
     origin: Origin | None

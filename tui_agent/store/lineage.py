@@ -56,7 +56,7 @@ class Lineage:
 
     parts: tuple[HistoryPart, ...]
     head_moves: tuple[HeadMove, ...] = ()
-    """Events on the inherited branch that moved the session to an earlier event."""
+    """The inherited events that moved the session back to an earlier event (by an undo, for example)."""
     fault: StoreError | None = None
 
     @property
@@ -157,7 +157,11 @@ def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...
 
 
 def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
-    """Return the origins of a session, its parent and so on, with the reason if older origins are missing."""
+    """Return the origins of a session, its parent, its grandparent and so on, up to the first that is missing or
+    invalid.
+
+    If there is such an origin, also return the reason.
+    """
     chain: list[Origin] = []
     child, previous_seq = folder, None
     while (origin := read_origin(child)) is not None:
@@ -170,9 +174,9 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 
 
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
-    """Return the reason why the origin of the session in `child` is invalid, or None.
+    """Return an error if the session in `child` cannot be a fork of `origin`, otherwise None.
 
-    `previous_seq`: the event of `child` at which its own fork starts, or None.
+    `previous_seq`: the event of `child` at which the next younger session was forked; None if `child` is the youngest.
     """
     # The origin must be an earlier event, so that following the origins ends.
     parent = origin.parent

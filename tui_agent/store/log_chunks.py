@@ -51,7 +51,8 @@ def _whole_lines(log: BinaryIO, remaining: int) -> Iterator[bytes]:
 
 
 def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
-    """Return the offset of a line at or shortly before the first line with `seq` > `after`."""
+    """Return the offset of a line from which a reader finds all events with `seq` > `after`, without reading much
+    before."""
     low, high = 0, size
     while after >= 0 and high - low > 2 * _PROBE_BYTES:
         middle = (low + high) // 2
@@ -64,7 +65,7 @@ def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
 
 
 def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | None:
-    """Return (offset, `seq`) of the first intact line that begins after an offset, or None."""
+    """Return (offset, `seq`) of the first intact line that begins after `offset`, or None if there is no such line."""
     while offset < end:
         log.seek(offset)
         data = log.read(_PROBE_BYTES)

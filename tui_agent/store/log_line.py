@@ -35,9 +35,9 @@ def _adapter() -> TypeAdapter[Envelope]:
 def encode_body(
     seq: int, time: float, session: bytes, agent: bytes, parent: int | None, cause: bytes, payload: bytes
 ) -> bytes:
-    """Return an event's JSON object without its closing brace, for `seal_line`.
+    """Return an event as JSON without the closing brace. `seal_line` adds the checksum and the brace.
 
-    Arguments of type bytes are already JSON.
+    Arguments of the type bytes must be JSON already.
     """
     return b'{"v":%d,"seq":%d,"time":%b,"session":%b,"agent":%b,"parent":%b,"cause":%b,"payload":%b' % (
         SCHEMA_VERSION,
@@ -57,7 +57,7 @@ def seal_line(unsealed: bytes) -> bytes:
 
 
 def payload_mark(payload_class: type[Payload]) -> bytes:
-    """Return bytes that occur in every line with this class of payload."""
+    """Return bytes that every log line with this class of payload contains, to find such lines without parsing."""
     return b'"payload":{"kind":"%b"' % payload_class.model_fields["kind"].default.encode()
 
 
@@ -102,7 +102,10 @@ def line_version(line: bytes) -> int:
 
 
 def pick_foreign_version(versions: Iterable[int]) -> int:
-    """Return the highest log version in `versions` that differs from the current one; else the current version."""
+    """Return the highest of these log versions that differs from the current version.
+
+    If none differs, return the current version.
+    """
     return max((version for version in versions if version != SCHEMA_VERSION), default=SCHEMA_VERSION)
 
 
@@ -132,7 +135,7 @@ def _json_object(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
-    """Return the event in a line whose payload is stored as a blob, or None if the payload cannot be loaded."""
+    """Read the payload of a line from a blob and return the whole event, or None if the payload cannot be loaded."""
     raw = _json_object(line)
     payload = None if raw is None else raw.get("payload")
     if raw is None or blobs is None or not isinstance(payload, dict):
@@ -148,7 +151,10 @@ def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
 
 
 def salvage_lines(line: bytes) -> Iterator[bytes]:
-    """Yield the intact events inside a damaged line of the log: after NUL bytes, or around an overwritten newline."""
+    """Yield the intact lines inside a damaged line of the log.
+
+    They can follow NUL bytes, or be joined because the newline between them was overwritten.
+    """
     # At most `_SALVAGE_TRIES` positions are tried, so that a malicious line takes bounded time.
     position, tries = 0, 0
     while tries < _SALVAGE_TRIES:

@@ -42,7 +42,7 @@ _LIFECYCLE = (
     EnvStopped,
     AgentStateChanged,
 )
-"""Kinds of the events in a session that was only opened and closed."""
+"""If a session was only opened and closed, its log has only events of these kinds."""
 _MARKS = (
     b'"payload":{"kind":"session.head_moved"',
     b'"payload":{"kind":"user.message"',
@@ -51,7 +51,8 @@ _MARKS = (
     b'"payload":{"kind":"checkpoint.restored"',
 )
 _LOOKAHEAD_BYTES = 512 * 1024
-"""Number of bytes to read past an approximate end, so that the last line is complete."""
+"""When a reader knows only roughly where to stop, it reads this number of bytes more, so that the last line is
+complete."""
 
 
 def read_records(
@@ -197,7 +198,7 @@ def _iterate(
 def _intersect(
     inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
 ) -> tuple[Stretch, ...] | None:
-    """Return the ranges of event numbers that lie both in `inherited` and in `branch` (None: all events)."""
+    """Return the ranges of event numbers that are in both arguments; everywhere here, None means all events."""
     if branch is None or inherited is None:
         return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
     return cut_stretches(branch, inherited[-1].last)
@@ -206,7 +207,8 @@ def _intersect(
 def _ended_requests(
     history: Lineage, selected: Sequence[Sequence[Stretch] | None], size: int, after: int
 ) -> frozenset[bytes]:
-    """Return the ids of the model requests that end within the events to be read."""
+    """Return the ids of model requests whose end is among the events to be read, so their streamed pieces are not
+    needed."""
     request_ids: set[bytes] = set()
     for part, stretches in zip(history.parts, selected, strict=True):
         for piece in _part_chunks(part, history, after, size):
@@ -239,7 +241,8 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 
 
 def read_end(folder: Path, count: int) -> list[Record]:
-    """Return the last records, including `count` records that are not lifecycle events."""
+    """Return the last records of a session. The first of them is the `count`-th last record that is not a lifecycle
+    event."""
     # Reads at most the last MiB. Lifecycle events are not counted, so that the newest messages are included.
     tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
     positions = [index for index, record in enumerate(tail) if not isinstance(record.payload, _LIFECYCLE)]
@@ -293,13 +296,13 @@ class LogTail:
 
 
 def read_tail_bytes(path: Path, size: int) -> bytes:
-    """Return the last `size` bytes of a log, without the incomplete line at their start."""
+    """Return the lines in the last `size` bytes of a log. If these bytes begin inside a line, that line is left out."""
     end = path.stat().st_size
     return read_span(path, end - size, end)
 
 
 def read_span(path: Path, start: int, end: int) -> bytes:
-    """Return the bytes of a log between two offsets, from the first line that starts between them."""
+    """Return the bytes of a log between two offsets. If `start` is inside a line, begin with the next line."""
     start = max(0, start)
     with path.open("rb") as log:
         log.seek(start)

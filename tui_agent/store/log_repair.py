@@ -38,8 +38,9 @@ class OpenedLog:
 def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
     """Open a session's log for writing. The caller holds the session's lock and must record the event `repair`.
 
-    `known`: result of an earlier check, whose lines are not checked again. Raise `StoreError` if the log cannot be
-    opened. Raise `SessionNotFound` if there is no log. Raise `SessionVersionError` if another version wrote the log.
+    `known`: result of an earlier check. The lines that it covers are not checked again. Raise `StoreError` if the log
+    cannot be opened. Raise `SessionNotFound` if there is no log. Raise `SessionVersionError` if another version wrote
+    the log.
     """
     path = folder / EVENTS_FILE
     try:
@@ -195,6 +196,7 @@ def _read_reported(path: Path) -> tuple[set[int], set[str]]:
 
 
 def _is_still_in_log(side_file: Path, torn: bytes) -> bool:
-    """Return True if the side file contains the start of `torn`, the log's damaged end."""
+    """Return True if `torn`, the damaged end of the log, begins with the bytes that an earlier repair saved in the side
+    file."""
     # An earlier repair then saved these bytes, but failed before it cut them off the log.
     return torn.startswith(side_file.read_bytes())

@@ -29,7 +29,7 @@ class Survey:
 
     - `good_end`: offset after the last intact line.
     - `bad_lines`: numbers (from 1) of the damaged lines before `good_end`.
-    - `version`: version of the log format. A version that this release cannot read takes precedence.
+    - `version`: version of the log format in these lines. If versions differ, the one that this release cannot read.
     - `lines`: number of lines before `good_end`.
     """
 
@@ -84,7 +84,8 @@ def read_seq(line: bytes) -> int | None:
 
 
 def find_end_offset(path: Path, seq: int) -> int:
-    """Return the offset after the line of event `seq`, or after the last earlier event if this event is missing."""
+    """Return the offset just after event `seq`. If the log lacks this event, return the offset after the event before
+    it."""
     size = path.stat().st_size
     if size == 0:
         return 0
@@ -119,7 +120,7 @@ def intact_seq(line: bytes) -> int | None:
 
 
 def _decoded_seq(line: bytes) -> int | None:
-    """Return the `seq` of an intact line, even of another version of the log format."""
+    """Return the `seq` of an intact line of the log, also if the line has another version of the log format."""
     seq = read_seq(line)
     if seq is None and (record := decode_line(line)) is not None:
         seq = record.seq
@@ -130,8 +131,8 @@ def _decoded_seq(line: bytes) -> int | None:
 class RecordFilter:
     """A filter for records of a log.
 
-    - `ended_requests`: requests whose streamed pieces of answers are excluded.
-    - `stretches`: ranges of event numbers. Other events are excluded.
+    - `ended_requests`: ids of model requests. The streamed pieces of their answers are excluded.
+    - `stretches`: ranges of event numbers. Events outside of them are excluded.
     """
 
     ended_requests: frozenset[bytes] = frozenset()
@@ -196,7 +197,7 @@ def filter_lines(
 
 
 def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) -> frozenset[bytes]:
-    """Return the ids of all requests with a readable answer or final failure."""
+    """Return the ids of all requests that have ended: an intact line has the answer, or a failure that was not retried."""
     # If a request's answer is on a damaged line, its streamed pieces are the only copy of the answer.
     request_ids = {
         request

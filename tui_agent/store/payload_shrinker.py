@@ -38,10 +38,11 @@ _UNREDACTED = frozenset(("signature", "opaque"))
 """Names of the payload fields that are never redacted, because a provider needs them back unchanged."""
 
 _TEXT_LIMITS = (MAX_INLINE_TEXT_BYTES, 2_048, 512, 128)
-"""Limits in bytes for texts inside an event, tried in this order."""
+"""Maximum sizes in bytes of a text inside an event. If the event is too long for a line, the next smaller size is
+tried."""
 _CUT_NOTE_BYTES = 80
 _HARMLESS = re.compile(rb'"path":|\\"path\\":|"tokenizer":|"first_token_ms":|"policy":"bypass"')
-"""Matches frequent text that contains a keyword of a redaction rule but never belongs to a secret."""
+"""Matches frequent harmless text, such as `"tokenizer":`, that contains a keyword of a redaction rule."""
 
 
 class Shrinker:
@@ -107,7 +108,7 @@ class Shrinker:
         return self._shrink_value(value, walk)
 
     def _redact_arguments(self, text: str) -> str:
-        """Redact the arguments of a tool call as parsed JSON."""
+        """Redact the arguments of a tool call: parse the JSON text, redact its strings, and write it as JSON again."""
         # Rules do not match text with JSON escapes.
         try:
             arguments: JsonValue = from_json(text)
@@ -175,10 +176,10 @@ class Shrinker:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Settings of one pass over a payload.
+    """Settings for one of the passes that shorten a payload.
 
-    - `limit`: texts above this number of bytes are moved to blobs.
-    - `containers`: True to move objects and lists above 8 KB too.
+    - `limit`: longer texts, in bytes, are moved to blobs.
+    - `containers`: True to move objects and lists above 8 KB to blobs too.
     """
 
     limit: int

@@ -11,7 +11,7 @@ from tui_agent.protocol.envelope import Record
 
 MAX_RECORDS: Final = 1_000
 MAX_BYTES: Final = 2_000_000
-"""Total size in bytes of the newest records at which all older records are dropped from memory."""
+"""If the newest records have reached this size in bytes, `drop_older` removes all older records from memory."""
 
 
 class RecentRecords:
@@ -20,7 +20,8 @@ class RecentRecords:
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """`_older`: number of records that the next `drop_older` removes. `_new_bytes`: size of all other records."""
+        """`_older`: the next `drop_older` removes this number of records. `_new_bytes`: total size of the other
+        records."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -31,7 +32,7 @@ class RecentRecords:
         self._new_bytes += size
 
     def drop_older(self) -> None:
-        """If the records added since the last drop have reached a limit, drop all older records."""
+        """If enough records have been added since the last removal, remove the records that were there at that time."""
         if len(self._records) - self._older >= MAX_RECORDS or self._new_bytes >= MAX_BYTES:
             del self._records[: self._older]
             self._older, self._new_bytes = len(self._records), 0

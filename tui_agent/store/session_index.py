@@ -27,11 +27,12 @@ from tui_agent.store.session_summary import SessionSummary, summarise_session
 OnStale: TypeAlias = Callable[[], None]
 INDEX_FILE = "index.sqlite"
 VERSION = 10
-"""Version of the tables and of the indexed texts."""
+"""Version of the index's format: its tables, and the choice of the texts in it. An index of another version is
+recreated."""
 # An index of another version is rebuilt from the logs.
 BUSY_MS = 2_000
 MIN_SESSIONS = 50
-"""Minimum number of sessions for creating an index to list them."""
+"""To list fewer sessions than this, no index is created."""
 _BATCH = 100
 """Maximum number of sessions that are read in one transaction."""
 
@@ -41,7 +42,7 @@ def _ignore_stale() -> None:
 
 
 class SessionIndex:
-    """The index beside the sessions in `root`. Any process can delete it at any time."""
+    """The index of the sessions in `root`, stored beside them. Any process can delete it at any time."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / INDEX_FILE
@@ -87,7 +88,8 @@ class SessionIndex:
             self.path.with_name(name).unlink(missing_ok=True)
 
     def summaries(self, states: Sequence[LogState]) -> list[SessionSummary]:
-        """Return the list rows of these sessions. Rows that are not current in the index are read from the logs."""
+        """Return the list rows of these sessions. If the index has no current row for a session, read the session's
+        log."""
         if len(states) < MIN_SESSIONS and not self.path.exists():
             return [summary for state in states if (summary := summarise_session(state.folder))]
         try:
@@ -225,7 +227,7 @@ class SessionIndex:
         return True
 
     def find_forks(self, session: str) -> list[str] | None:
-        """Return the forks of a session as of the last update of the index, or None without an index."""
+        """Return the forks of a session that the index knew at its last update. Return None if there is no index."""
         if not self.path.exists():
             return None
         try:

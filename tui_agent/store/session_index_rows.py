@@ -48,7 +48,10 @@ _SELECT = (
     " FROM sessions JOIN places ON places.number = sessions.place"
 )
 _END_BYTES = 24
-"""Number of stored bytes before the indexed end of a log, to notice later if this part was rewritten."""
+"""The index stores this number of bytes from the end of the indexed part of a log.
+
+If they differ later, the log was rewritten.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +81,9 @@ class LogState:
 def known_rows(
     db: sqlite3.Connection, states: Iterable[LogState]
 ) -> tuple[list[SessionSummary], list[tuple[LogState, SessionStats | None]]]:
-    """Return the current summaries, and the logs that must be read.
+    """Return the summaries that are still current, and the logs that must be read for the others.
 
-    Each log comes with its counts from the last update, or None to count from the start.
+    Each of these logs comes with its earlier counts, to count only new lines. None means to count from the start.
     """
     rows = {row["name"]: row for row in _select(db)}
     current: list[SessionSummary] = []
@@ -102,19 +105,19 @@ def _select(db: sqlite3.Connection, name: str | None = None) -> Iterator[sqlite3
 
 
 def _known_stats(state: LogState, row: sqlite3.Row | None) -> SessionStats | None:
-    """Return the earlier counts of a session, or None if its log must be read from the start."""
+    """Return the counts from the log's earlier part, or None if the whole log must be read again."""
     return _stats(row) if row is not None and _is_extended(state, row) else None
 
 
 def _is_extended(state: LogState, row: sqlite3.Row) -> bool:
-    """Return True if a log only grew since its row was saved."""
+    """Return True if the log was only extended since its row was saved, so its earlier part is unchanged."""
     # After a crash, the end of the log can have been rewritten, so the bytes before the saved offset are compared.
     known_to: int = row["known_to"]
     return row["file"] == state.file and known_to <= state.size and _read_end(state, known_to) == row["ends"]
 
 
 def _read_end(state: LogState, known_to: int) -> bytes:
-    """Return the bytes of a log just before an offset; empty if the log no longer exists."""
+    """Return the last `_END_BYTES` bytes before offset `known_to` of a log; empty if the log no longer exists."""
     try:
         with (state.folder / EVENTS_FILE).open("rb") as log:
             log.seek(max(0, known_to - _END_BYTES))

@@ -35,14 +35,14 @@ from tui_agent.store.writer_lock import WriterLock
 from tui_agent.units import format_bytes
 
 _ENVELOPE_ROOM = 1_024
-"""Number of bytes in a line that are reserved for the event's fields outside the payload."""
+"""Number of bytes in a line that are kept free for the event's fields other than the payload."""
 QUIET_KINDS: Final = frozenset(
     """session.started run.started run.finished settings.changed command.rejected agent.state_changed
     plugin.loaded plugin.failed env.started env.stopped hook.ran""".split()  # noqa: SIM905 - read as prose
 )
-"""Kinds of events that can occur in a session without any message.
+"""Kinds of events that also occur in a session in which nothing was sent.
 
-A log that was opened with `lazy` is only written after another kind of event.
+If a log was opened with `lazy`, these events stay in memory until an event of another kind occurs.
 """
 OpenLog = Callable[[], tuple[WriterLock, OpenedLog]]
 """Function that acquires a session's lock and opens (or creates) its log."""
@@ -67,9 +67,9 @@ class LogFollower(RecordFollower["SessionLog"]):
 class SessionLog:
     """One session's append-only log, open for writing. Implements `ports.log.Log`.
 
-    `append`, `read` and followers must use one thread. The caller must record the event `repair`.
+    `append`, `read` and followers must use one thread. The caller must record the event in the attribute `repair`.
 
-    With `lazy`, events stay in memory until the first event that is not in `QUIET_KINDS`.
+    With `lazy`, the file is created and written only at the first event whose kind is not in `QUIET_KINDS`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class SessionLog:
         self.repair: LogRepaired | None = None
         self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
         self.place: LinePosition | None = None
-        """Position after the newest event that this process wrote to the file, or None."""
+        """Position just after the newest event that this process wrote to the file. None before the first write."""
         if not lazy:
             self._open_file()
         self.previous_last_seq = self._last_seq
@@ -134,7 +134,7 @@ class SessionLog:
     def append(
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
     ) -> Envelope:
-        """Store one event and return it exactly as readers will see it.
+        """Store one event, and return it as readers will see it, with secrets redacted and long texts moved to blobs.
 
         Raise `StoreFull` if the event cannot be stored. The log then stays unchanged. Raise `StoreError` for an invalid
         payload or a closed log.

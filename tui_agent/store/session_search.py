@@ -41,7 +41,7 @@ class SearchHit:
     """An event that matches a search.
 
     - `snippet`: part of the event's text around the match.
-    - `hit_count`: number of the session's matches, if only the newest match of each session is returned.
+    - `hit_count`: if the search returns only the newest match of each session, the number of all its matches.
     """
 
     session: SessionId

@@ -41,7 +41,7 @@ Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "o
 """
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""Maximum number of bytes of a log that are read to list the session."""
+"""To list a session, at most this number of bytes of its log are read."""
 # The rest of a longer log is counted when the index is updated.
 _PAYLOAD = b'"payload":{"kind":"'
 _COST = re.compile(rb'"cost_usd":(null|-?[0-9][0-9.eE+-]*)')
@@ -60,7 +60,7 @@ _OUTCOMES: Final[dict[TurnEnd, Outcome]] = {
     "model_error": "failed",
     "error": "failed",
 }
-"""Maps the reason of a turn's end to the state of the turn (otherwise `stopped`)."""
+"""Maps the reason why a turn ended to the state of the turn. Any other reason means `stopped`."""
 _SETTLED = (b"permission.decided", b"question.answered")
 _REQUESTS = (b"permission.requested", b"question.asked")
 _IN_TURN = (b"iteration.", b"user.message")
@@ -86,7 +86,7 @@ class SessionStats:
 
 
 def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> SessionStats:
-    """Return the counts `previous` plus those of the log's next whole lines (`piece`)."""
+    """Count the log's next whole lines (`piece`), and return the sums with the counts `previous`."""
     turns, title, workspace = previous.turns, previous.title, previous.workspace
     cost, precision = previous.cost_usd, previous.cost_precision
     start, size = 0, len(piece)
@@ -155,7 +155,7 @@ def _read_workspace(line: bytes, blobs: BlobStore) -> str:
 
 
 def _read_cost(line: bytes, blobs: BlobStore) -> tuple[float | None, CostPrecision]:
-    """Return the cost (None if unknown) and its precision from a line of the log that ends a model call."""
+    """Read the cost (None if unknown) and its precision from the line that records the end of a model call."""
     # Take the last matching fields: the model's text, earlier in the line, can contain the same names.
     usage = line.rfind(b'"usage":')
     match = _COST.search(line, usage) if usage >= 0 else None
@@ -170,10 +170,12 @@ def _read_cost(line: bytes, blobs: BlobStore) -> tuple[float | None, CostPrecisi
 
 
 def read_outcome(data: bytes, blobs: BlobStore, *, is_complete: bool) -> tuple[Outcome, int | None]:
-    """Return the state of a session's newest turn, and the event that the session was moved back to (or None).
+    """Return the state of a session's newest turn.
 
-    `data` has the last lines of the log, and `is_complete` is True if it is the whole log. The state is "" if these
-    lines do not determine it.
+    If the session was moved back to an earlier event, return that event too, otherwise None.
+
+    `data`: the last lines of the log. `is_complete`: True if `data` is the whole log. If these lines do not show the
+    state, it is "".
     """
     later, branch_end = _LaterLines(), None
     for _, line in reversed(list(split_lines(data))):
@@ -201,11 +203,11 @@ def _head_target(line: bytes, blobs: BlobStore, branch_end: int | None) -> int |
 
 @dataclass(slots=True)
 class _LaterLines:
-    """Facts from the later lines of a log, while the log is read backwards.
+    """Facts from later lines of a log, collected while the log is read backwards.
 
-    - `settled`: ids of requests and questions that were decided.
-    - `has_content`: True if the later lines belong to a turn.
-    - `ended`: the state of an interrupted turn.
+    - `settled`: ids of requests and questions that were answered.
+    - `has_content`: True if one of the lines belongs to a turn.
+    - `ended`: if the turn was interrupted, the state of the turn.
     """
 
     # An earlier permission request without a decision makes the state `waiting` instead of `ended`.
@@ -216,7 +218,7 @@ class _LaterLines:
 
 
 def _line_outcome(line: bytes, start: int, later: _LaterLines, blobs: BlobStore) -> Outcome:
-    """Return the state of a session's newest turn if this line and later lines determine it; otherwise ""."""
+    """Return the state of a session's newest turn if this line and the later lines show it, otherwise ""."""
     if line.startswith(b"turn.started", start):
         return later.ended or "open"
     if line.startswith((b"turn.finished", *_SETTLED, *_REQUESTS), start) or (

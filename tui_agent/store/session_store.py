@@ -45,9 +45,10 @@ REMOVED_PREFIX = ".removed-"
 """Prefix that a session's folder gets while it is being deleted."""
 # If the deletion is interrupted, cleanup removes the folders with this prefix.
 Detach = Callable[[Path, Path], None]
-"""Function that copies the files of a session (first folder) that a fork uses (second folder), except the log.
+"""Function that makes a fork independent of a session: it copies the session's files that the fork uses, except the
+log.
 
-Raises `OSError` if copying fails.
+Its arguments are the folders of the session and the fork. Raises `OSError` if copying fails.
 """
 _RUN_ID = re.compile(r"run_[0-9a-f]{12}")
 _MOVE_HINT = ", or move the data folder with --data-dir"
@@ -175,7 +176,7 @@ class SessionStore:
             raise _creation_error(folder, fault) from fault
 
     def forks(self, session_id: str) -> list[SessionId]:
-        """Return the sessions that were forked from an event in this session's log."""
+        """Return the direct forks of a session: those that share events which this session recorded itself."""
         name = self.folder(session_id).name
         return [SessionId(fork.name) for fork in group_by_parent(self.folders()).get(name, ())]
 
@@ -196,7 +197,7 @@ class SessionStore:
     def remove(self, session_id: str, detach: Detach | None = None) -> None:
         """Delete a session permanently. Everything that its forks inherit is copied to the forks first.
 
-        `detach`: function that copies the files that a fork uses, except the log. Raise `SessionNotFound`,
+        `detach`: function that copies to a fork the files that it uses, except the log. Raise `SessionNotFound`,
         `SessionLocked` (the session or a fork is in use) or `StoreError`. After such an error, nothing is removed.
         """
         with ExitStack() as locks:
@@ -259,7 +260,10 @@ class SessionStore:
         return [state for state in states if state is not None]
 
     def latest_session_id(self, workspace: str | None) -> SessionId | None:
-        """Return the last used session of a workspace (None: of any workspace), preferably one with messages."""
+        """Return the last used session of a workspace (None: of any workspace).
+
+        If there are sessions with messages, one of these is chosen.
+        """
         sessions = [summary for summary in self.list(workspace) if workspace in (None, summary.workspace)]
         with_messages = [session for session in sessions if session.title]
         return next((session.id for session in with_messages or sessions), None)

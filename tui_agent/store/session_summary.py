@@ -1,4 +1,5 @@
-"""Summary of a session for lists, from the ends of its log and the counts of `store.session_stats`.
+"""Summary of a session for lists. It is made from the start and end of its log, and from the counts of
+`store.session_stats`.
 
 Invariant: only the first line, the last lines, and lines with a title or a count are parsed.
 """
@@ -66,7 +67,8 @@ class SessionSummary:
 
     @property
     def state(self) -> str:
-        """The state of the newest turn for a list. An unfinished turn is `running`, or `stopped` after a crash."""
+        """The state of the newest turn, for a list. `open` becomes `running` or, if the session's process has ended,
+        `stopped`."""
         return self.outcome if self.outcome != "open" else "running" if self.is_locked else "stopped"
 
     def to_json(self) -> dict[str, object]:
@@ -138,7 +140,7 @@ def summarise_session(folder: Path, known: SessionStats | None = None) -> Sessio
 
 
 def _count_ends(path: Path, blobs: BlobStore, known: SessionStats | None) -> SessionStats:
-    """Return title, model and workspace of a session with a long log."""
+    """Find title, model and workspace of a session whose log is too long to read whole, in the log's start and end."""
     end = count_lines(read_tail_bytes(path, _LONG_TAIL_BYTES), known or SessionStats(), blobs)
     if end.title and end.model and end.workspace:
         return end
@@ -157,7 +159,7 @@ def _is_other_version(record: Record | None) -> TypeGuard[UnknownEvent]:
 
 
 def _foreign_field(record: UnknownEvent | None, field: str) -> str:
-    """Return a field from the first line of a log that another version wrote."""
+    """Return a text field from the first event of a log that another version wrote; empty if the field is missing."""
     payload = record.raw.get("payload") if record is not None else None
     value = payload.get(field) if isinstance(payload, dict) else None
     return value if isinstance(value, str) else ""
@@ -171,7 +173,7 @@ def _find_workspace(path: Path) -> str:
 
 
 def _count_events(folder: Path, last: Record | None, sums: SessionStats | None, *, is_fork: bool) -> int:
-    """Return the number of events in a session's history, without events that a fork does not inherit."""
+    """Return the number of events in a session's history, including those events of its parents that a fork inherits."""
     if sums is None:
         return last.seq + 1 if last else 0
     parents = load_lineage(folder).ancestors if is_fork else ()
@@ -185,7 +187,8 @@ def _first_event(folder: Path) -> Envelope | None:
 
 
 def _initial_values(folder: Path, start: Envelope | None) -> tuple[str, str]:
-    """Return the workspace and the first title of a session, from its first event or from a fork's parents."""
+    """Return the workspace and the first title of a session; a fork without a workspace of its own has that of its
+    parents."""
     match start and start.payload:
         case SessionStarted(workspace=workspace, title=title):
             if start is not None and start.session != folder.name:
@@ -240,7 +243,7 @@ def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, O
 
 
 def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
-    """Return the state of the newest turn of a session that was moved back to event `moved_to`, before the bytes
+    """Find the newest turn's state of a session that was moved back to event `moved_to`, which is in the log before
     `data`."""
     state: Outcome = ""
     visited: set[int] = set()

@@ -26,10 +26,10 @@ _BLOB_NAME = re.compile(r"[0-9a-f]{64}")
 class Waste:
     """Files of the session store that can be removed. `paths` are files, or the folder of a whole session.
 
-    - `empty`, `old`: a session.
+    - `empty`, `old`: a session without messages, or one that was not used for a long time.
     - `texts`: texts that no event refers to.
-    - `draft`: unfinished files.
-    - `rest`: remains of an interrupted removal.
+    - `draft`: files that were not written completely.
+    - `rest`: files of a session whose removal was interrupted.
     """
 
     kind: WasteKind

@@ -1,4 +1,6 @@
-"""Registry of every user action: its slash command, keys, help text, footer word, and when it is available.
+"""The list of all actions of the user: slash command, keys, help text, and word in the footer.
+
+Each action also says when it is available.
 
 Invariant: the palette, the footer, F1 help, `/help` and docs/keys.md are generated from `ACTIONS`.
 """
@@ -32,10 +34,10 @@ class Action(NamedTuple):
     """An action of the user.
 
     - `keys`: Textual key names.
-    - `footer`: the action's word in the footer.
+    - `footer`: the word for the action in the footer.
     - `rank`: position in the footer (0: not shown).
-    - `ground`: True if the action is refused during a turn.
-    - `args`: the arguments, as shown in the help. Capitals stand for values that the user types.
+    - `ground`: True if the action can be run only while no turn runs.
+    - `args`: the arguments, as shown in the help. Words in capitals stand for values that the user types.
     """
 
     name: str
@@ -60,9 +62,9 @@ class Action(NamedTuple):
     footer_when: When | None = None
     """The state of the app in which the footer shows the action (None: any state)."""
     choices: int = 1
-    """The number of alternatives that the keys choose between.
+    """The number of alternatives between which the keys choose, such as 2 for up and down.
 
-    With 2 choices and the keys `up, down, k, j`, the keys `up` and `k` choose the first alternative.
+    With the keys `up, down, k, j`, the keys `up` and `k` then choose the first alternative.
     """
     typed: str = ""
     """The character that triggers the action in a message. The user cannot rebind this character."""
@@ -71,7 +73,8 @@ class Action(NamedTuple):
 
     @property
     def typed_words(self) -> list[tuple[str, str]]:
-        """The words that can be typed, each as (word, argument); the alias `/plan plan` gives `("/plan", "plan")`."""
+        """The words that can be typed, each as (word, argument). For the alias `/plan plan`, the pair is `("/plan",
+        "plan")`."""
         texts = (self.slash, *self.aliases) if self.slash else self.aliases
         return [(word, argument) for word, _, argument in (text.partition(" ") for text in texts)]
 
@@ -113,7 +116,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the key closes something and therefore stays longest in a narrow footer."""
+        """True if the key closes something. In a narrow footer, such keys are the last to be left out."""
         return self.action in WAYS_OUT
 
 
@@ -141,7 +144,7 @@ def _part_name(part: str) -> str:
 
 
 def _join_keys(keys: Sequence[str]) -> str:
-    """Join the keys for the alternatives of an action in short form: `Up/Down`, `[ ]`, `1–6`."""
+    """Return the keys that choose between an action's alternatives as one short text: `Up/Down`, `[ ]`, `1–6`."""
     names = [key_name(key) for key in keys]
     if len(names) > 2 and "".join(names) in string.digits:
         return f"{names[0]}–{names[-1]}"
@@ -431,7 +434,7 @@ TYPED: Final[Mapping[str, tuple[Action, str]]] = {
 }
 """Maps every word that can be typed as a command to its (action, argument)."""
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
-"""Actions that close something. Each keeps at least one key, whatever the user's key settings are."""
+"""Actions that close something. Even if the user changes the keys, each of them keeps at least one key."""
 
 
 def is_shell_line(text: str) -> bool:
@@ -471,7 +474,7 @@ def suggest_command(word: str, further: Iterable[str] = ()) -> str:
 
 
 def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool) -> list[KeyHint]:
-    """Return the footer's keys and words for the actions available now, in order of `rank`."""
+    """Return the keys and words that the footer shows for those actions that are available now, in order of `rank`."""
     now: When = "running" if running else "idle"
     rows = [
         action

@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # loaded after the first paint
     from tui_agent.tui.controller.session_controller import SessionController
 
 GC_THRESHOLDS = 20_000, 20, 20
-"""Thresholds of the garbage collector for its three generations, above Python's defaults."""
+"""Thresholds of the garbage collector. They are higher than Python's defaults, so the collector runs less often."""
 # Events create few reference cycles, so fewer collections suffice.
 TWICE_S = 1.5
 
@@ -67,7 +67,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.waiting_intents = []
         self._last_stop = 0.0
         self._runs_shell_line = False
-        """True if the footer says that Enter runs the typed shell line."""
+        """True if the footer says that Enter runs a shell command, because the prompt contains one."""
 
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -169,7 +169,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         return self.controller is None or self.controller.sessions.under_way
 
     def _wait(self, item: Intent | Prompt.Submitted, status: str) -> None:
-        """Queue an action or a message until the session is open, and show `status`."""
+        """Queue an action or a message until the session is open; meanwhile, show `status`."""
         newest = self.waiting_intents[-1] if self.waiting_intents else None
         is_repeated = (
             isinstance(item, Intent)
@@ -428,7 +428,7 @@ def draw(app: AgentApp) -> int:
 
 
 def _key_words(app: AgentApp, *, goes_back: bool) -> dict[str, str]:
-    """Map actions to the words that the footer shows now, e.g. `send` to `run` for a shell line.
+    """Return the footer words that differ from the usual ones now, by action. For a shell line, `send` maps to `run`.
 
     `goes_back`: True if Enter puts the edited message back into the queue.
     """

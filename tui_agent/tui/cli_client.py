@@ -107,13 +107,13 @@ def _adapter(row_type: type[Any]) -> TypeAdapter[Any]:
 
 
 def beside_json(text: str) -> str:
-    """Return the lines that are not JSON (messages for people), joined into one line."""
+    """Join the lines that are not JSON into one line. These lines are messages for people."""
     words = " ".join(" ".join(line.split()) for line in text.splitlines() if not json_rows(line))
     return words.strip().removeprefix("tui-agent: ")
 
 
 def text_of(row: JsonRow, *names: str) -> str:
-    """Return the first of the fields `names` that is not empty, as text; empty if there is none."""
+    """Return the first non-empty field among `names` as text. If all are empty or missing, return an empty string."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value:
@@ -130,5 +130,5 @@ def number_of(row: JsonRow, name: str) -> float:
 
 
 def words_of(options: Sequence[tuple[str, object]]) -> list[str]:
-    """Return the command-line arguments `name value` for every option that has a value."""
+    """Return the command-line arguments for these (option, value) pairs. Options without a value are left out."""
     return [word for name, value in options if value for word in (name, str(value))]

@@ -27,9 +27,9 @@ from tui_agent.tui.panes.plugin_feed import PaneFeed
 from tui_agent.tui.prompt.editor import Editor
 
 DiskChange: TypeAlias = Literal["changed", "undone"]
-"""The user's change to a file on disk, made after the session's last change of that file.
+"""How a file on disk differs from its last recorded change, because someone changed the file outside the app.
 
-`undone`: the file is again as it was before the session.
+`undone`: the file has its content from before the session again. `changed`: it has other content.
 """
 
 
@@ -88,7 +88,7 @@ class ReaderPort(Protocol):
 
 
 class DiskChangesPort(Protocol):
-    """The changes that were made outside the app to the session's changed files."""
+    """Tells which of the session's changed files were changed again outside the app."""
 
     def by_path(self, views: Views) -> Mapping[str, DiskChange]: ...
     def drop_undone(self, files: FilesChangedView, views: Views) -> FilesChangedView: ...
@@ -112,7 +112,8 @@ class ChoicesPort(Protocol):
     addresses: Mapping[str, str]
     """Mapping from the name of a model to the address that the user gave for it."""
     tried_policy: str
-    """The policy that the user switched to with a key but has not used yet; empty if there is none."""
+    """The policy that the user selected with a key, but under which the agent has no work yet; empty if there is none.
+    """
 
     def given_address(self, model: ModelInfo) -> str: ...
     def choose_model(self, name: str, base_url: str = ..., remark: str = ...) -> None: ...
@@ -130,12 +131,13 @@ class KeysPort(Protocol):
         """Return the names of the API keys and environment variables that have a value."""
 
     def ask_with(self, variable: str, key: str) -> Ask:
-        """Return a variant of `ask` that passes the key to `tui-agent` in the environment variable `variable`."""
+        """Return a variant of `ask` that passes `key` to `tui-agent` as the environment variable `variable`."""
 
     async def use(self, variable: str, key: str, model: str, base_url: str) -> bool:
-        """Give the engine the key in `variable` for this run, and reopen the session with `model`.
+        """Give the engine an API key for this run, and reopen the session with `model`.
 
-        `base_url`: the model's URL; may be empty. Return False if the session could not be opened.
+        `variable`: the environment variable for the key. `base_url`: the model's URL, or empty. Return False if the
+        session could not be opened.
         """
 
 
@@ -151,7 +153,7 @@ class AppContext(Protocol):
     session: AppSession | None
     plugin_panes: PaneFeed
     seen_seq: int
-    """Sequence number of the newest event when the log was opened; later events are announced as new."""
+    """Number of the newest event when the session was opened. Only later events are announced as new."""
 
     @property
     def chat(self) -> ChatPort: ...
@@ -189,7 +191,7 @@ class AppContext(Protocol):
 
     @property
     def place(self) -> list[str]:
-        """The command-line arguments that select the work folder and the plugins of the app."""
+        """The command-line arguments with which `tui-agent` uses the app's work folder and plugins."""
 
     def submit(self, command: Command) -> None: ...
     def act(self, name: str, argument: str = "") -> None: ...

@@ -86,7 +86,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
 
 class Workers(WorkerManager):
-    """The app's background workers; closes the coroutine of a worker that never started."""
+    """The app's background workers; if a worker never starts, its coroutine is closed."""
 
     # Otherwise Python would warn on the terminal that the coroutine was never awaited.
 
@@ -270,7 +270,7 @@ class Frame(App[int]):
             self.terminal.ask_background()
 
     def on_background_reported(self, event: BackgroundReported) -> None:
-        """Switch a guessed theme to the one that fits the background that the terminal reported."""
+        """If the theme was only guessed, switch to the theme that fits the background reported by the terminal."""
         event.stop()
         if self.first.is_theme_guessed and time.monotonic() < self.background_asked_at + BACKGROUND_S:
             self.use_theme(DEFAULT_THEME if event.is_dark else LIGHT_THEME)
@@ -390,7 +390,7 @@ class SessionApp(Frame, inherit_bindings=False):
         self.show_keys()
 
     def on_typing_burst(self) -> None:
-        """Prepare the open sheet for typed or pasted text, whose keys must not answer the sheet's question."""
+        """Tell the open sheet that typed or pasted text follows, so that its letters do not answer the question."""
         if isinstance(self.screen, KeyScreen):
             self.screen.expect_text()
 

@@ -17,7 +17,7 @@ class Ablation:
     """The features to turn off, and the names of the features that exist in the session."""
 
     def __init__(self, without: Collection[str]) -> None:
-        """Store the features to turn off; raise `ConfigError` if a name has an unknown kind."""
+        """Store the features to turn off; raise `ConfigError` for a name with an unknown kind, such as `hook:lint`."""
         self._without = frozenset(without)
         self._known: set[str] = {COMPACTION, POLICY_RETRY}
         for name in sorted(self._without - self._known):
@@ -33,7 +33,7 @@ class Ablation:
         return COMPACTION in self._without
 
     def leaves_out(self, kind: str, name: str) -> bool:
-        """Return True if the feature `name` is turned off, and record that it exists."""
+        """Return True if a feature is turned off; also remember its name, so that `require_known` accepts the name."""
         self._known.add(f"{kind}:{name}")
         return f"{kind}:{name}" in self._without
 

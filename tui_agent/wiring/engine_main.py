@@ -83,7 +83,7 @@ async def _serve(input_fd: int, output_fd: int) -> int:
 
 
 def _end_blocked(output_fd: int, error: PluginError) -> None:
-    """Report a plugin that blocks this process for good to the app, and end the process."""
+    """Tell the app that a plugin blocks this process permanently, then end the process."""
     # The event loop is blocked too, so the note is written directly. Every recorded event is in the log already.
     note = note_line(FailedNote.from_exception(error))
     with suppress(OSError):

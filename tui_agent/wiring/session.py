@@ -1,6 +1,6 @@
 """Composition of a complete session from options and configuration.
 
-Only this package may import every package below `cli`.
+This package may import every package in the layers below it (see `tool.importlinter` in pyproject.toml).
 
 Invariant: `open_session` closes everything it opens, even after an error.
 """
@@ -90,7 +90,7 @@ PRODUCT = f"tui-agent/{__version__}"
 HEADLESS_TURN_SECONDS = 7200.0
 """Default time limit of a turn in a run without the app, in seconds."""
 REDUCED_BY = 0.7
-"""Target size of a reduced conversation, as a fraction of the size at which the reduction starts."""
+"""When a conversation is reduced, its target size is this fraction of the size at which the reduction starts."""
 
 
 @asynccontextmanager

@@ -18,9 +18,9 @@ MIN_REDACTED_CHARS = 8
 
 
 class ErrorStream(io.TextIOBase):
-    """Text stream that passes each text to `out` without its secrets.
+    """Text stream that removes the secrets from each text and writes the rest to `out`.
 
-    `words`: the command line, without the program's name.
+    `words`: the words of the command line after the program's name.
     """
 
     def __init__(self, out: TextIO, words: Sequence[str] = ()) -> None:
@@ -56,7 +56,8 @@ class ErrorStream(io.TextIOBase):
 
 
 def working_folder(words: Sequence[str] = ()) -> Path:
-    """Return the folder given by `-C` or `--cwd`, or else the working folder; `/` if the working folder was deleted."""
+    """Return the folder given by `-C` or `--cwd`. Without these options, return the current folder, or `/` if it was
+    deleted."""
     # The command line can be invalid, so argparse is not used.
     try:
         current = Path.cwd()

@@ -24,7 +24,7 @@ CONTEXT_MODES = ("none", "pack", "memory")
 
 
 Options: TypeAlias = argparse._ActionsContainer
-"""A parser, or a group of its options."""
+"""Type of the objects to which options can be added: a parser, or a group of options in a parser."""
 
 
 def load_formatter(*, prog: str) -> argparse.HelpFormatter:
@@ -210,11 +210,11 @@ GROUPS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
 EVERYTHING = tuple(GROUPS)
 SESSION_HELP = "a session id or its beginning, or `latest`"
 RECORDING_HELP = "a session id or its beginning, a run id, the path of a log, or `latest` (the newest session of any folder)"
-"""Help text of an argument that accepts a session, a run, or a log outside the session folder."""
+"""Help text of an argument that accepts the id of a session, the id of a run, or the path of a log."""
 
 
 def add_groups(parser: argparse.ArgumentParser, groups: Iterable[str]) -> None:
-    """Add the options of the named `GROUPS`, such as `folders`, to the parser."""
+    """Add the options of each group in `groups` to the parser. The groups, such as `folders`, are defined in `GROUPS`."""
     for group in groups:
         GROUPS[group](parser)
 
@@ -322,8 +322,8 @@ def load_context(
 ) -> "StartupContext":
     """Load the configuration and the session store that the parsed arguments select.
 
-    If `client` is "app", the theme and the policy that the app remembers apply. Raise `UsageError` or `ConfigError` for
-    invalid arguments or an invalid configuration.
+    If `client` is "app", use the theme and the policy that the user last chose in the app. Raise `UsageError` or
+    `ConfigError` for invalid arguments or an invalid configuration.
     """
     options = session_options(arguments, client=client, interactive=interactive)
     context: StartupContext = import_module("tui_agent.wiring.startup_context").load_startup_context(options)

@@ -10,7 +10,7 @@ from tui_agent.plugin_host.bundled import bundled_folder
 
 
 def require_theme(options: SessionOptions) -> None:
-    """Raise a `UsageError` that lists the existing themes if the theme in `options` does not exist."""
+    """Raise a `UsageError` if the theme in `options` does not exist; the error lists the existing themes."""
     folders = (
         bundled_folder("themes"),
         find_paths(options.cwd, os.environ, options.data_dir).config_dir / "themes",

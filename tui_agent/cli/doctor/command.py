@@ -164,7 +164,7 @@ def check_locale() -> CheckResult:
 
 
 def check_program(name: str, purpose: str) -> CheckResult:
-    """Check that an optional program is installed; if the program is missing, `purpose` is the advice."""
+    """Check that an optional program is installed. If it is missing, report its `purpose` as advice."""
     path = shutil.which(name)
     return ok(path) if path else note("not found.", purpose)
 
@@ -273,7 +273,7 @@ def checkpoints(base: StartupContext) -> CheckResult:
 
 
 def processes(base: StartupContext) -> CheckResult:
-    """Start a command; report how leftover processes are stopped and how their number is limited."""
+    """Start a command; report how its leftover processes are stopped, and how many processes a command can start."""
     limits = anyio.run(probe_limits)
     if limits is None:
         return bad("Commands cannot be started.", "Check the temporary folder and the Python installation.")
@@ -384,7 +384,7 @@ CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
 
 
 async def probe_limits() -> ProcessControl | None:
-    """Return the process limits of a command that does nothing, or None if the command could not start."""
+    """Run a command that does nothing, and return the process limits that applied to it; None if it could not start."""
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
         env = LocalEnvironment(Path(folder))
         try:

@@ -118,7 +118,7 @@ def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
 
 
 def _load_trace(base: StartupContext, place: Path) -> AgentTrace:
-    """Return the trajectory in `place`, with newer parts if the session is stored here."""
+    """Return the trajectory in `place`. If its session is stored on this machine, first add the session's newer parts."""
     if place.is_dir():
         return read_session_trace(place, base.redactor)
     session = base.store.root / place.parent.name

@@ -74,7 +74,7 @@ exit status: 0 every case passed, 1 not every case passed, 2 usage or configurat
 """
 
 MAX_DETAIL_CHARS = 200
-"""Maximum number of characters of the reason that is printed for a failed run of a case."""
+"""Maximum length of the printed reason why a run of a case failed, in characters."""
 RESUME_OPTIONS = frozenset(("resume", "detach", "jobs", "engine", "address", "json", "debug", "call"))
 """Names of command-line arguments that can differ when a run is resumed."""
 OPTION_NAMES = {
@@ -228,7 +228,7 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
 
 
 def _warn_of_changed_cases(folder: RunFolder, plan: Plan) -> None:
-    """Print a warning if cases changed after some of their runs."""
+    """Print a warning if a case was changed after some of its runs had finished."""
     changed = find_changed_cases(plan, folder)
     if changed:
         warn(

@@ -1,1 +1,1 @@
-"""The command `plugins`: templates for new plugins, and trials of finished ones."""
+"""The command `tui-agent plugins`: templates for new plugins, and checks of finished plugins."""

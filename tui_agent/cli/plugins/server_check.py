@@ -1,4 +1,4 @@
-"""The check of an MCP server's folder by `plugins check`, before the server is in the configuration."""
+"""Check of an MCP server by `plugins check`: tests the server's folder before you add the server to the configuration."""
 
 import math
 import sys

@@ -1,4 +1,7 @@
-"""The trials of `plugins check`: tool calls with made-up arguments, panes for a recorded log, and tests."""
+"""The tests that `plugins check` makes.
+
+It calls tools with made-up arguments, draws panes for a sample log, and runs the plugin's own tests.
+"""
 
 import ast
 import shutil
@@ -100,7 +103,7 @@ def try_themes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
-    """Draw the plugin's panes for a log that has every kind of event; return faults and notes."""
+    """Draw the plugin's panes for a sample log that contains every kind of event; return faults and notes."""
     plugin = plugin_at(path.absolute(), "option")
     faults: list[str] = []
     notes = [

@@ -245,7 +245,8 @@ class PolicyBench:
     def _find_deletions_to_allow(
         self, effects: Sequence[Effect], facts: PolicyFacts, decision: Decision
     ) -> list[str]:
-        """Return the files that the commands delete, if a session allows this because `/undo` can restore them."""
+        """Return the deleted files if a session would allow the commands, provided that `/undo` can restore these
+        files."""
         deleted = find_named_deletions(self.policy, self.env, effects) if decision.verdict == "ask" else []
         facts = replace(facts, restorable_files=frozenset(deleted))
         is_allowed = bool(deleted) and self.policy.decide(TOOL, effects, facts).verdict == "allow"
@@ -295,9 +296,8 @@ def remove_saved_rule(arguments: argparse.Namespace) -> None:
 def rule_to_json(rule: Rule) -> dict[str, object]:
     """Return a policy rule as a JSON object.
 
-    `bounded`: True for a project's rule, which can allow work only in the project.
-    `workspace`: the only workspace that a user's rule applies to; empty for all workspaces.
-    `scope`: where the rule applies, in words.
+    `bounded`: True for a rule of a project, which can allow actions only inside the project. `workspace`: the only
+    workspace that a user's rule applies to; empty for all workspaces. `scope`: where the rule applies, in words.
     """
     return {
         "rule": rule.text,

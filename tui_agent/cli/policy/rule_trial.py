@@ -53,7 +53,7 @@ CHANGES: tuple[Change, ...] = get_args(Change)
 HOOK: Final = "hook"
 """The rule id of a decision that a hook made."""
 SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
-"""Rule ids of two questions to the user: may a command leave the sandbox, and may it see secret files?"""
+"""Ids of the two rules that ask the user about the sandbox: may a command leave it, and may it see secret files?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def was_unanswered(recorded: PermissionDecided) -> bool:
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Return `now`, or a different decision if a hook or the sandbox decides about the call."""
+    """Return `now`, or the decision that a hook or the sandbox would make instead."""
     # A hook is expected to decide as it did before. The sandbox asks the user about every call that the rules allow.
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")
@@ -196,7 +196,7 @@ HEADINGS: dict[Change, str] = {
     "same": "unchanged",
 }
 UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"
-"""Heading for the `saved` decisions where nobody was there to answer."""
+"""Heading for calls that were denied because nobody could answer, and that the other rules would allow."""
 
 
 def add_verbs(verbs: Verbs) -> None:

@@ -1,6 +1,6 @@
-"""The end of a demo without the app: undoes the turn and its file changes, and redoes both.
+"""End of a demo without the app: the turn and its file changes are undone, then redone.
 
-Invariant: afterwards, conversation and files are the same as after the turn.
+Invariant: after the redo, conversation and files are the same as before the undo.
 """
 
 from tui_agent.errors import TuiAgentError

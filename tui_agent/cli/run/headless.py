@@ -20,7 +20,7 @@ from tui_agent.session.local import LocalSession
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 MAX_BLOCKED_S: Final = 5.0
-"""Time limit for a blocked event loop after the process was asked to stop, in seconds."""
+"""If the event loop stays blocked for this many seconds after Ctrl+C or SIGTERM, the process is ended."""
 _HEARTBEAT_S: Final = 0.5
 _BLOCKED: Final = b"tui-agent: Stopped in the middle of a long computation. The session is saved.\n"
 

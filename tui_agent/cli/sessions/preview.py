@@ -44,7 +44,7 @@ MAX_TEXT_CHARS = 2_000
 """Maximum length of a message or answer in the preview, in characters."""
 MAX_FORKS = 8
 MAX_BYTES = 1024 * 1024
-"""Default limit for the part of a log that a preview reads, in bytes."""
+"""Maximum number of bytes that a preview reads from a log, unless the caller sets another limit."""
 _HEAD_BYTES = 64 * 1024
 
 
@@ -280,7 +280,7 @@ def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_on
 
 
 def _parents_size(folder: Path, max_bytes: int) -> int:
-    """Return the total size of the parent sessions' logs in bytes, counted until it exceeds `max_bytes`."""
+    """Return the total size of the parent sessions' logs in bytes; stop counting when the total exceeds `max_bytes`."""
     total, visited = 0, {folder}
     while total <= max_bytes and (origin := read_origin(folder)) is not None and origin.folder not in visited:
         folder = origin.folder

@@ -14,7 +14,7 @@ _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode"
 
 @dataclass(frozen=True, slots=True)
 class RevertResult:
-    """The plan of a revert and the events that the revert led to.
+    """The plan of a revert, and the events that record what the revert did.
 
     `moved`: None if the conversation was not moved.
     `restored`: None if no file was restored.
@@ -24,9 +24,9 @@ class RevertResult:
     moved: SessionHeadMoved | None = None
     restored: CheckpointRestored | None = None
     needs_answer: bool = False
-    """True if nothing was done, because every file was also changed by someone other than the agent."""
+    """True if nothing was done, because each file in the plan was also changed by someone other than the agent."""
     blocked: tuple[str, ...] = ()
-    """Sentences with the reasons why some files could not be restored."""
+    """Messages that name the files that could not be restored, with the reasons."""
 
 
 def as_json(session: str, result: RevertResult) -> dict[str, object]:

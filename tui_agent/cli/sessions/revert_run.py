@@ -1,6 +1,6 @@
 """Revert without the app: opens the session, asks the engine for a plan, and carries the plan out.
 
-Invariant: if someone else changed every file too, nothing happens without `--overwrite`.
+Invariant: without `--overwrite`, no file is restored if each of the files was also changed by someone else.
 """
 
 import sys

@@ -36,7 +36,7 @@ examples:
   tui-agent sessions tree ses_01 --json | jq 'select(.current)'
 """
 MAX_TEXT_CHARS, MAX_ANSWER_CHARS = 2000, 1200
-"""Maximum length of a message, and of an answer, in the printed tree, in characters."""
+"""Maximum length of a message and maximum length of an answer in the printed tree, in characters."""
 MARK, ELBOW = ">", "└ "
 
 
@@ -69,7 +69,7 @@ class Member:
 
     @property
     def forked_at(self) -> int | None:
-        """The parent session's event that this session continues from; None without a parent."""
+        """The number of the event in the parent session at which this session was forked; None without a parent."""
         return self.relative.origin.at_seq if self.relative.origin is not None else None
 
 
@@ -175,7 +175,7 @@ def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
 
 
 def _is_shown(member: Member, index: int, forks: Mapping[tuple[str, int], list[Member]]) -> bool:
-    """Return True if the branch has content, or if a fork started on it or on a branch below."""
+    """Return True if the branch has content, or if a fork started on this branch or on one of its descendants."""
     pending = [index]
     while pending:
         current = pending.pop()

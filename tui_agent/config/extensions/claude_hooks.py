@@ -48,11 +48,12 @@ _ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """Maps the argument names of each tool to Claude Code's names, where the names differ."""
 _VALUES: Final = {"new": "startup", "user": "manual", "limit": "auto", "overflow": "auto"}
-"""Maps tui-agent's values of `source` and `trigger` to Claude Code's values."""
+"""Maps tui-agent's values of the hook fields `source` and `trigger` to Claude Code's values, such as `user` to
+`manual`."""
 _MODES: Final = {"plan": "plan", "accept-edits": "acceptEdits", "bypass": "bypassPermissions"}
 _DECISIONS: Final = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask"}
 _CONTEXT_EVENTS: Final = ("UserPromptSubmit", "SessionStart")
-"""Claude Code events that add a command's plain output to the model's context."""
+"""Claude Code events for which the plain text that a hook's command prints is added to the model's context."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSett
 
 
 def matcher_subject(subject: str) -> str:
-    """Return Claude Code's name for a tool, the source of a session's start, or the trigger of a compaction."""
+    """Translate `subject` (a tool's name, a `source` or a `trigger`) to Claude Code's name, such as `user` to `manual`."""
     if subject.startswith("mcp_"):
         return "__".join(subject.split("_", 2))
     return _TOOL_NAMES.get(subject) or _VALUES.get(subject, subject)

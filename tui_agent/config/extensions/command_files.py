@@ -29,7 +29,7 @@ MAX_COMMANDS = 200
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}(:[a-z0-9][a-z0-9_-]{0,40})?", re.IGNORECASE)
 _SHELL = re.compile(r"!`([^`\n]+)`")
 _TEXT_PLACE = re.compile(rf"\$\$|{PLACE.pattern}|\$(?P<name>[A-Z][A-Z0-9_]*)")
-"""Pattern of a placeholder in the text, or of `$$`, which is not replaced."""
+"""Matches a placeholder such as `$1` or `$NAME`. Also matches `$$`, which is not replaced."""
 _NAMED_ARGUMENT = re.compile(r"(?s)([A-Z][A-Z0-9_]*)=(.*)")
 
 

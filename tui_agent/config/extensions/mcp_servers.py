@@ -19,7 +19,7 @@ MAX_SERVERS = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})(?::-([^{}]{0,999}))?\}")
 _OF_OTHERS = frozenset({"type", "transport", "description", "disabled", "alwaysAllow", "autoApprove"})
-"""Fields of other programs in `.mcp.json`. All except `disabled` are ignored."""
+"""Fields of `.mcp.json` that other programs use. tui-agent ignores all of them except `disabled`."""
 
 
 @dataclass(frozen=True, slots=True)

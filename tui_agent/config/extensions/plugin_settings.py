@@ -21,7 +21,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def load_plugin_settings(config: Config | None, plugin: str, model: type[ModelT]) -> ModelT:
-    """Return the settings of a plugin, or the defaults without a configuration.
+    """Return the settings of a plugin. If there is no configuration, return their default values.
 
     Raises `ConfigError` if a value is wrong.
     """

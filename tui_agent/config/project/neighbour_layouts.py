@@ -17,7 +17,10 @@ PROJECT_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "agents": (".claude/agents", ".opencode/agent", ".opencode/agents"),
     "skills": (".claude/skills", ".agents/skills", ".opencode/skill", ".opencode/skills"),
 }
-"""Maps a kind to folders of other programs below the project's folder, in order of precedence."""
+"""Maps a kind of file, such as `commands`, to the folders in a project in which other programs keep these files.
+
+The folders are in order of precedence.
+"""
 USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "commands": (
         ".claude/commands",
@@ -34,11 +37,14 @@ USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
         ".config/opencode/skills",
     ),
 }
-"""Maps a kind to folders of other programs below the user's home folder, in order of precedence."""
+"""Maps a kind of file, such as `commands`, to the folders in the home folder in which other programs keep these files.
+
+The folders are in order of precedence.
+"""
 USER_SETTINGS: Final = ".claude/settings.json"
 """The file with the user's hooks, below the home folder."""
 PROJECT_SETTINGS: Final = (".claude/settings.json", ".claude/settings.local.json")
-"""The files that are read for a project's hooks."""
+"""Claude Code's settings files in a project, which can define hooks."""
 PROJECT_HOOKS: Final = ".claude/hooks"
 """The folder of the programs that a project's hooks run."""
 CLAUDE_TOOLS: Final[Mapping[str, str]] = {

@@ -105,7 +105,7 @@ def read_project_files(folder: Path) -> ProjectFiles:
 
 
 class _ProjectReader:
-    """Reads the project files in a folder once, up to a number of files and bytes."""
+    """Reads the project files in a folder once, up to a maximum number of files and bytes."""
 
     def __init__(self) -> None:
         self._files, self._bytes = MAX_FILES, MAX_BYTES

@@ -120,7 +120,7 @@ def _parse_decision(entry: Mapping[str, object]) -> TrustDecision:
 
 
 def _digests(files: ProjectFiles) -> dict[str, str]:
-    """Return a mapping from file name to hash, or to the fault of a file without content."""
+    """Map each file's name to the hash of its content, or to the reason why the file cannot be trusted."""
     return {file.name: file.fault or file.digest for file in files.files}
 
 

@@ -12,7 +12,7 @@ from tui_agent.config.project.git_query import locate_repository
 
 
 def default_export_folder(data_dir: Path, workspace: Path) -> Path:
-    """Return the user's documents or downloads folder, or else `exports` in the data folder."""
+    """Return the user's documents or downloads folder if it is suitable; otherwise, `exports` in the data folder."""
     for folder in (platformdirs.user_documents_path(), platformdirs.user_downloads_path()):
         if _is_suitable(folder, workspace):
             return folder

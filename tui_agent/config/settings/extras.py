@@ -22,7 +22,7 @@ EXTRAS: Final = {
 }
 """Maps a package to the extra of tui-agent that installs the package."""
 _RECEIPTS: Final = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
-"""Maps a file that an installer leaves in the environment to the command of this installer."""
+"""Maps the file that an installer (uv or pipx) leaves in an environment to the command of this installer."""
 _PIP_INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 
 
@@ -46,7 +46,7 @@ def install_hint(extra: str) -> str:
 def package_install_command(package: str) -> str:
     """Return the command that adds `package` to this installation of tui-agent.
 
-    For packages that belong to no extra (see `EXTRAS`).
+    Use this function for packages that belong to no extra (see `EXTRAS`).
     """
     match _receipt():
         case "uv-receipt.toml":
@@ -58,7 +58,7 @@ def package_install_command(package: str) -> str:
 
 
 def _receipt() -> str:
-    """Return the name of the installer's file in this environment; empty if there is none."""
+    """Return the name of the file that shows which installer created this environment; empty if there is no such file."""
     return next((file for file in _RECEIPTS if Path(sys.prefix, file).is_file()), "")
 
 

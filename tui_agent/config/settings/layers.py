@@ -57,7 +57,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
 FALLBACKS: Mapping[str, tuple[str, ...]] = {"OPENAI_MODEL": ("model",)}
 """Maps an environment variable of another program to the configuration keys that it sets.
 
-The variable sets only keys that no layer sets.
+A key is set in this way only if no layer of the configuration sets it.
 """
 
 
@@ -236,7 +236,7 @@ def parse_config(text: str, path: Path) -> Tree:
 
 
 def _fill_model_names(tree: Tree) -> Tree:
-    """Add a placeholder for the model's name to each model profile without one."""
+    """Add a placeholder as the model's name to each model profile that does not name a model."""
     # Such a profile is valid, because a lower layer can define its name.
     models = tree.get("models")
     if not isinstance(models, dict):
@@ -291,7 +291,7 @@ def _options_layer(options: SessionOptions) -> Tree:
 
 
 def _drop_foreign_address(layers: _Layers) -> None:
-    """Remove the base URL if a later layer chose a model that has an address of its own."""
+    """If the model was set in a later layer than the base URL and has its own address, remove the base URL."""
     model, origins, order = str(layers.tree.get("model", "")), layers.origins, layers.order
     if "base_url" not in origins or "model" not in origins:
         return

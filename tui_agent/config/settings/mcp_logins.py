@@ -77,7 +77,7 @@ class LoginFile:
 
 
 def collect_login_secrets(folder: Path) -> dict[str, str]:
-    """Return the tokens of all saved logins, by description; skip faulty files."""
+    """Return the tokens of all saved logins, each with a description as its key; skip faulty files."""
     secrets: dict[str, str] = {}
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         try:

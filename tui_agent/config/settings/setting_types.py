@@ -29,7 +29,7 @@ def _require_program_words(text: str) -> str:
 
 
 ProgramWords: TypeAlias = Annotated[str, AfterValidator(_require_program_words)]
-"""A program with options, quoted as for a shell."""
+"""A program's name and its options in one text, quoted as for a shell: `podman --remote`."""
 
 
 class Table(BaseModel):

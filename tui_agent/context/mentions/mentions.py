@@ -158,7 +158,8 @@ async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget
 
 
 async def _find_path(path: str, sources: Sources) -> FileInfo | None:
-    """Return the file or folder at `path`, or None. Raise `EnvironmentFault` for a link to nothing."""
+    """Return the file or folder at `path`, or None. If `path` is a link whose target does not exist, raise
+    `EnvironmentFault`."""
     info = await sources.env.stat(path)
     if info is None and _UNTYPED in path:
         info = await _find_by_shown_name(path, sources.env)

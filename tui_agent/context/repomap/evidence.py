@@ -55,7 +55,7 @@ class WordLines:
         return score
 
     def score_symbols(self, symbols: Sequence[Symbol]) -> list[float]:
-        """Return the BM25 score of each symbol for the question's words in its lines and its name."""
+        """Return the BM25 score of each symbol: how well its lines and its name match the question's words."""
         if not symbols:
             return []
         mean = sum(symbol.end - symbol.line + 1 for symbol in symbols) / len(symbols)
@@ -112,7 +112,7 @@ def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int
 
 
 def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return the scores, with the highest scores for symbols that contain `line`. The shortest symbol comes first."""
+    """Return the scores, with symbols that contain `line` raised above all others; the shortest gets the highest score."""
     best = max(scores, default=0.0) + 1.0
     return [
         best + 1.0 / (symbol.end - symbol.line + 1) if symbol.line <= line <= symbol.end else value

@@ -20,7 +20,7 @@ MAX_FILES = 200_000
 GIT_S = 20.0
 MAX_BYTES = 1_000_000
 SUBMODULE, CLONE = "submodule", "nested clone"
-"""Reasons for leaving out a folder that git lists: it is in `.gitmodules`, or it has its own `.git`."""
+"""Reasons for leaving out a folder in git's list of files: it is in `.gitmodules`, or it has its own `.git`."""
 TICK_NS = 20_000_000
 """Resolution of modification times, in nanoseconds."""
 GONE_TIME = -2

@@ -16,7 +16,8 @@ MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
-"""Edges of the graph. Item `n` maps the files that the `n`-th file uses to the weights of the edges."""
+"""Edges of the graph. Item `n` belongs to the `n`-th file: it maps each file that this file uses to the edge's weight.
+"""
 
 
 def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:

@@ -287,7 +287,7 @@ class IndexFile:
         return row
 
     def neighbours(self, row_id: int) -> tuple[bytes, bytes]:
-        """Return packed edges: to the files that a file uses, and from the files that use the file."""
+        """Return a file's packed edges in two parts: to the files that it uses, and from the files that use it."""
         row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (row_id,)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
 

@@ -1,6 +1,6 @@
 """Watching of folders with inotify (Linux), so that files need not be checked one by one.
 
-Invariant: the watch can report too much, but it never hides that an event was lost.
+Invariant: the watch can report more changes than there were, but if events were lost, it always says so.
 
 The kernel does not report writes through a memory map, another hard link, or another computer. Therefore the files must
 still be checked from time to time.
@@ -18,7 +18,7 @@ from struct import Struct
 
 MOST_FOLDERS = 20_000
 SHARE = 4
-"""One in this many of the inotify watches that a user can have is used."""
+"""A watch uses at most 1/`SHARE` of the inotify watches that the system allows a user."""
 # Editors need watches too.
 _LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 _EVENT = Struct("iIII")

@@ -47,7 +47,10 @@ class BuiltinLanguage(NamedTuple):
 
 
 class BuiltinTable(NamedTuple):
-    """The built-in languages by name, and the names of the languages by file suffix and by whole file name."""
+    """The built-in languages by name.
+
+    `by_suffix`, `by_file_name`: map a file suffix, or a complete file name, to the name of a language.
+    """
 
     languages: Mapping[str, BuiltinLanguage]
     by_suffix: Mapping[str, str]
@@ -58,7 +61,7 @@ class LoadedLanguage(NamedTuple):
     """A language with its loaded parser and query.
 
     `max_bytes`, `ascii`: see `BuiltinLanguage`.
-    `idle`: pattern with a group for text that has no symbols.
+    `idle`: pattern whose group matches text without symbols, such as a call's arguments. The parser gets spaces instead.
     """
 
     parser: "Parser"

@@ -19,7 +19,8 @@ class MatchedWords:
         self._root = root
         query = Query(question)
         self._words: dict[str, str] = {}
-        """Maps each searched form of a word to the word in the question, heaviest words first."""
+        """Maps each form of a word that is searched in files to the word as the question spells it, heaviest words
+        first."""
         forms: dict[str, str] = {}
         for word in find_words(query.text):
             for piece in split_identifier(word):

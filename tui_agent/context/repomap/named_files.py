@@ -14,9 +14,10 @@ from tui_agent.folds.text.word_forms import find_words
 MOST = 8
 MOST_NAMES = 200
 MOST_CODE_NAMES, MAX_WORDS = 3, 2_000
-"""Maximum number of code names to look up as files, and of words to search for code names."""
+"""Maximum number of code names that are looked up as files, and maximum number of words that are checked for code
+names."""
 MOST_ALIKE = 5
-"""Maximum number of files that a name can refer to."""
+"""If more files than this match a name, the name is ignored as ambiguous."""
 _NAME = re.compile(
     r"(?<![`'\"@])(?P<ahead>[`'\"@]*+)"
     r"(?:(?<=@\")(?P<quoted>[^\"\n]{1,300})|(?P<bare>[\w.+@~/\\$\[\]:#-]{2,300}|\b(?:Make|Docker|Rake|Gem|Proc|Just)file\b))"
@@ -33,7 +34,7 @@ _FIRST_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _PACKAGES = ("__init__", "index", "mod", "lib")
 _LEAST_OF_MODULE = 2
 _LEAST_OF_PROSE = 3
-"""Minimum number of parts of a path without a file suffix."""
+"""In plain text, a path without a file suffix must have at least this many parts, as in `a/b/c`."""
 # With fewer parts, text such as "read/write" would match.
 Alike = Callable[[str], Sequence[str]]
 """Function that returns the files whose names start with a given name (see `path_kinds.first_name`)."""
@@ -43,7 +44,7 @@ class NamedFile(NamedTuple):
     """A file that a question names.
 
     `line`: line number in the question (0: none).
-    `name`: number of the name in the question. All files that one name can mean have the same number.
+    `name`: number of the name in the question. If several files match one name, they have the same number.
     """
 
     path: str

@@ -104,9 +104,9 @@ class OpenIndex:
             self.fail(error)
 
     def share(self, hidden: set[str]) -> None:
-        """Exchange the hashes of hidden paths with other processes.
+        """Exchange the hashes of hidden paths with other processes through the index.
 
-        Hashes from other processes are added to the set `hidden`.
+        Add the other processes' hashes to the set `hidden`.
         """
         # So only one process has to check each path.
         index_file = self.open()

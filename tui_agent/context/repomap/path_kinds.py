@@ -14,7 +14,7 @@ DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
 """Maps a kind of file to the weight of a match in such a file (`foreign`: vendored code or build output)."""
 # Documents have the lowest weight: their words match almost every question.
 SPOKEN_OF = 0.7
-"""Weight of a match in a file whose kind the question mentions, such as a test."""
+"""Weight of a match in a file of a special kind if the question is about this kind, such as tests."""
 STUB = 0.85
 """Weight of a match in a type stub, which repeats the names of another file."""
 _DOC = re.compile(
@@ -80,7 +80,7 @@ def weight_of(path: str, query: Query) -> float:
 
 @lru_cache(maxsize=65_536)
 def is_in_scope(path: str, scopes: tuple[str, ...]) -> bool:
-    """Return True if the name of a folder of the file is a scope, or ends with `-` and a scope."""
+    """Return True if a folder of the file belongs to a scope: `client` or `http-client` for the scope `client`."""
     folders = path.lower().split("/")[:-1]
     return any(folder == scope or folder.endswith(f"-{scope}") for folder in folders for scope in scopes)
 

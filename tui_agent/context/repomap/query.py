@@ -34,7 +34,7 @@ ENOUGH = 300
 """If at least this many files match, other files are only counted, not listed."""
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
-"""Reasons shown for a file that contains no word of the question."""
+"""The reasons that are shown for a file that contains no word of the question."""
 
 
 class ClosedFlag:
@@ -252,7 +252,7 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
 
 
 def _split_packaging(order: Sequence[FileScore], query: Query) -> tuple[list[FileScore], list[str]]:
-    """Return the files without the packaging files to hide, and the paths of the packaging files to hide."""
+    """Split `order` into the files to show and the paths of the packaging files to hide."""
     kept: list[FileScore] = []
     packaging: list[str] = []
     for file in order:

@@ -38,7 +38,7 @@ _LOCATION_WORDS = frozenset(
     machine os phone platform prerequisites ram screenshot screenshots severity smartphone system validations version
     versions""".split()  # noqa: SIM905 - read as prose
 )
-"""Words in headings that ask for the environment of a problem."""
+"""Words in headings of issue forms that ask where a problem occurs, such as `browser` or `version`."""
 _PLATFORM_WORDS = frozenset(
     """aarch64 alpine amd android apple arch arm arm64 bit branch bsd build cent centos chrome chromium core cpu darwin debian
     dell desktop docker edge enterprise fedora firefox freebsd galaxy gb ghz gnu home intel ios ipad iphone kernel latest

@@ -48,7 +48,8 @@ REQUEST_WEIGHT = 0.1
 """Weight of a word in `REQUEST_WORDS` outside code names."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""Lowest weight of a late word in a question, and the position with a weight halfway between 1 and this weight."""
+"""Lowest weight of a question's word, and the position at which the weight has fallen halfway from 1 to the lowest
+weight."""
 
 
 ABOUT: dict[str, frozenset[str]] = {
@@ -107,7 +108,8 @@ class Query:
 
 
 def _split_title(text: str) -> tuple[tuple[str, ...], float, str]:
-    """Return the scopes of a commit title with their weight, and the text without the title's type."""
+    """Split a commit title such as `fix(client): …`; return its scopes, their weight, and the text without the type
+    `fix`."""
     # The type is not part of the topic: `feat` would match the word `features`.
     title = _TITLE.match(text)
     if title is None:

@@ -14,10 +14,10 @@ from tui_agent.context.repomap.ranking import FileScore
 from tui_agent.context.repomap.snapshot import Snapshot
 
 FIRM, FIRST, SEEDS = 4, 10, 8
-"""Numbers of files at the start of the order.
+"""Numbers of files, counted from the start of the order.
 
 `FIRM`: files that keep their place.
-`FIRST`: after these files, tests, documents and settings files get a lower score.
+`FIRST`: after this many files, tests, documents and settings files get a lower score.
 `SEEDS`: files whose related files are searched.
 """
 LINK_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3

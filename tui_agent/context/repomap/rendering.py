@@ -13,7 +13,7 @@ from tui_agent.protocol.unicode_text import format_count, replace_invisible
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""Reasons for leaving out a file that are nouns, and so get a plural (`2 links`)."""
+"""Reasons for leaving out a file. These reasons are nouns and have a plural: `2 links`, but `3 binary`."""
 IN_ORDER = 10
 BRIEF_SYMBOL_CHARS = 80
 MIN_BRIEF_FILES = 3
@@ -21,7 +21,7 @@ MAX_BRIEF_FILES = 7
 TOKENS_PER_BRIEF_FILE = 128
 """A brief map names one file per this many tokens of its limit: with 1,280 tokens, 10 files."""
 MANY_TOPS = 4
-"""From this many top-level names on, a map counts files by top-level folder instead of the folders one level below."""
+"""With fewer top-level names than this, a map counts files one folder level deeper (`src/app/` instead of `src/`)."""
 CHARS_PER_TOKEN = 3.3
 DETAIL_SHARE = 0.55
 """Fraction of a map's characters for files with symbols."""

@@ -35,13 +35,13 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 SMALL_BYTES, SMALL_FILES = 400_000, 40
-"""Maximum total bytes, and maximum number, of changed files that this process indexes itself."""
+"""This process indexes changed files itself only up to this total size in bytes and up to this number of files."""
 MAX_GRAPH_FILES = 12_000
 """Maximum number of indexed files for which this process updates the graph itself."""
 SOON_BYTES = 1_500_000
-"""Maximum total bytes of the files for which the first call waits for the index."""
+"""The first call waits for the index only if the files to index have at most this many bytes together."""
 ENOUGH = 0.6
-"""Minimum fraction of the files that must be in the index for using it."""
+"""The index is used only if it contains at least this fraction of the files."""
 REFRESH_S = 120.0
 RETRY_S = 30.0
 """Seconds to wait before a worker process that ran out of time is started again."""
@@ -269,7 +269,7 @@ class RepoMap:
         return listing
 
     def _update_index(self, listing: FileList, *, refresh: bool) -> bool:
-        """Update the index as far as time permits. Return True if the index is complete or impossible."""
+        """Update the index as far as time permits. Return True if it is complete, or if it cannot be opened at all."""
         if self._index.open() is None:
             return True
         index = self._index.snapshot

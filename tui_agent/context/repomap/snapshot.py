@@ -29,7 +29,7 @@ class Snapshot:
     ) -> None:
         """Read the index.
 
-        `before`: an earlier snapshot; its cached symbols of unchanged files are used.
+        `before`: an earlier snapshot. Its cached symbols are used for files that have not changed.
         """
         self._index_file = index_file
         self.known = known
@@ -86,7 +86,7 @@ class Snapshot:
         return cached[1]
 
     def neighbours(self, path: str) -> tuple[bytes, bytes]:
-        """Return packed edges: to the files that a file uses, and from the files that use the file."""
+        """Return a file's packed edges in two parts: to the files that it uses, and from the files that use it."""
         known = self.known.get(path)
         return self._index_file.neighbours(known.id) if known is not None else (b"", b"")
 
@@ -99,7 +99,8 @@ class Snapshot:
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
-        """Return the BM25 scores of the `most` best files, and of more files with the same score as the last one."""
+        """Return the BM25 scores of the `most` best files, and of further files whose score is equal to the lowest of
+        these."""
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():
@@ -116,7 +117,8 @@ class Snapshot:
         return self._index_file.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:
-        """Return the row ids of the files that contain a word, and the word's BM25 scores divided by its rarity."""
+        """Return the row ids of the files that contain a word, and for each file the word's BM25 score divided by its
+        rarity."""
         shares_by_row = self._scores.get(term)
         if shares_by_row is None:
             row_ids, scores = self._index_file.scores(term, (PATH, NAMES, BODY))

@@ -15,7 +15,7 @@ from tui_agent.folds.text.word_forms import STOP_WORDS, split_identifier, stem
 MAX_FILES: Final = 400
 _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SHORT: Final = 3
-"""Maximum letters of a word that is stored unchanged in the index."""
+"""The index stores words with at most this many letters unchanged."""
 _NO_NAME: Final = frozenset({"heading", "id", "key", "rule"})
 
 
@@ -51,7 +51,7 @@ def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definit
 
 
 def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-    """Yield (path, symbols) of each file that could define the name; files with the whole name come first."""
+    """Yield (path, symbols) of each file that could define the name. Files that match the complete name come first."""
     paths: set[str] = set()
     whole = " AND ".join(f'"{piece}"' for piece in split_identifier(query))
     for expression in dict.fromkeys((whole, _index_query(query)) if whole else (_index_query(query),)):

@@ -34,14 +34,14 @@ SPLIT_BYTES = 3_000_000
 """A second process is started if all files together have at least this many bytes."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
 WORKER_SHARE = 8
-"""The size of the next chunk is the number of remaining bytes divided by this number."""
+"""Each chunk of files has about 1/`WORKER_SHARE` of the bytes that are not in a chunk yet."""
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")
 
 
 class CurrentFileNote:
-    """A note with the name of the file being read, for the next process if this file kills the process."""
+    """A note with the name of the file being read. If the process dies, the next process knows which file caused this."""
 
     def __init__(self, index: Path, number: int) -> None:
         self._path = Path(f"{index}.now{number}")
@@ -170,7 +170,8 @@ def is_building(index: Path) -> bool:
 class _Work(NamedTuple):
     """The work that the worker process shares with its helper process.
 
-    `queue`: pipe with the numbers of chunks that no process has started yet. `len(chunks)` means the commit history.
+    `queue`: pipe with the numbers of the chunks that no process has started yet. The number `len(chunks)` stands for
+    the commit history.
     """
 
     file: Path
@@ -293,7 +294,7 @@ def _read_all(index_file: index_db.IndexFile, work: _Work, process: int) -> None
 
 
 def _is_wanted(work: _Work) -> bool:
-    """Return True if the worker is detached, or if the starting process keeps standard input open."""
+    """Return True if the worker must continue: it is detached, or its standard input is still open."""
     if work.detached:
         return True
     readable, _, _ = select.select([sys.stdin], [], [], 0)

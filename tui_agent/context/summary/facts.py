@@ -39,7 +39,10 @@ MAX_NAMED_BYTES: Final = 64_000
 _NOTE: Final = 160
 """Number of characters reserved for a note about left-out content."""
 _LINES: Final = (300, 120, 48)
-"""Maximum characters of the first and the last line of a message, tried in this order until all messages fit."""
+"""If the messages do not fit, each keeps only its first and last line, with at most this many characters per line.
+
+The next smaller number is tried until all messages fit.
+"""
 
 Text = Callable[[LongText], str]
 """Function that returns the full text for a `LongText`, even if the text is in a blob."""
@@ -117,7 +120,7 @@ def count_fitting(lines: Sequence[str], room: int) -> int:
 
 
 def _whole_block(title: str, words: str, share: float, user_label: str, *, own: bool = False) -> SummaryBlock:
-    """Return a required block of a summary."""
+    """Return a summary block whose text must not be shortened if the window can hold it."""
     words = words.strip()
     return SummaryBlock(
         title, words, partial(_head_and_tail, words, has_artifact=True), len(words), share, user_label, own
@@ -200,7 +203,7 @@ def _user_messages(facts: Facts, text: Text, plan: str) -> SummaryBlock:
 
 
 def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], full_text: str, room: int) -> FittedText:
-    """Return the messages, shortened until they fit, the oldest messages first."""
+    """Shorten the messages, oldest first, until all of them fit; if that is not enough, leave out the middle ones."""
     pieces = list(map(_quote, messages))
     excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
     order = sorted(range(len(messages)), key=lambda index: (pinned[index], index))
@@ -242,7 +245,7 @@ def _first_and_last_line(words: str, max_chars: int) -> str:
 
 
 def _join_pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
-    """Return the text of the pinned messages that are not the user's."""
+    """Return the text of all pinned messages, except messages that the user wrote."""
     own = {id(message) for message in user_messages(facts)}
     pinned = [
         message
@@ -373,7 +376,7 @@ def _file_block(
 
 
 def _fit_files(files: Sequence[_File], full_text: str, first: str, lasts: bool, room: int) -> FittedText:
-    """Return a list of files that fits into `room`: with counts, grouped by folder, or only the newest files."""
+    """Return the longest list that fits into `room`: files with counts, files by folder, or only the newest files."""
     with_counts = "\n".join(
         f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files
     )

@@ -11,21 +11,21 @@ from tui_agent.protocol.events.context import Section, SectionName
 from tui_agent.units import format_tokens
 
 FULL: Final = 0.80
-"""Maximum fraction of the window for a summary and all other content together."""
+"""Fraction of the window that a summary and all other content normally do not exceed together."""
 FULL_WHEN_CUT: Final = 0.60
-"""Preferred fraction of the window for a request, if required content has to be cut."""
+"""If required content must be cut, the request should fill about this fraction of the window."""
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window that is left for the newest messages."""
 MIN_TIGHT: Final = 0.02
-"""Like `MIN_KEPT`, but used if required content does not fit with `MIN_KEPT`."""
+"""Minimum fraction of the window for the newest messages, if required content does not fit with `MIN_KEPT`."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Normal and minimum fraction of the window for the story in a summary (the text about the work so far)."""
 MIN_CHARS: Final = 2_000
-"""Lower bound of a summary's maximum size, in characters."""
+"""The size limit of a summary is never lower than this number of characters."""
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
 _OVERHEAD_FACTOR: Final = 1.15
-"""Factor for the characters of the user's words, to leave room for other required content."""
+"""The size of the user's words is multiplied by this factor, so that other required content has room too."""
 
 
 @dataclass(frozen=True, slots=True)

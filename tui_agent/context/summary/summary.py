@@ -103,7 +103,7 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 
 
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
-    """Return the number of characters of all required content, and of the user's words in this content."""
+    """Return two numbers: the characters of all required content, and the characters of the user's words in it."""
     blocks = required_blocks(facts, text)
     return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)
 
@@ -131,7 +131,7 @@ def _fit_story(story_text: str, room: int) -> FittedText:
 
 
 def story_of(summary: str) -> str:
-    """Return the story section of an older summary, or the whole text without such a section."""
+    """Return the story section of an older summary. If the summary has no such section, return all of it."""
     _, heading, story = summary.rpartition(f"\n## {STORY}\n")
     return story if heading else summary
 

@@ -58,7 +58,7 @@ MAX_OUTPUT_BYTES = 1_000_000
 """Maximum size of the output that is kept in addition to the recorded parts, in bytes."""
 MAX_ERROR_BYTES = 20_000
 _VERBS = {"command_execution": "run", "bash": "run", "run_command": "run", "file_change": "edit"}
-"""Maps the name of a call to the short verb in the call's row."""
+"""Maps the name of a program's tool call to the short verb that the app shows, such as `bash` to `run`."""
 _TARGETS = ("command", "filePath", "path", "pattern", "query", "url", "tool")
 """Names of arguments that can describe the target of a call, the best one first."""
 
@@ -154,7 +154,7 @@ class ProgramAgent:
         return None if self._is_limited else ended
 
     async def _record_output(self, receive: ObjectReceiveStream[bytes]) -> bool:
-        """Record the program's output, and return True if the session reached a limit before the end."""
+        """Record the program's output until it ends. Return True if the session reached a limit first."""
         recorder = self._parts.recorder
         async for line in _lines(receive):
             for event in self._read(line):
@@ -262,7 +262,7 @@ async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
 
 
 def _describe_failure(program: str, ended: ExecResult | EnvironmentFault, *, has_answer: bool) -> str:
-    """Return the reason why a program failed without an error message; empty if the program did not fail."""
+    """Return the reason why a program failed that reported no `ProgramFault`; return an empty text if it did not fail."""
     if isinstance(ended, EnvironmentFault):
         return str(ended)
     if ended.outcome != "exited":

@@ -1,6 +1,6 @@
-"""Attribution of changes that no checkpoint has yet, after a failed checkpoint or an interrupted run.
+"""Attribution of file changes that no checkpoint contains, because a checkpoint failed or a run was interrupted.
 
-Invariant: a recorded change counts as the session's only while the file has the recorded content.
+Invariant: a recorded change counts as the session's change only as long as the file still has the recorded content.
 """
 
 import hashlib
@@ -114,7 +114,8 @@ def file_changed_event(
 ) -> FileChanged:
     """Store a changed file's contents without secrets, and return the event that records the change.
 
-    `recorded`: the file's newest recorded change since the last checkpoint. The event begins where this change ended.
+    `recorded`: the file's newest recorded change since the last checkpoint. The event records only what changed after
+    it.
     """
     before, after = _content_before(blobs, file, recorded), file.after
     old = None if before is None else blobs.put_file(before)

@@ -35,7 +35,7 @@ CLOSE_TIMEOUT_S = 5.0
 FINAL_MAINTENANCE_S = 10.0
 """Maximum time for maintenance at the end of an unattended session, in seconds."""
 RETRY_FACTOR = 10.0
-"""Pause before the checkpoint store is opened again, as a multiple of the failed attempt's duration."""
+"""After a failed attempt to open the checkpoint store, wait this many times as long as the attempt took."""
 
 
 IDLE_DELAY_S = 2.0
@@ -212,7 +212,7 @@ class CheckpointRecorder:
             self._missed.add(author, changes.paths)
 
     async def end_turn(self) -> None:
-        """Record the baseline at the end of a turn, or take a checkpoint of a stopped call's changes."""
+        """At the end of a turn, record the baseline. If a call was stopped, take a checkpoint of its changes instead."""
         if self._open_call is None:
             self._record_baseline()
         else:
@@ -370,7 +370,8 @@ class CheckpointRecorder:
         )
 
     async def _use_store(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
-        """Return the result of `act` with the checkpoint store, which counts as closed after a `CheckpointError`."""
+        """Call `act` with the checkpoint store and return its result. If it raises `CheckpointError`, mark the store as
+        closed."""
         assert self._store is not None
         try:
             return await act(self._store)

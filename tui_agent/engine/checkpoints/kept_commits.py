@@ -65,7 +65,7 @@ def find_new_commits(root: Path, spans: Sequence[tuple[float, float]]) -> list[s
 
 
 def _commits_up_to(end: str, parents: Mapping[str, str]) -> dict[str, str]:
-    """Return the commits of `parents` before the first commit with the parent `end`."""
+    """Return the commits in `parents` that come before the first commit whose parent is `end`."""
     left: dict[str, str] = {}
     for commit, parent in parents.items():
         if parent == end:

@@ -25,8 +25,8 @@ class FileRecords:
     """The file changes that were recorded in a part of a branch.
 
     - `first`, `newest`: first and newest change of each file.
-    - `authors`: newest author except the user, for each file that the session changed.
-    - `by_user`: maps each file that the user changed to the author of a kept change by the session, or None.
+    - `authors`: for each file that the session changed, the newest author other than the user.
+    - `by_user`: for each file that the user changed, the author of an earlier change by the session that remains, or None.
     - `generated`: for each generated folder, the number of its files that the session changed.
     """
 
@@ -89,7 +89,7 @@ async def find_remaining_changes(
 
 
 def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> list[FileChanged]:
-    """Return the events of `find_remaining_changes` after a move of the conversation only. Blocks."""
+    """Return the events of `find_remaining_changes` for the case that only the conversation was moved. Blocks."""
     changes = []
     for path in {**left.first, **present.first}:
         start = present.newest.get(path) or _start_of(left.first[path])
@@ -114,7 +114,7 @@ def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> 
 
 
 def count_kept_folders(left: FileRecords, present: FileRecords) -> tuple[FolderChange, ...]:
-    """Return the generated folders in which changes of the old branch remain, after a move of the conversation only."""
+    """If only the conversation was moved, return the generated folders in which changes of the old branch remain."""
     counted = dict(present.generated.view())
     more = ((path, count - counted.get(path, 0)) for path, count in left.generated.view())
     return tuple(FolderChange(path=path, files=count, total=count) for path, count in more if count > 0)

@@ -1,6 +1,6 @@
 """Hunks that the user reverted, and the effect of an undo on them.
 
-Invariant: a reverted hunk counts as a change by the user, until the change with the hunk is undone.
+Invariant: the revert of a hunk counts as a change by the user, until an undo removes the change that contains the hunk.
 """
 
 from collections.abc import Iterable
@@ -17,10 +17,10 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 
 @dataclass(frozen=True, slots=True)
 class RevertedPaths:
-    """The paths of hunks that the user reverted after the event that an undo moves to.
+    """The paths of hunks that the user reverted after the event to which an undo goes back.
 
     - `kept_paths`: files in which a restore would bring a reverted hunk back. The user is asked first.
-    - `restored_paths`: files in which a restore only undoes the revert. The user is not asked.
+    - `restored_paths`: files in which a restore only undoes the user's revert. The user is not asked.
     """
 
     kept_paths: frozenset[str] = frozenset()

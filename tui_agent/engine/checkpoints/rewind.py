@@ -53,7 +53,7 @@ from tui_agent.protocol.events.turn import TurnFinished, UserQueued, UserUnqueue
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_BLOCKED_NAMED = 8
-"""Maximum number of recorded errors about files that cannot be restored."""
+"""Errors are recorded for at most this many of the files that cannot be restored."""
 MAKE_ROOM_HINT = (
     "Move the file or folder that is in the way, then repeat the command. All other files are restored."
 )
@@ -115,8 +115,8 @@ def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str,
 class Target:
     """The event that an undo, a redo or a revert moves to.
 
-    - `checkpoint`: commit with the files at that event (empty: none).
-    - `kept_changes`: later changes that the user kept, as pairs of commits.
+    - `checkpoint`: commit with the files as they were at that event (empty: none).
+    - `kept_changes`: file changes after that event that the user kept, each as (commit before, commit after).
     """
 
     to_seq: int
@@ -234,7 +234,7 @@ class Rewind:
     ) -> None:
         """Record that files were restored while the conversation stays the same.
 
-        `from_seq`: event that a redo returns to.
+        `from_seq`: the event to which a later redo returns.
         """
         recorder, generated = self._recorder, _generated_paths(plan)
         for file in restored.files:
@@ -436,7 +436,7 @@ class Rewind:
     def _record_checkpoint(self, previous_commit: str, folders: tuple[FolderChange, ...] = ()) -> None:
         """Record the newest checkpoint again on the new branch.
 
-        `previous_commit`: newest commit before the move, for a store that is not open yet.
+        `previous_commit`: newest commit before the move, used if the store is not open yet.
         """
         recorder, store = self._recorder, self._checkpointing.store
         commit = "" if store is None else store.head or previous_commit

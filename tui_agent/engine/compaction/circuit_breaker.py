@@ -21,7 +21,7 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 MIN_REQUESTS_BETWEEN: Final = 10
-"""Minimum number of requests from a summary that left little room to the next summary."""
+"""After a summary that left little room, at least this many requests are sent before the next summary."""
 TIGHT_HINT: Final = (
     "To save requests, tui-agent now compacts only rarely. Choose a model with a larger window with /model."
 )
@@ -182,7 +182,8 @@ class _StretchCounter:
         self._counts: Counter[str] = Counter()
 
     def add(self, stretch: set[str], *, reset: bool) -> int:
-        """Count the keys of one stretch, which must not be empty, and return the smallest count."""
+        """Add one to the count of each key in `stretch`, which must not be empty, and return the smallest of these
+        counts."""
         if reset or not stretch <= self._known:
             self._counts.clear()
         self._known |= stretch

@@ -34,7 +34,7 @@ def require_messages(parts: EngineParts, command: RestoreContext | PinContext) -
 
 
 def pin_messages(parts: EngineParts, command: PinContext) -> None:
-    """Pin or unpin messages. Raise `ConfigError` if a number belongs to no message."""
+    """Pin or unpin messages. Raise `ConfigError` if one of the messages does not exist."""
     require_messages(parts, command)
     parts.recorder.append(ContextPinned(seqs=command.seqs, pinned=command.pinned), cause=command.id)
 

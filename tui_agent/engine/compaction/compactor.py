@@ -82,7 +82,7 @@ MAX_SUMMARY_TOKENS: Final = 4_096
 FRAME_TOKENS: Final = 60
 """Estimated size of a summary request without its prompt and messages, in tokens."""
 ASSUMED_WINDOW: Final = 32_000
-"""Minimum of the assumed window in tokens, if the real window is unknown."""
+"""If the model's window is unknown, it is assumed to have at least this many tokens."""
 INPUT_SHARE: Final = 0.9
 """Share of the window that a summary request and its answer use."""
 GIVE_UP_HINT: Final = "Tell /compact what to focus on, choose a model with a larger window (/model), or start a new session (/new)."
@@ -214,7 +214,7 @@ class Compactor:
         return UNKNOWN_WINDOW if self._model is None else self._parts.recorder.windows.window_of(self._model)
 
     def _window(self, *, known: bool = False) -> int:
-        """Return the model's window; for an unknown window, an assumed size, or 0 with `known`."""
+        """Return the model's window. If the window is unknown, return 0 if `known` is True, otherwise an assumed size."""
         learnt = self._learnt_window
         window = learnt.effective_window(0 if self._model is None else self._model.window)
         accepted = (learnt.accepted + MAX_SUMMARY_TOKENS) / INPUT_SHARE
@@ -361,7 +361,7 @@ class Compactor:
         return tuple([await to_thread.run_sync(cut_record, cut, self._parts.blobs) for cut in cuts])
 
     async def record_cuts(self, cuts: Sequence[CutText]) -> None:
-        """Record the user's messages that were shortened to fit in the window, each once."""
+        """Record each text that was cut to fit in the window, unless the same text was recorded before."""
         recorder = self._parts.recorder
         chars = sum(cut.chars for cut in cuts if not cut.what.startswith(RULES_LABEL))
         self._cut_size.record(chars, self._cut_limit())
@@ -476,7 +476,7 @@ class CutLength:
             self._chars, self._limit = chars, limit
 
     def limit_chars(self, room: int, limit: object) -> int:
-        """Return `room`, or a smaller number of characters that was recorded for the same `limit`."""
+        """Return `room`, or the recorded number of characters if it is smaller and was recorded for the same `limit`."""
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
         return chars

@@ -22,7 +22,7 @@ from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.units import format_cost, format_tokens
 
 Describe: TypeAlias = Callable[[Recorder], str]
-"""Function that returns a text about the session of a recorder."""
+"""Function that takes a session's recorder and returns a text about the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def built_in_commands(recorder: Recorder) -> Mapping[str, SlashCommand]:
 
 
 def _list_commands(recorder: Recorder) -> str:
-    """List the slash commands of plugins, files and servers, with the file or owner of each."""
+    """List the slash commands of plugins, files and servers, each with the file or plugin that it comes from."""
     hidden = {command.name for command in SHARED_COMMANDS}
     lines = [
         f"- {f'/{item.name} {item.arguments}'.rstrip()}{f': {item.help}' if item.help else ''} "
@@ -110,7 +110,7 @@ def _describe_spending(recorder: Recorder) -> str:
 
 
 def _as_list(rows: Iterable[tuple[str, str]]) -> str:
-    """Return the rows with a value as a list, which clients show as text or as Markdown."""
+    """Format (name, value) pairs as a Markdown list, without the pairs whose value is empty."""
     return "\n".join(f"- {name}: {value}" for name, value in rows if value)
 
 

@@ -55,7 +55,7 @@ _LATER: dict[type[Command], str] = {
     commands.Undo: _UNDO,
     commands.WriteGuide: "You can write AGENTS.md when it has ended.",
 }
-"""Maps each command that is refused while something runs to the text of the refusal."""
+"""Maps a command that cannot run while something else runs to the text of its refusal."""
 
 
 _CHANGE_NEXT_REQUEST = (commands.SetModel, commands.SetEffort, commands.SetAgent, commands.SetContextMode)
@@ -140,7 +140,7 @@ def _running_work(state: SessionStateView) -> str:
 
 
 def check_can_continue(history: Sequence[Message]) -> Refusal | None:
-    """Return a refusal if the history does not end with a message or tool result that needs an answer."""
+    """Return a refusal if there is nothing for the model to answer, for example because it has already answered."""
     last = history[-1] if history else None
     if isinstance(last, UserMessage | ToolMessage):
         return None

@@ -30,7 +30,7 @@ from tui_agent.units import format_number, format_time_limit
 COMMAND_LIMIT_S = 60.0
 MAX_MESSAGE_CHARS = 200_000
 MAX_TYPED_CHARS = 40
-"""Maximum number of characters of a typed command that a refusal repeats."""
+"""Maximum length of the user's command when a refusal quotes it, in characters."""
 COMPLETION_LIMIT_S = 1.0
 MAX_COMPLETIONS = 100
 

@@ -24,7 +24,7 @@ from tui_agent.units import format_bytes
 
 TIMEOUT_S = 600.0
 MAX_OUTPUT_BYTES, TAIL_BYTES = 2_000_000, 1_000_000
-"""Maximum size of a command's stored output, and of its end, in bytes."""
+"""Maximum size of the output that is stored for a command, and how much of it comes from the output's end, in bytes."""
 _ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
 
 
@@ -51,7 +51,7 @@ async def run_user_shell(
 
 
 def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence[Record]) -> None:
-    """Record the end of a command that was running when the program crashed, with the recorded output."""
+    """Record the end and the output of a command that was running when the program crashed."""
     output = Output()
     started_at = last_at = 0.0
     for record in known_events(history):
@@ -83,7 +83,8 @@ class _ShellRun:
         self._note = ""
 
     async def execute(self, merger: DeltaMerger[str]) -> None:
-        """Run the command to its end: outside the sandbox, or inside for a simulated user."""
+        """Run the command to its end. A real user's command runs outside the sandbox, a simulated user's command
+        inside."""
         state = self._parts.recorder.state
         is_typed = state.client != "sim"
         limit = None if is_typed or state.settings is None else state.settings.budgets.timeout_seconds

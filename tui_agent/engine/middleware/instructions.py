@@ -23,7 +23,7 @@ from tui_agent.protocol.base import MAIN_AGENT, AgentId
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded
 
 FIRST_PRIORITY = 950
-"""Priority of the first fragment with instructions, which come last in the system prompt."""
+"""Priority of the first instruction text. It is a high number, because instructions come last in the system prompt."""
 HEADING = (
     "Follow the instructions below, from the user and the project. If two conflict, follow the later one for the files "
     "that it covers. What the user says in this conversation overrides all of them."

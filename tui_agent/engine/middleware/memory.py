@@ -1,6 +1,6 @@
 """The working memory of a task: notes from tool results, sent to the model in the context mode `memory`.
 
-Invariant: the notes are recorded (`memory.updated`) and read from the folded state.
+Invariant: each note is recorded as an event (`memory.updated`), and the prompt uses only recorded notes.
 """
 
 from collections.abc import Callable, Sequence

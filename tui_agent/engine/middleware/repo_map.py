@@ -35,7 +35,7 @@ class RepoMapSection(api.BaseMiddleware):
         self._maps = maps
         self._patience = patience
         self._late: tuple[str, Callable[[Payload], None]] | None = None
-        """(query, function that records the map) while a repository map is being rendered, otherwise None."""
+        """While a repository map is being rendered, its query and the function that records it; otherwise None."""
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
         """Request a repository map for the task, unless the settings or the context mode exclude it."""
@@ -73,7 +73,7 @@ class RepoMapSection(api.BaseMiddleware):
             _record_map(rendered, query, turn.emit)
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return a fragment with the reason why there is no repository map, or nothing."""
+        """If the repository map is missing, return a fragment with the reason, otherwise nothing."""
         if not state.map_delay_reason or state.has_repo_map:
             return ()
         return (
@@ -94,7 +94,7 @@ class RepoMapSection(api.BaseMiddleware):
         return result
 
     def _record_late_map(self) -> bool:
-        """Record a repository map that was late, and return True, if the map is ready now."""
+        """If a late repository map is ready now, record it and return True, otherwise return False."""
         rendered = self._maps.take_late_map() if self._late is not None else None
         if rendered is None or self._late is None:
             return False

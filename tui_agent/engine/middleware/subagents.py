@@ -1,4 +1,4 @@
-"""The roles of delegates: built-in roles and named agents, with the faults in agents' files."""
+"""The roles that a delegate can have: built-in roles and named agents. Also reports faults in agent files."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -49,7 +49,7 @@ class Subagents:
         )
 
     def check_roles(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
-        """Return the faults of agents whose file is valid but names an unavailable tool or model."""
+        """Return a fault for each agent whose file is valid, but which uses a tool or model that is not available."""
         faults: list[AgentFault] = []
         for role in self.roles:
             # A bundled agent simply goes without tools that are not loaded.

@@ -43,7 +43,7 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 DEFAULT_MAX_OUTPUT = 8192
 """Maximum tokens of an answer if neither the model's limit nor its window is known."""
 ANSWER_SHARE = 4
-"""Divisor of the window that gives the maximum tokens of an answer, if the model's own limit is unknown."""
+"""If a model's output limit is unknown, an answer can have at most window / `ANSWER_SHARE` tokens."""
 MAX_REFUSALS = 5
 """Maximum number of attempts to shorten a request after the provider refused it as too long."""
 UNSENT = RequestId("")
@@ -51,7 +51,7 @@ UNSENT = RequestId("")
 MAX_COUNTED_INLINE = 20
 """Minimum number of new messages for which tokens are counted in a thread."""
 EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
-"""Size from which a request's tokens are counted exactly: in tokens, and as a divisor of the window.
+"""A request's tokens are counted exactly from `EXACT_COUNT_TOKENS` or window / `EXACT_COUNT_SHARE` tokens on.
 
 The tokens of smaller requests are estimated, because loading the tokenizer is slow.
 """
@@ -361,7 +361,8 @@ def _tokens_to_count_exactly(packing: RequestInput) -> int:
 
 
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
-    """Return the maximum tokens of the answer: fewer if the request leaves less space in the window."""
+    """Return the maximum tokens of the answer: the usual number, or fewer if the request leaves too little of the
+    window."""
     window = packing.learnt.stated_window(packing.model.window)
     limit = Room.for_window(window, 0).max_tokens
     if limit is None:

@@ -22,7 +22,7 @@ class LimitWatch:
         self._recorded_levels: set[MeterLevel] = set()
 
     def check(self) -> None:
-        """Record the level of the context (e.g. `over`) after it rose or fell to `below`."""
+        """If the context reached a higher level (e.g. `over`) or is below all limits again, record the new level."""
         meter, turn = self._recorder.meter, self._recorder.state.turn
         if turn != self._turn:
             self._turn, self._recorded_levels = turn, set()

@@ -1,4 +1,4 @@
-"""Preparation of a history for sending: loads long texts and images, and puts results in the order of their calls.
+"""Preparation of a history for sending: loads long texts and images, and puts tool results in the order of their calls.
 
 Invariant: each message is loaded only once.
 """

@@ -51,7 +51,7 @@ MAX_EVENTS_SIZE = 1_000_000
 """Maximum size of the events that one call of a plugin's code can record, in bytes."""
 _FILE = "Store the data in a file, and its path in the event."
 _guarded_tasks: set[asyncio.Task[object] | None] = set()
-"""The tasks that are inside a plugin guard (None: a function that runs without a task)."""
+"""The tasks that currently run plugin code inside a guard. None stands for code that runs outside of any task."""
 _EFFECTS = (ReadEffect, WriteEffect, NetworkEffect, RunEffect, InternalEffect, McpCallEffect)
 
 
@@ -88,7 +88,7 @@ def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
 
 @contextmanager
 def guard_task() -> Iterator[None]:
-    """In the `with` block, interrupt code of the current task that blocks the event loop."""
+    """While the `with` block runs, interrupt the current task if its code blocks the event loop."""
     task = _current_task()
     is_outermost = task not in _guarded_tasks
     _guarded_tasks.add(task)
@@ -148,7 +148,7 @@ def _is_cancelled() -> bool:
 
 
 class _CheckedResult(FrozenModel):
-    """The recorded fields of a `ToolResult`, to check their types in a plugin's result."""
+    """A model of the recorded fields of a `ToolResult`. It checks the types in a result from a plugin."""
 
     content: tuple[Content, ...]
     display: tuple[DisplayBlock, ...]
@@ -178,7 +178,7 @@ class GuardedTool:
         self._tool, self._owner = tool, owner
         self._label = f"The tool {tool.spec.name} (plugin {owner})"
         self.settles = isinstance(tool, ArgumentSettler)
-        """True if the tool can complete the arguments of a call before the policy judges the call."""
+        """True if the tool can complete a call's arguments before the policy judges the call."""
 
     def _guard(self, method: str) -> AbstractContextManager[None]:
         return guard_plugin(f"{self._label}, in `{method}`,", ToolCrash)

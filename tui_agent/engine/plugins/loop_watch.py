@@ -23,17 +23,17 @@ BLOCK_LIMIT_S = 10.0
 CHECKS = 10
 """Number of checks of the event loop within the time limit."""
 STOP_GRACE_S = 0.2
-"""Maximum time until the event loop answers after the user stopped the turn, in seconds."""
+"""Time in which the event loop must answer a check after the user stopped the turn, in seconds."""
 STOP_CHECKS = 10
-"""Number of checks of the event loop after the stop signal."""
+"""Maximum number of checks of the event loop after the user asked to stop the turn."""
 CHECKS_AFTER_COMMAND = 3
-"""Number of checks after the event loop received the user's command to stop the turn."""
+"""Maximum number of further checks once the event loop has received the user's stop command."""
 INTERRUPT_PAUSE_S = 0.5
-"""Time that the code has to end after an interruption, in seconds."""
+"""Pause after an interruption in which the interrupted code can end, in seconds."""
 MAX_INTERRUPTS = 3
-"""Number of interruptions that the code can catch before it counts as impossible to stop."""
+"""Number of interruptions that plugin code may catch before `give_up` is called."""
 MAX_SIGNALS = 10
-"""Number of signals without effect after which a plugin's code counts as impossible to stop."""
+"""Number of interrupting signals that may have no effect before `give_up` is called."""
 _CALLERS = frozenset(
     {
         "tui_agent.engine.input.slash_commands",
@@ -91,7 +91,7 @@ class _LoopWatch:
         self._answered = threading.Event()
         self._answered.set()
         self._reason: EventLoopBlocked | None = None
-        """The error that the next signal raises; None if the next signal is the user's."""
+        """The error that the next signal raises in the plugin's code. None means that a signal comes from the user."""
         self._interrupts = 0
         """Number of interruptions that the code has caught since the event loop answered last."""
         self._is_given_up = False
@@ -134,7 +134,7 @@ class _LoopWatch:
             self._answered.set()
 
     def _blocks_stop(self) -> bool:
-        """Return True if the event loop blocks before the user's command to stop the turn takes effect."""
+        """Return True if the event loop stops answering before it has carried out the user's command to stop the turn."""
         self.stop_received.clear()
         checks_left = STOP_CHECKS
         while checks_left and not self._is_ended:

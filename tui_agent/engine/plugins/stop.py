@@ -19,9 +19,9 @@ STOP_GRACE_S = 1.0
 SHIELD_GRACE_S = 1.5
 """Time that a plugin's code has to end if no cancellation reaches it, in seconds."""
 MIN_STOPS = 10
-"""Minimum number of cancellations that code must catch before it counts as ignoring them."""
+"""Number of cancellations that code must have caught before it counts as ignoring them."""
 MIN_BUSY_STOPS = 2
-"""Like `MIN_STOPS`, but for code that blocks the event loop for `STOP_GRACE_S` between the cancellations."""
+"""Number of cancellations for code that also blocks the event loop for `STOP_GRACE_S`; see `MIN_STOPS`."""
 _CAUGHT = "do not catch `CancelledError`"
 _SHIELDED = "do not shield it for so long"
 _IN_THREAD = "its thread runs on until the function returns"
@@ -35,12 +35,12 @@ class StopIgnored(BaseException):
 
 
 async def stop_in_time(awaitable: Awaitable[AnswerT]) -> AnswerT:
-    """Await a plugin's short code. Raise `StopIgnored` in code that catches cancellations for `STOP_GRACE_S`."""
+    """Await a plugin's short code. If the code ignores cancellations for `STOP_GRACE_S`, raise `StopIgnored` in it."""
     return await _StoppableCode(awaitable)
 
 
 async def stop_though_shielded(awaitable: Awaitable[AnswerT]) -> AnswerT:
-    """Await a plugin's long-running code. Raise `StopIgnored` if the code does not end after a cancellation."""
+    """Await a plugin's long-running code. If it does not end soon after a cancellation, raise `StopIgnored` in it."""
     code, error = _StoppableCode(awaitable), None
     try:
         async with anyio.create_task_group() as group:
@@ -159,6 +159,6 @@ def _waiting_modules(awaitable: object) -> list[str]:
 
 
 def _is_work_of_engine(modules: Sequence[str]) -> bool:
-    """Return True if a plugin's code waits for the engine, for example until a command is killed."""
+    """Return True if a plugin's code called the engine and waits for it, for example until a command is killed."""
     is_ours = [module.startswith("tui_agent.") for module in modules]
     return False in is_ours and True in is_ours[is_ours.index(False) :]

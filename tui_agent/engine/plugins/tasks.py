@@ -23,7 +23,7 @@ from tui_agent.protocol.events.plugin import PluginFailed
 def guard_plugin_tasks(report: Callable[[PluginFailed], object]) -> Iterator[None]:
     """In the `with` block, guard each task that a plugin started or that runs a plugin's coroutine.
 
-    At the end, the remaining tasks of plugins are cancelled until they have ended.
+    After the block, the remaining tasks of plugins are cancelled again and again until they have ended.
     """
     guarded: WeakSet[asyncio.Task[Any]] = WeakSet()
 

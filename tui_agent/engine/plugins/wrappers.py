@@ -24,11 +24,11 @@ AnswerT = TypeVar("AnswerT")
 
 
 class _MiddlewareFault(PluginError):
-    """An error in the middleware's own code, and not in the code that the middleware calls."""
+    """An error in the middleware's own code, as opposed to the code that the middleware calls."""
 
 
 class GuardedMiddleware:
-    """A plugin's middleware that is not called again after its first error, which is passed to `report`."""
+    """Wraps a plugin's middleware. After the middleware's first error, reports the error and never calls it again."""
 
     def __init__(self, owner: str, middleware: Middleware, report: Callable[[PluginFailed], object]) -> None:
         self.name = middleware.name

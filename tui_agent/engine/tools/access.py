@@ -10,7 +10,7 @@ from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect
 
 RULE_TOOL = "read_file"
-"""Name of a tool whose rules also apply to files that are read without a tool call."""
+"""Name of the tool whose permission rules also apply when the engine reads files without a tool call."""
 
 
 def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
@@ -50,8 +50,10 @@ def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str,
 
 
 def resource_denial_reason(policy: Policy, state: SessionStateView, root: str, server: str, tool: str) -> str:
-    """Return the reason why reading a server's resource is denied (empty: allowed). `tool`: name of the resource in
-    rules."""
+    """Return the reason why the policy denies reading a server's resource (empty: allowed).
+
+    `tool`: name that stands for the resource in rules.
+    """
     # If the policy would ask, reading is allowed, because the user named the resource.
     effect = McpCallEffect(server=server, tool=tool, digest="", read_only=True)
     facts = PolicyFacts(

@@ -73,7 +73,8 @@ def _types(schema: JsonValue) -> frozenset[str]:
 
 
 def coerce_value(value: JsonValue, schema: JsonValue) -> JsonValue:
-    """Return a text as the type in its schema if its meaning is clear, and any other value unchanged."""
+    """If `value` is a text and the schema wants another type, convert it: `"3"` → `3`. Return all other values
+    unchanged."""
     types = _types(schema)
     if not isinstance(value, str) or "string" in types or not types:
         return value
@@ -146,7 +147,7 @@ def _expected_text(location: tuple[int | str, ...], fields: JsonMap) -> str:
 
 
 def shorten_value(value: object) -> str:
-    """Return a value as shown in a message: at most 60 characters, and a text in quotes."""
+    """Format a value for a message, with at most 60 characters. Texts are quoted."""
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
     shortened = text if len(text) <= 60 else text[:57] + "…"
     return f"{shortened!r}" if isinstance(value, str) else shortened
@@ -166,9 +167,9 @@ ALIASES: dict[str, str] = {
     "pattern": "glob_pattern query regex search_string",
     "todos": "items todo_list",
 }
-"""Maps the name of an argument in our tools to the names that tools of other programs use for it.
+"""Maps an argument of our tools to the names that other programs use for it, such as `regex` for `pattern`.
 
-A name that is listed for several arguments means the first of them that the tool has.
+If several arguments have the same alias, the alias means the first one that the tool has.
 """
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
 """Names of arguments that only explain a call in other programs' tools, so they are dropped."""

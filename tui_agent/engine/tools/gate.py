@@ -84,9 +84,10 @@ class Gate:
     async def decide(
         self, checked: CheckedCall, hook_verdict: HookVerdict = NO_VERDICT, tried: ExecResult | None = None
     ) -> Verdict:
-        """Decide about a call, if necessary by asking the user, and record the decision.
+        """Decide if a call can run, ask the user if necessary, and record the decision.
 
-        `tried`: result of a trial in the sandbox. Raise `ToolError` if the call would fail even with permission.
+        `tried`: result of running the call's command in the sandbox on trial. Raise `ToolError` if the call would fail
+        even with permission.
         """
         scan, restorable = await self._scan_workspace(checked), await self._restorable.find(checked)
         case = JudgedCall.from_checked(checked, hook_verdict, scan, restorable, tried)
@@ -136,14 +137,14 @@ class Gate:
             preview, rejected = present, {}  # the call would no longer do what the user saw, so ask again
 
     async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> SandboxGrant | str:
-        """Return the permissions for a call that failed in a sandbox trial, or the reason for a denial."""
+        """Decide about a call that failed on trial in the sandbox. Return its permissions, or the reason for a denial."""
         verdict = await self.decide(checked, tried=tried)
         return verdict.sandbox_grant if verdict.allowed else verdict.for_model
 
     def _start_trial(
         self, case: JudgedCall, decision: Decision, judged: dict[str, str], content: str
     ) -> Verdict:
-        """Record that a command which the policy cannot analyse is tried in the sandbox first."""
+        """Allow a command that the policy cannot analyse to run read-only in the sandbox as a trial, and record this."""
         trial = replace(decision, verdict="allow", rule_id=TRY_IN_SANDBOX_RULE, nobody_to_ask=False)
         self._record(
             case, trial, True, f"{decision.reason}; the command is tried read-only in the sandbox", content
@@ -320,7 +321,8 @@ class Gate:
         preview: Preview,
         changes: dict[str, str],
     ) -> tuple[PermissionRequested, DecidePermission]:
-        """Record a permission request and wait for the user's answer. `changes`: replaced fields of the request."""
+        """Record a permission request and wait for the user's answer. `changes`: values that replace fields of the
+        request."""
         time_limit, env = preview.time_limit_s or case.tool.spec.timeout, self._parts.env
         request = PermissionRequested(
             request_id=self._parts.ids.request(),
@@ -472,7 +474,7 @@ class Gate:
 
 
 def _with_arguments(case: JudgedCall, preview: Preview) -> Preview:
-    """Return `preview`, or a preview of the call's arguments if the user would not see them otherwise."""
+    """If the user would not see a call's arguments otherwise, return a preview of the arguments instead of `preview`."""
     reads_or_runs = case.effects and all(
         isinstance(effect, ReadEffect | RunEffect) for effect in case.effects
     )

@@ -38,7 +38,7 @@ MAX_KEPT_BYTES = 1_000_000
 FIRST_OUTPUT_WAIT_S = 1.0
 """Maximum time that `start` waits for a new job to print something or to end, in seconds."""
 TAIL_BYTES = 24_000
-"""Bytes at the end of an output that are searched for messages of the sandbox."""
+"""Size of the end of a job's output that is searched for messages of the sandbox, in bytes."""
 MAX_WAIT_S = 60.0
 """Maximum time that `read` waits for new output, in seconds."""
 STOP_TIMEOUT_S = 6.0
@@ -70,7 +70,7 @@ class _Job:
         self.exit_code: int | None = None
         self.message = ""
         self.planned_end: JobEnd = "session"
-        """Value of the event field `job.finished.end` for a job that is cancelled."""
+        """Reason to record in `job.finished.end` if the job is cancelled."""
         self.stopped_by: JobStopper = ""
         self.size = 0
         self._newest = bytearray()
@@ -183,7 +183,8 @@ class JobManager:
         await self._cancel_jobs(self._jobs.values(), ended, stopper)
 
     async def follow_branch(self) -> None:
-        """Bring the jobs and the log into agreement after the session moved to another event."""
+        """After the session moved to another event, stop the jobs of other branches, and record the jobs that have
+        ended."""
         recorder = self._parts.recorder
         jobs = {(job.job_id, job.call_id): job for job in self._jobs.values()}
         logged = {(start.job_id, start.call_id) for start in recorder.state.jobs}

@@ -1,4 +1,4 @@
-"""A tool call, and the facts that the decision about it depends on."""
+"""A tool call, and the facts that are needed to decide about it."""
 
 from dataclasses import field
 
@@ -11,10 +11,10 @@ from tui_agent.ports.policy import Decision
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall(CheckedCall):
-    """A tool call, and the facts that the decision about it depends on.
+    """A tool call, and the facts that are needed to decide about it.
 
     - `restorable`: files that the call deletes by name and that `/undo` can restore.
-    - `tried`: result of the call's trial in the sandbox, or None.
+    - `tried`: result of running the call's command in the sandbox on trial, or None.
     """
 
     hook_verdict: HookVerdict = NO_VERDICT
@@ -31,7 +31,7 @@ class JudgedCall(CheckedCall):
         restorable: frozenset[str] = frozenset(),
         tried: ExecResult | None = None,
     ) -> "JudgedCall":
-        """Create a judged call from a checked call and the facts in the remaining arguments."""
+        """Create an instance from a checked call. The other arguments become fields."""
         return cls(
             checked.call,
             checked.tool,
@@ -45,5 +45,5 @@ class JudgedCall(CheckedCall):
         )
 
     def can_try(self, decision: Decision) -> bool:
-        """Return True if a trial in the sandbox can replace the question to the user."""
+        """Return True if the call's command can be tried in the sandbox instead of asking the user first."""
         return decision.can_try_in_sandbox and self.tried is None and self.hook_verdict.decision != "ask"

@@ -24,7 +24,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes
 
 MAX_RESULT_BYTES, MAX_READ_BYTES, MIN_RESULT_BYTES = 24_000, 60_000, 2_000
-"""Limits in bytes: maximum of a result, maximum of a file that was read, and minimum of both limits."""
+"""Maximum bytes of a result and of a file that was read. A small window lowers both, but not below the third number."""
 _CHARS_PER_TOKEN = 4
 _PREVIEW_SHARE = 2 / 3
 _MARGIN = 256
@@ -136,7 +136,7 @@ def _size(text: LongText) -> int:
 
 
 def cut_record(cut: CutText, blobs: Blobs) -> Truncation:
-    """Store the full text of a shortened text as an artifact, and return the record of the shortening."""
+    """Store the full text of a shortened text as an artifact. Return a `Truncation` with the artifact and both lengths."""
     blob = as_blob(cut.whole, blobs)
     artifact = Artifact.from_blob(cut.what, blob, lines=line_count(cut.whole), preview_size=cut.chars)
     return Truncation(label=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)

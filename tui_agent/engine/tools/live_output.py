@@ -1,4 +1,4 @@
-"""The output of running calls, which becomes the result of a call that is stopped.
+"""The output that running calls have printed so far. If a call is stopped, this output becomes its result.
 
 Invariant: only the beginning and the newest part of each call's output are in memory.
 """
@@ -17,12 +17,12 @@ TAIL_CHARS = 10_000
 """Maximum length of an output's end in memory, in characters."""
 
 MAX_UNSAMPLED_CHARS = 64_000
-"""Length of live output that is recorded completely, before only samples are recorded, in characters."""
+"""Number of characters of a live output that are recorded completely. After that, only samples are recorded."""
 MAX_RECORDED_CHARS = 2_000_000
 """Maximum length of a call's live output in the log, in characters."""
 NOT_RECORDED = "\n[… The call printed more than 2 MB; the rest of its live output is not recorded …]\n"
 SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
-"""Sampling rates: (maximum of recorded characters, characters per sample, seconds between samples)."""
+"""Sampling rates as (N, M, S): until N characters are recorded, record M characters every S seconds."""
 
 
 @dataclass(slots=True)

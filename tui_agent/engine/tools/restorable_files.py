@@ -46,7 +46,8 @@ class RestorableFiles:
 
 
 def find_named_deletions(policy: Policy, env: Environment, effects: Sequence[Effect]) -> list[str]:
-    """Return the absolute paths of workspace files, without links, that a call's commands delete by name."""
+    """Return the absolute paths of workspace files that a call's commands delete by name. Paths with links are left
+    out."""
     root = env.resolve("")
     deleted = [posixpath.normpath(f"{root}/{path}") for path in policy.deleted_files(effects)]
     resolved = env.resolve_all(deleted)

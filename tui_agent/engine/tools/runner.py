@@ -65,7 +65,7 @@ class CallRunner:
         self._parts = parts
         self._delegates = delegates
         self._change_lock = anyio.Lock()
-        """Lock, shared by all agents, that a call holds while it runs and can change something."""
+        """A lock that all agents share. A call that can change something holds the lock while it runs."""
         self._gate = gate
         self._background = background
         self._checkpointing = checkpointing
@@ -76,7 +76,7 @@ class CallRunner:
         self._waits_s: dict[CallId, float] = {}
         """Maps the id of each running call to the seconds that it waited for an answer of the user."""
         self._reported_calls: set[CallId] = set()
-        """Calls with an error of the store that was already reported."""
+        """Ids of the calls for which a storage error was already reported."""
         self.live_outputs = LiveOutputs()
         """Maps the id of each call without a result to its output so far."""
 
@@ -137,7 +137,7 @@ class CallRunner:
         return end
 
     async def _find_changes(self, call_id: CallId, runs: bool) -> WorkspaceChanges | None:
-        """Return the changes of files that a call made."""
+        """Return the file changes that a call made."""
         reported = self._written_paths.pop(call_id, set())
         return await self._checkpointing.find_call_changes(None if runs else reported)
 
@@ -218,7 +218,7 @@ class CallRunner:
         checked: CheckedCall,
         result: ExecResult,
     ) -> _DecisionT:
-        """Call `decide`, and count the time until its answer as waiting for the user."""
+        """Call `decide`. The time until it returns counts as time that the call waited for the user."""
         clock, call_id = self._parts.clock, checked.call.call_id
         asked_at = clock.monotonic()
         try:
@@ -313,7 +313,7 @@ async def _call_middleware(middleware: Middleware, call_next: ToolNext, call: To
 def paths_in_workspace(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
     """Return the paths that are in the workspace, relative to it, with links resolved.
 
-    `judged`: the resolved paths at the time of the decision.
+    `judged`: maps a path to the real path that it had when the policy judged the call.
     """
     top = os.path.realpath(root)
     relative = []

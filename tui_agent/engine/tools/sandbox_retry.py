@@ -92,7 +92,8 @@ class Rerun:
     """The decision about running a command again after the sandbox blocked the command.
 
     - `denial_reason`: set if the command does not run again.
-    - `opened_files`: secret files that the sandbox shows to the command. If empty, the command runs outside.
+    - `opened_files`: secret files that the command can read in the sandbox. If empty, the command runs outside the
+      sandbox.
     """
 
     denial_reason: str = ""
@@ -100,7 +101,7 @@ class Rerun:
 
 
 DecideRerun = Callable[[ExecResult], Awaitable[Rerun]]
-"""Function that decides, from the result, if a command that the sandbox blocked runs again."""
+"""Function that gets the result of a command that the sandbox blocked, and decides if the command runs again."""
 DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
 """Function that returns the permissions for another run after a failed trial, or the reason for a denial."""
 _AnswerT = TypeVar("_AnswerT")

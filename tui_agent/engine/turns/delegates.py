@@ -39,7 +39,7 @@ FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", 
 CHARS_PER_TOKEN = 4
 MAX_REPORT_LINES = 400
 MAX_NAMED_CALLS, MAX_ARGUMENT_CHARS = 5, 60
-"""Limits for the report of a delegate that wrote no text: number of calls, and characters of an argument."""
+"""Limits for the report about a delegate that wrote no text: number of listed calls, and characters of an argument."""
 NOT_RUN = "the subtask ended first"
 
 MakeCaller = Callable[[EngineParts, AgentId], ModelCaller]
@@ -248,7 +248,7 @@ class CallDelegates:
 
 
 def _classify_end(outcome: Outcome | None, iterations: int, *, in_time: bool) -> tuple[DelegateEnd, str]:
-    """Return how a delegate ended, and the reason if its task is not completed."""
+    """Return (how a delegate ended, reason why its task is not completed). The reason is empty for a completed task."""
     if outcome is None:
         return ("interrupted", "the user stopped it") if in_time else ("budget", "it reached its time limit")
     match outcome.reason:
@@ -336,7 +336,7 @@ class Brief(BaseMiddleware):
 
 
 class InstructionsOnly(BaseMiddleware):
-    """Wraps a middleware of the session for a delegate, which gets only the middleware's instructions."""
+    """Wraps a middleware for a delegate. Of the middleware's prompt texts, the delegate gets only the instructions."""
 
     def __init__(self, inner: Middleware, *, instructions: bool) -> None:
         self.name = inner.name

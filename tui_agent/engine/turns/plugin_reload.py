@@ -34,7 +34,7 @@ class PluginReload:
         self._lock = anyio.Lock()
 
     async def run(self, command: ReloadPlugins) -> None:
-        """Load changed plugins, which a running turn uses from its next iteration on."""
+        """Load changed plugins. A turn that is running uses them from its next iteration on."""
         # An automatic reload does not retry failed plugins, and its result is not recorded.
         events = await self.load_for_later(try_left_out=not command.automatic)
         is_used_later = self._is_turn_running()
@@ -64,7 +64,7 @@ class PluginReload:
 
 
 def _describe(events: Sequence[Payload], is_used_later: bool) -> str:
-    """Return the answer to the user's reload, such as `Changed: greeter. Failed: notes.`"""
+    """Return the text that tells the user the result of a reload, such as `Changed: greeter. Failed: notes.`"""
     changed = [event.plugin for event in events if isinstance(event, PluginLoaded | PluginUnloaded)]
     if not changed and any(isinstance(event, CommandsOffered) for event in events):
         changed = ["slash commands"]

@@ -21,7 +21,7 @@ MAX_TITLE_CHARS: Final = 60
 MAX_SEARCHED_CHARS: Final = 2_000
 MIN_WORDS: Final = 3
 MIN_TWO_WORDS_CHARS: Final = 12
-"""Minimum length of two words that are a title: `run mypy` is too short."""
+"""Minimum number of characters of a title that has only two words. For example, `run mypy` is too short."""
 MAX_GREETING_WORDS: Final = 3
 MAX_TYPED_CHARS: Final = 2_048
 MAX_TYPED_LINES: Final = 20

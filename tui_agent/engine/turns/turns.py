@@ -122,7 +122,7 @@ class Turns:
     def interrupt(self, *, client_is_gone: bool = False) -> None:
         """Stop the running turn and slash commands. The turn still records its end.
 
-        `client_is_gone`: True to leave calls that wait for approval open.
+        `client_is_gone`: True if the client has disconnected. Calls that wait for approval then stay open.
         """
         self._client_is_gone = client_is_gone
         if self._scope is not None:
@@ -147,7 +147,7 @@ class Turns:
     async def _run_loop(self, addressed: UserMessageReceived | None) -> Outcome:
         """Run the loop of a turn.
 
-        `addressed`: the turn's message if a special agent begins the turn, for example the agent of `/init` (else
+        `addressed`: the user's message if a special agent answers it first, for example the agent of `/init` (else
         None).
         """
         parts, settings = self._parts, self._parts.recorder.state.settings
@@ -274,7 +274,7 @@ class Turns:
     async def _run_supervised(
         self, turn: int, addressed: UserMessageReceived | None, *, continues: bool
     ) -> Outcome:
-        """Run the start hooks and the loop of a turn, with an error as a possible outcome."""
+        """Run the start hooks and the loop of a turn. If an error ends the turn, return it as an outcome."""
         try:
             await self._notify_middlewares("start", turn, None)
             if not continues:

@@ -7,7 +7,7 @@ import tomlkit
 from tui_agent.fast_dataclass import dataclass
 
 BUDGET_FACTOR = 2
-"""Limits proposed for a case, as a multiple of the session's message parts and iterations."""
+"""The limits proposed for a case are this multiple of the session's message parts and iterations."""
 
 
 @dataclass(frozen=True, slots=True)

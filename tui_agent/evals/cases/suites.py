@@ -19,7 +19,7 @@ from tui_agent.plugin_host.bundled import bundled_folder
 
 _ENDINGS = (".toml", ".json")
 _CASE_KEYS = Case.model_fields.keys() - Suite.model_fields.keys()
-"""Keys that make a file a case, even without a prompt, because a suite cannot have them."""
+"""Keys that only a case can have. A file with one of them is a case and not a suite, even without a prompt."""
 
 
 def load_suite(name: str, here: Path) -> Suite:

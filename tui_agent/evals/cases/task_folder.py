@@ -210,7 +210,8 @@ def _read_dockerfile(file: Path) -> HarborTask:
 
 
 def _refuse_sources_outside(file: Path, line: str, sources: Sequence[str]) -> None:
-    """Raise `ConfigError` if a COPY instruction's source is outside the Dockerfile's folder, also through a link."""
+    """Raise `ConfigError` if a source of a COPY instruction is outside the Dockerfile's folder, directly or through a
+    link."""
     root = file.parent.resolve()
     for source in sources:
         written = Path(os.path.normpath(root / source.lstrip("/")))
@@ -224,7 +225,7 @@ def _refuse_sources_outside(file: Path, line: str, sources: Sequence[str]) -> No
 
 
 def _copy_words(rest: str, file: Path) -> list[str]:
-    """Return the words of a COPY instruction, also of its JSON form `["SOURCE", "TARGET"]`."""
+    """Split a COPY instruction into words. The words can also be a JSON list: `["SOURCE", "TARGET"]`."""
     try:
         return (
             [str(word) for word in json.loads(rest)] if rest.lstrip().startswith("[") else shlex.split(rest)

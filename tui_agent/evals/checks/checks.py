@@ -29,7 +29,7 @@ HARBOR_COMMAND = "bash /tests/test.sh"
 STOPPED = "was stopped after"
 """Beginning of the error text for a command that reached its time limit."""
 HANG_STATUS = 124
-"""Exit status recorded for a test command that hangs only after the agent's work."""
+"""Exit status recorded for a test command that ended before the agent's work but hangs after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
 async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
     """Run the case's test command in the environment's folder, once for each test path of the case.
 
-    `ended`: test commands that ended by themselves before the agent acted. A hang of one of them counts as a failure.
+    `ended`: test commands that ended by themselves before the agent acted. If one of these hangs now, it has failed.
     """
     return tuple([await _run_test(command, case, env, ended) for command in case.test_commands])
 
@@ -241,7 +241,7 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
 
 
 def _describe_lost_verdict(result: ExecResult, workspace: Path, case: Case, *, of_verifier: bool) -> str:
-    """Return the reason why a command's exit status says nothing about the workspace (empty: it can be used)."""
+    """If a command's exit status says nothing about the workspace, return the reason, otherwise an empty text."""
     # If a program in the workspace cannot be started, the status usually counts: writing the program can be the agent's
     # task.
     code = result.exit_code or 0

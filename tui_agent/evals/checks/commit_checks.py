@@ -31,7 +31,7 @@ class CheckedCommit:
 
 
 Check = Callable[[Path, str], Awaitable[CheckResults]]
-"""Function that checks a workspace. Its arguments are the workspace's path and a name for the folder of copies."""
+"""Function that checks a workspace. It takes the workspace's path and the name of a folder for its copies."""
 Report = Callable[[CheckedCommit], None]
 
 

@@ -14,9 +14,9 @@ from tui_agent.evals.cases.case import Case
 
 NOT_COPIED = ("Dockerfile", "docker-compose.yaml", ".dockerignore")
 FIXTURE_AGE_S = 60
-"""Seconds by which the modification times of the files in `Case.files` are set back.
+"""The modification times of the files in `Case.files` are set back by this many seconds.
 
-Otherwise Python could overlook an edit of a file right after the start.
+Otherwise, Python could overlook an edit that is made right after the start.
 """
 
 
@@ -79,7 +79,7 @@ def _write_file(target: Path, name: str, text: str) -> None:
 
 
 def _copy_as_container(case: Case, fixture: Path, target: Path) -> None:
-    """Copy the files that the Dockerfile copies to the working directory, or else the whole folder."""
+    """Copy the files that the Dockerfile copies to the working directory. If it copies no files, copy the whole folder."""
     assert case.harbor is not None
     root = fixture.resolve()
     for source, place in case.harbor.copies:

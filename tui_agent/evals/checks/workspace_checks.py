@@ -31,7 +31,7 @@ FIXTURE_CHECK = "fixture-checked"
 LOGS = "logs"
 TESTS = "tests"
 EXPECTED = "expected"
-"""Name of the check of a case's `expected`, recorded in results where a verifier's name would stand."""
+"""Name that results use, in place of a verifier's name, for the check of a case's `expected`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class CheckResults:
 
     @property
     def verifier_result(self) -> str:
-        """A description of a reward below 1, for the verdict."""
+        """If the reward is below 1, a description of the reward that explains the verdict."""
         verifier = self.verifier
         if verifier is not None and verifier.verifier == EXPECTED and isinstance(verifier.output, str):
             return verifier.output
@@ -72,7 +72,7 @@ class CheckResults:
 
     @property
     def tests_result(self) -> str:
-        """A description of tests that failed, for the verdict."""
+        """If tests failed, a description of them that explains the verdict."""
         return self._hang or "the tests failed"
 
     @property
@@ -141,7 +141,8 @@ class Checker:
         return CheckResults(tests, verifier, decides_by_reward=self._case.harbor is not None)
 
     async def _verify_fixture(self, workspace: Path) -> VerifierFinished | None:
-        """Run the verifier with an empty log, or return None for a plugin's verifier."""
+        """Run the verifier on the fixture with an empty log. If the case has no verifier or a plugin's verifier, return
+        None."""
         case, session = self._case, self._folder / FIXTURE_CHECK / "session"
         if case.verifier is None or case.verifier.plugin:
             return None

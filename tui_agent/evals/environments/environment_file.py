@@ -24,7 +24,7 @@ TIMEOUT_S = 600.0
 LOAD_TIMEOUT_S = 60.0
 """Time limit, in seconds, for running a user's Python file, and for a call of its `generate()`."""
 _COLLECTED = "__tui_agent_collected__"
-"""Name of the global variable, in an environment's file, with the decorated functions."""
+"""Name of a global variable in an environment's file. It holds the functions that the file decorates."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
 
 EnvFunction: TypeAlias = Callable[[Workspace], Awaitable[object]]

@@ -81,7 +81,7 @@ class EnvironmentReport:
 
 
 class EnvironmentSession:
-    """A folder and the environment whose tests run in the folder and can change it."""
+    """Runs the tests of an environment in a folder. The tests can change the folder."""
 
     def __init__(self, environment: EvalEnvironment, folder: Path, open_env: OpenEnvironment) -> None:
         self._environment = environment

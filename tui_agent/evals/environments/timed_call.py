@@ -21,7 +21,7 @@ from tui_agent.units import format_time_limit
 
 MAX_FAULT_CHARS = 300
 BLOCKED_S = 2.0
-"""Seconds after the time limit or a cancellation until a blocked function is abandoned."""
+"""Number of seconds after its time limit, or after a cancellation, until a function that still blocks is abandoned."""
 _Result = TypeVar("_Result")
 
 

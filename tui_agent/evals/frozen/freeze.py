@@ -95,7 +95,8 @@ class _Freezer:
         self._answers: list[ModelResponded] = []
         self._events: list[Envelope] = []
         self._edits: dict[int, dict[str, str]] = {}
-        """Maps a turn to the files that the user changed before the turn: path → commit with the changed file."""
+        """For each turn, the files that the user changed before the turn: maps a path to a commit with the changed
+        file."""
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
         """Maps each path that a tool call changed to the case's file with the final content ("": deleted)."""
@@ -152,7 +153,8 @@ class _Freezer:
         self.case.notes.append(f"The message that you sent during turn {number} is not replayed.")
 
     def _close_turn(self, turn: Turn) -> None:
-        """Make the replayed turn end after the same calls as the recorded turn."""
+        """Change the last answer so that the replayed turn ends where the recorded turn ended, without its unfinished
+        calls."""
         last = self._answers[-1]
         open_calls = {
             call.call_id

@@ -18,7 +18,7 @@ from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.parts import text_previews
 
 COMPARED_VERBS = frozenset(("read", "list", "find", "search", "edit", "write"))
-"""Verbs of tool calls whose results are compared, because they depend only on the files."""
+"""Verbs of the tools whose results are compared. Their results depend only on the files."""
 MAX_VALUE_CHARS = 120
 MAX_COMPARED_CHARS = 1_000
 
@@ -72,7 +72,7 @@ class FrozenReplay:
         self._ends = CallEnds(str(workspace))
 
     def apply(self, event: Envelope, session: Session) -> None:
-        """Record an event, and answer its question to the user as in the frozen session."""
+        """Record an event. If the event asks the user something, answer as the user did in the frozen session."""
         self._ends.apply(event)
         match event.payload:
             case PermissionRequested(request_id=request_id, call_id=call_id):

@@ -30,7 +30,8 @@ class Comparison(FrozenModel):
     """The paired comparison of two arms. A pair is the same case and repetition under both arms.
 
     - `p_adjusted`: p-value after adjustment for several comparisons.
-    - `adjusted_for`: number of comparisons with enough pairs in which only one of the two runs passed.
+    - `adjusted_for`: number of comparisons that the adjustment counts. It leaves out comparisons that can never be
+      significant, because the arms differ in too few pairs.
     """
 
     first: str
@@ -109,7 +110,7 @@ class BaselineResult(FrozenModel):
 def compare_arms(runs: Sequence[RunResults]) -> tuple[Comparison, ...]:
     """Compare the first arm of each run with the run's other arms, and arms of the same name between runs.
 
-    If two runs have only one arm each, these arms are compared in any case.
+    If two runs have only one arm each, these arms are compared even if their names differ.
     """
     pairs = [(run.arms[0], arm) for run in runs for arm in run.arms[1:]]
     for first, second in combinations(runs, 2):
@@ -172,7 +173,9 @@ def make_baseline(run: RunResults) -> Baseline:
 
 
 def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult:
-    """Compare each arm of a run with the baseline's arm of the same name. Single arms are compared in any case.
+    """Compare each arm of a run with the baseline's arm of the same name.
+
+    If both have only one arm, these arms are compared even if their names differ.
 
     Raise `ConfigError` if the run and the baseline have no case in common.
     """

@@ -60,12 +60,12 @@ class Conduct:
 
     @property
     def last_statuses(self) -> dict[CallId, str]:
-        """The status of each call of the newest answer that has calls."""
+        """The status of each call in the newest answer that contains calls."""
         calls = next((calls for calls in reversed(self.answers) if calls), [])
         return {call: self.statuses.get(call, "") for call in calls}
 
     def broken_oracle_action(self, case: Case) -> str:
-        """Describe the first oracle action that did not end as its script expects, or return an empty text."""
+        """Describe the first action of the oracle that did not succeed as its script expects, or return an empty text."""
         for index, answer in enumerate(case.oracle):
             after = case.oracle[index + 1] if index + 1 < len(case.oracle) else None
             expected = after.expect.tool_result if after is not None and after.expect is not None else None

@@ -156,13 +156,14 @@ class _Trial:
         await self._require_failing_checks()
 
     def fail(self, fault: EnvironmentFault) -> CellResult:
-        """Return the result of a case if the case's environment cannot be prepared."""
+        """Return the result of a case whose environment could not be prepared."""
         is_lost = isinstance(fault, EnvironmentLost)
         self._verdict = Verdict(False, "environment", str(fault), interrupted=is_lost, end="env_error")
         return self._result()
 
     async def _require_failing_checks(self) -> None:
-        """Raise `CaseRefused` if the tests, or else the verifier, pass in the unchanged fixture."""
+        """Raise `CaseRefused` if the unchanged fixture already passes the tests or, for a case without tests, the
+        verifier."""
         if self._case.recording:
             return
         results = await self.checker.check_fixture(self._workspace)

@@ -1,4 +1,4 @@
-"""The lock that a run's cell processes share, and for which a resumed run waits.
+"""A lock that all cell processes of a run share. A run that is resumed waits until these processes have released it.
 
 Invariant: the lock is a `flock`, which the kernel releases even if a process is killed.
 """

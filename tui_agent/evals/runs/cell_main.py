@@ -26,7 +26,7 @@ GRACE_PERIOD_S = 5.0
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the cell that the process's arguments name; return the exit status."""
+    """Run the cell that the command line names (run folder, cell as JSON, parent process); return the exit status."""
     run, cell, parent = RunFolder(Path(argv[0])), Cell.model_validate_json(argv[1]), int(argv[2])
     # The run may have been started with SIGINT ignored, as a shell starts a background job.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process when the run's process is gone, before the run can be resumed."""
+    """End this process soon after the run's process is gone, so that the run can be resumed."""
     pause = threading.Event()
     while os.getppid() == parent:
         pause.wait(PARENT_CHECK_INTERVAL_S)

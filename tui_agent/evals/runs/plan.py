@@ -22,7 +22,7 @@ SESSION_FILE = "session.txt"
 """File in a cell's folder with the id of the cell's session, written when the session starts."""
 LOCK_FILE = "lock"
 START_LOCK_FILE = "start-lock"
-"""Name of the lock file that a detached run's process locks first, before `LOCK_FILE`."""
+"""Name of a lock file that a detached run's process holds from its start on, before it locks `LOCK_FILE`."""
 RUNS_FOLDER = Path("eval-runs")
 """The default folder of runs, relative to the current folder."""
 ORACLE = "oracle"

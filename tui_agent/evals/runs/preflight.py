@@ -1,4 +1,4 @@
-"""Checks before the first cell of a run: every arm has a usable model, and every case has a needed oracle.
+"""Checks before the first cell of a run: every arm has a usable model, and every case has an oracle if it needs one.
 
 Invariant: nothing is written outside of a temporary folder, and nothing is sent to a model.
 """
@@ -61,7 +61,7 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[Sess
 
 
 def find_changed_cases(plan: Plan, run: RunFolder) -> list[str]:
-    """Return the ids of the cases that have a stored result from before the case changed."""
+    """Return the ids of the cases that have changed since one of their stored results was made."""
     digests: dict[str, set[str]] = {}
     for cell in plan.cells():
         result = run.load_result(cell)
@@ -104,7 +104,7 @@ def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> SessionSettin
 
 
 def _lowest_cost_limit(plan: Plan) -> float | None:
-    """Return the cost limit of the run, or else the lowest limit of its cases, in USD (None: no limit)."""
+    """Return the run's cost limit in USD. If there is none, return the lowest limit of its cases (None: no limit)."""
     if plan.budgets.max_cost_usd is not None:
         return plan.budgets.max_cost_usd
     cases = load_suite(plan.suite, plan.here).cases

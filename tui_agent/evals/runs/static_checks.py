@@ -1,6 +1,6 @@
 """Static checks of a cell: the number of findings of each linter and of pytest, before and after the agent's work.
 
-Invariant: programs run on copies with the hidden tests.
+Invariant: programs run only on copies of the folders, and the copies include the hidden tests.
 """
 
 import os

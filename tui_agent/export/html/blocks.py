@@ -1,4 +1,4 @@
-"""Conversion of outputs, diffs and tables to HTML, with folded long outputs and diffs."""
+"""Conversion of outputs, diffs and tables to HTML. Long outputs and long diffs are folded."""
 
 import base64
 import re
@@ -90,7 +90,7 @@ def line_counts_html(added: int, removed: int) -> SafeHtml:
 def diff_html(path: str, text: str, summary: Child = None) -> SafeHtml:
     """Return the hunks of one file's diff as HTML. Lines after the first `DIFF_ROWS` are collapsed.
 
-    `path`, `summary`: text of the head. Without `path`, there is no head.
+    `path`, `summary`: texts of the heading. If `path` is empty, there is no heading.
     """
     rows = list(_diff_rows(text))
     head = element("div", element("span", path, class_="path"), summary, class_="dh") if path else None

@@ -23,7 +23,7 @@ KEYS = (("j k", "row"), ("[ ]", "turn"), ("1–5", "filter"), ("/", "search"), (
 TITLE_CHARS = 90
 TICK_ROOM = 24
 LONG_PAGE_ROWS = 300
-"""Number of rows above which the browser draws only the visible rows of the page."""
+"""If a page has more rows than this, the browser draws only the visible rows."""
 
 
 def to_html(story: ExportContent) -> str:

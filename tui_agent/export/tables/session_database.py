@@ -52,7 +52,7 @@ class DatabaseBusy(StoreUnusable):
 
 
 class SessionDatabase:
-    """The database of the sessions in `root`, which is open only during a call."""
+    """The database of the sessions in `root`. Each call opens the database and closes it again."""
 
     def __init__(self, root: Path, *, wait_s: float = WAIT_S) -> None:
         self.path = root / DATABASE

@@ -93,7 +93,7 @@ _SAME_NAMES: Final = (
     "changed_files",
     "call_id",
 )
-"""Columns of the table `parts` with the name and the value of a `PartRow` field."""
+"""Columns of the table `parts` that have the same name and value as a field of `PartRow`."""
 Rows = dict[str, list[dict[str, Any]]]
 
 

@@ -54,7 +54,7 @@ class TraceBuilder:
         self.parts = Parts()
         self._branches = Branches()
         self._records: list[PartRecord | None] = []
-        """One record for each part (None: the record is only in the file)."""
+        """One record for each part. None means that the record is not in memory but only in the file."""
         self.first_changed = 0
         """Position of the first record that has changed since the file was last written."""
         self.is_stale = False
@@ -65,9 +65,9 @@ class TraceBuilder:
         self.models: dict[AgentId, ModelInfo] = {}
         self.verbs: dict[CallId, str] = {}
         self.messages: dict[int, str] = {}
-        """The user messages that belong to the next part: maps a message's event number to the text."""
+        """User messages that will be recorded with the next part: maps a message's event number to its text."""
         self.waiting_steers: dict[int, str] = {}
-        """Messages that were sent during a turn and not answered yet, in the form of `messages`."""
+        """Messages that were sent during a turn and are not answered yet: maps a message's event number to its text."""
         self.requests: dict[RequestId, int] = {}
         """Maps the id of a request without an answer to its `seq`."""
         self.turns: list[int] = []
@@ -127,7 +127,8 @@ class TraceBuilder:
         return AgentTrace(run=self.build_run(**given), parts=tuple(self.records()))
 
     def build_end(self, last_part: int | None = None) -> SessionEnd | None:
-        """Return the end of the trajectory, with parts up to `last_part`, or None if the session has not ended."""
+        """If the session has ended, return the trajectory's end with totals of the parts up to `last_part`, otherwise
+        None."""
         if self.end_reason is None:
             return None
         branch = self.branch()
@@ -179,8 +180,10 @@ class TraceBuilder:
                 self.messages[seq] = self.waiting_steers.pop(seq)
 
     def update(self, matches: Callable[[PartRow], bool], **fields: Any) -> PartRecord | None:
-        """Change the `fields` of the newest record that `matches`. Return the old record, or None without a match in
-        memory."""
+        """Change the `fields` of the newest record that `matches`, and return the old record.
+
+        Return None if no record matches, or if the matching record is no longer in memory.
+        """
         for position in range(len(self._records) - 1, -1, -1):
             if not matches(self.parts.rows[position]):
                 continue

@@ -86,7 +86,8 @@ def merge_parts(
     branch: Iterable[Stretch] | None = None,
     last_part: int | None = None,
 ) -> None:
-    """Rewrite `dest`: its first `kept` rows, then the rows in the file `lines`. All rows get the fields of `run`.
+    """Rewrite `dest`: keep its first `kept` rows, then add the rows in the file `lines`. All rows get the fields of
+    `run`.
 
     - `folder`: folder for temporary files.
     - `branch`: ranges of event numbers on the current branch (None: unchanged).

@@ -28,7 +28,8 @@ from tui_agent.store.redaction.redactor import Redactor
 MIN_PAUSE_S: Final = 0.5
 """Minimum seconds between two writes during a turn."""
 PAUSE_FACTOR: Final = 19
-"""Pause after a write, as a multiple of the write's processor time. With 19, writing takes at most 5 % of the time."""
+"""After a write, the writer pauses for this multiple of the write's processor time. With 19, writing takes at most 5 %
+of the time."""
 Report = Callable[[StoreError], None]
 
 
@@ -61,7 +62,10 @@ class TraceWriter:
         self._projection: tuple[int, str] | None = None
 
     def project_to(self, part: int, commit: str) -> None:
-        """Leave the parts and checkpoints after `part` out of the last write. `commit`: the checkpoint of `part`."""
+        """End the trajectory at `part`: the last write leaves out all later parts and checkpoints.
+
+        `commit`: the checkpoint of `part`.
+        """
         self._projection = (part, commit)
 
     async def follow(self, follower: Follower) -> None:

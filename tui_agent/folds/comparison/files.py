@@ -53,7 +53,7 @@ def net_file_changes(
 def compare_contents(
     file: ChangedFile, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
 ) -> NetFileChange:
-    """Return the net change of a file. For contents that are not stored, the line counts of all changes are added."""
+    """Return the net change of a file. If the contents cannot be compared, the line counts of all changes are used."""
     diff, note = diff_contents(file, text, clean)
     counts, hunks = (file, "") if diff is None else (diff, diff.text)
     digests = file.disk_sha256_before, file.disk_sha256_after
@@ -99,12 +99,10 @@ def diff_contents(
     text: Callable[[str], bytes | None],
     clean: Callable[[str], str] = str,
 ) -> tuple[LineDiff | None, str]:
-    """Return the diff of a file's contents, and the reason if the diff has no hunks.
+    """Return the diff of a file's contents (None if they cannot be compared), and the reason if the diff has no hunks.
 
     - `text`: function that returns the stored content with a given SHA-256, or None.
-    - `clean`: function that is applied to both contents first.
-
-    The diff is None if the contents cannot be compared.
+    - `clean`: function that is applied to both contents before they are compared.
     """
     before, after = (b"" if digest is None else text(digest) for digest in (file.before, file.after))
     if before is None or after is None:

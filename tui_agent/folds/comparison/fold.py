@@ -107,7 +107,7 @@ def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
 
 
 def _is_same_record(left: Record, right: Record) -> bool:
-    """Return True if the records are equal, even if a fork copied one of them."""
+    """Return True if the records are equal, even if one of them is the copy that a fork made of the other."""
     if isinstance(left, Envelope) and isinstance(right, Envelope):
         same_position = (left.session, left.seq, left.time) == (right.session, right.seq, right.time)
         return same_position and left.payload == right.payload
@@ -151,7 +151,7 @@ def _differing_files(
 
 
 def _differing_folders(left: Mapping[str, int], right: Mapping[str, int]) -> Iterable[FileDifference]:
-    """Yield the generated folders where the branches changed different numbers of files."""
+    """Yield each generated folder in which the two branches changed different numbers of files."""
     for path in dict.fromkeys((*left, *right)):
         if left.get(path) != right.get(path):
             first, second = (

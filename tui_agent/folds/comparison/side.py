@@ -255,7 +255,7 @@ class Side:
     removed: int = 0
     files: tuple[NetFileChange, ...] = ()
     folders: tuple[FolderFiles, ...] = ()
-    """Generated folders, each with the number of changed files, which `files` does not list."""
+    """Generated folders, each with its number of changed files. These files are not listed in `files`."""
     tools: dict[str, int] = field(default_factory=dict)
     timeline: tuple[Beat, ...] = ()
     answer: str = ""

@@ -1,6 +1,6 @@
 """Messages that were removed by compaction and can be restored, and pinned messages.
 
-Only the newest `MAX_FULL_MESSAGES` removed messages and the important older messages are stored.
+The newest `MAX_FULL_MESSAGES` removed messages are stored. Of the older ones, only important messages are stored.
 
 Invariant: `originals` yields the stored messages in order, even after compactions and undos.
 """
@@ -26,7 +26,7 @@ from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPar
 MAX_FULL_MESSAGES = 400
 """Maximum number of messages that are stored in full after a summary has replaced them."""
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
-"""Maximum numbers of the user's older messages that are stored: of the earliest (with the task) and of the newest."""
+"""Of the user's older messages, this many of the earliest (with the task) and this many of the newest are stored."""
 QUOTED_CHARS: Final = 4_000
 """Maximum length of the quoted arguments of a restored call, in characters."""
 FIRST_LINE_CHARS: Final = 120
@@ -45,10 +45,10 @@ RESTORED_PREFIX = "[Restored from before the summary: "
 
 @dataclass(frozen=True, slots=True)
 class UserReply:
-    """Words of the user that reached the model in the result of a call, such as the reason of a refusal.
+    """A text of the user that reached the model in the result of a call, such as the reason for a refusal.
 
-    - `seq`: the event with the words.
-    - `occasion`: the action that the user replied to, such as `refusing to run` and the command.
+    - `seq`: the event with the text.
+    - `occasion`: phrase for the user's action, such as `answering "Which file?"` or `refusing to run` and the command.
     - `refused_call`: the call that the user refused (empty for other replies).
     """
 
@@ -137,8 +137,7 @@ class RemovedMessages:
         return self.layers[-1].seq if self.layers and not self.layers[-1].is_thinned else None
 
     def _thin_oldest(self) -> bool:
-        """Discard most of the messages that the oldest complete compaction removed, or return False if it is the
-        newest."""
+        """Discard most messages of the oldest compaction that is still complete. If it is the newest one, return False."""
         thin_layer = self.layers[0] if self.layers[0].is_thinned else Layer(-1, ())
         layer = self.layers[int(thin_layer.is_thinned)]
         if layer is self.layers[-1]:
@@ -266,7 +265,7 @@ def call_ids(messages: Iterable[Message]) -> set[CallId]:
 
 
 def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
-    """Return the messages without results that lack a call, and without calls that lack a result.
+    """Remove results whose call is missing and calls whose result is missing, and return the remaining messages.
 
     Calls in `open_calls` stay.
     """
@@ -292,7 +291,7 @@ def _without_open_calls(message: Message, results: Collection[CallId]) -> Messag
 
 
 def quote_message(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
-    """Return a user message that quotes `message`, and with a result also its call."""
+    """Return a user message that quotes `message`. If `message` is a tool result, its call is quoted too."""
     match message:
         case UserMessage(content=content, origin=kind):
             return _quote(_ORIGINS[kind], content, seq)

@@ -1,4 +1,4 @@
-"""The rows of the screen that lists the messages of a history with their turn and their form in the context."""
+"""The rows of the screen that lists a history's messages. A row shows a message's turn and its form in the context."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -129,7 +129,7 @@ class TurnNumbers:
     def __init__(self) -> None:
         self._first_seqs, self._turns = [-1], [1]
         self._message_seq: int | None = None
-        """The seq of the user's message that has not started its turn yet."""
+        """Event number of a user message that has not started its turn yet, or None."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

@@ -26,7 +26,7 @@ from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 from tui_agent.protocol.parts import text_previews, tool_calls
 
 IMAGE_CHARS = 4_800
-"""Estimated size of an image: a text of this many characters has about as many tokens."""
+"""Estimated size of an image, in characters: a text of this length has about as many tokens as an image."""
 MAX_REQUESTS = 40
 """Maximum number of requests in the list of requests."""
 FILE_ARGUMENT = "path"
@@ -136,10 +136,10 @@ _OTHER_SOURCE = _Source("other", "")
 _INSTRUCTIONS, _REPO_MAP = "instructions", "repo map"
 _OWN_SECTION_SENDERS = frozenset({_INSTRUCTIONS, _REPO_MAP})
 _CACHE_MISS = "nothing in the provider's cache"
-"""Reason for a cache miss of a request with an unchanged beginning."""
+"""Reason shown if the beginning of a request is unchanged but nothing was read from the provider's cache."""
 _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
 _EXPECTED_CACHE_SHARE = 0.8
-"""A cache hit is full if it reads at least this fraction of the unchanged tokens."""
+"""A cache hit counts as full if at least this fraction of the unchanged tokens was read from the cache."""
 _CACHE_BLOCK_TOKENS = 1_024
 """Size of a block of the provider's cache in tokens. Only whole blocks are stored."""
 
@@ -149,11 +149,12 @@ class Ledger:
 
     def __init__(self) -> None:
         self._new_sources: dict[int, _Source] = {}
-        """For each message that no request has contained yet: seq → source of the message."""
+        """For each message that is not in a request yet: event number → source of the message (sender, subject and
+        files)."""
         self._calls: dict[CallId, _Source] = {}
         self._present: dict[int, tuple[_Source, int]] = {}
         self._removed: dict[int, tuple[_Source, int]] = {}
-        """For each message that the newest summary has replaced: seq → (source, size)."""
+        """For each message that the newest summary has replaced: event number → (source, size)."""
         self._ratio = 1.0
         self._requests: dict[RequestId, LedgerRequest] = {}
         self._previous: ContextPacked | None = None
@@ -228,7 +229,7 @@ class Ledger:
         self._changes["turns summarised"] = None
 
     def _restore(self, seq: int, restored: ContextRestored) -> None:
-        """Add the restored messages with their earlier sender, subject and files."""
+        """Add the restored messages. Each gets the sender, subject and files that it had before its removal."""
         removed = dict(self._removed)
         if restored.compaction is not None:
             self._present.pop(restored.compaction, None)
@@ -316,7 +317,8 @@ def _ledger_view(messages: Iterable[LedgerMessage], requests: tuple[LedgerReques
 
 
 def _tokens_by_event(messages: Iterable[CountedMessage]) -> dict[int, int]:
-    """Return the tokens of each event, which can have two messages: a prompt and its mentions."""
+    """Return the tokens of each event. If an event has two messages (a prompt and its mentions), their tokens are
+    added."""
     tokens: dict[int, int] = {}
     for message in messages:
         tokens[message.seq] = tokens.get(message.seq, 0) + message.tokens
@@ -337,7 +339,7 @@ def _mentioned_files(message: UserMessageReceived | UserSteered) -> dict[str, fl
 
 
 def _section_change(old: LedgerRequest, new: LedgerRequest, name: SectionName) -> int:
-    """Return the growth of a section in tokens, converted from its growth in characters."""
+    """Return the growth of a section in tokens, estimated from its growth in characters."""
     change = new.chars.get(name, 0) - old.chars.get(name, 0)
     larger = new if change > 0 else old
     chars = larger.chars.get(name, 0)

@@ -23,7 +23,7 @@ TITLES: Final = {
 """Titles of the blocks of the memory, in order."""
 
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
-"""Maps the name of a block to its maximum number of items, of which the newest are kept."""
+"""Maps the name of a block to its maximum number of items. If there are more, outdated and old items are dropped."""
 MAX_CHANGED_FILES: Final = 200
 DIGEST_CHARS: Final = 12
 """Number of characters of a SHA-256 that are stored for a file's original content."""
@@ -33,7 +33,7 @@ _NOTE_START = re.compile(r"; (?=\S)")
 
 
 def command_fact(command: str, result: str) -> str:
-    """Return the text of the fact that a command failed or passed."""
+    """Return a command and its result, such as failed or passed, as the text of a fact."""
     return f"`{command}` {result}"
 
 
@@ -115,7 +115,7 @@ def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
 
 
 def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """Return the newest `most` items, after dropping outdated facts first."""
+    """Return at most `most` items. Outdated facts are dropped first, then the oldest items."""
     if most is None or len(items) <= most:
         return items
     outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]

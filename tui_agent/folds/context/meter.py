@@ -28,7 +28,7 @@ from tui_agent.protocol.settings import ModelInfo
 
 MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 SectionState: TypeAlias = Literal["whole", "reduced", "dropped"]
-"""State of a section as sent: complete, shortened, or without some of its parts."""
+"""How much of a section was sent: all of it, a shortened form, or not all of its parts."""
 
 WARN_FRACTION, WARN_OFF_FRACTION = 0.32, 0.28
 SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = 0.40, 0.80, 0.85
@@ -69,7 +69,7 @@ class ContextMeterView:
     - `assumed`: True if the model's own window is unknown.
     - `estimated`: True until the provider's own count arrives.
     - `next_cost_usd`: expected cost of the next turn's first request.
-    - `cache_breaks`: number of requests with a changed beginning, which the provider's cache did not help.
+    - `cache_breaks`: number of requests whose beginning had changed, so that the provider's cache did not help.
     - `cache_break`: names of the sections that changed in the newest of these requests.
     """
 
@@ -126,7 +126,7 @@ STABLE_SECTIONS = frozenset(
     SECTION_LABELS[name]
     for name in ("system", "available_tools", "instructions", "session_context", "repo_map")
 )
-"""Sections with the same text in every request."""
+"""Names of the sections whose text usually stays the same from request to request."""
 _SECTIONS_WITHOUT_MESSAGES = STABLE_SECTIONS | {SECTION_LABELS["working_memory"]}
 
 
@@ -183,7 +183,7 @@ class MeterState:
     previous_tokens: int = 0
     window_inferred: bool = False
     stable: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Maps the name of each stable section to its (characters, tokens) for the current text."""
+    """Maps the name of a stable section to the numbers of characters and tokens of its current text."""
 
 
 class ContextMeter:
@@ -292,7 +292,7 @@ class ContextMeter:
             state.sections = _fit_sections(state.sections, used, state.stable)
 
     def _keep_stable_sections(self) -> None:
-        """Store the token counts of those stable sections whose text has changed."""
+        """For each stable section whose text has changed, store its new numbers of characters and tokens."""
         state, packed = self._state, self._state.manifest
         sections = packed.sections if packed is not None else ()
         names = {SECTION_LABELS[section.name]: section.chars for section in sections}
@@ -362,7 +362,7 @@ class ContextMeter:
         )
 
     def _cached_share(self) -> float:
-        """Return the share of the previous request that the provider's cache served for the newest request."""
+        """Return the fraction of the previous request that the provider read from its cache for the newest request."""
         usage = self._state.usage
         common = min(self._state.previous_tokens or usage.input_tokens, usage.input_tokens)
         return min(1.0, usage.cached_tokens / common) if common else 0.0

@@ -110,7 +110,7 @@ class History:
     """True from the start of a fork until the fork's first turn starts."""
 
     def add(self, message: Message) -> None:
-        """Append a user message, if necessary after the results of open calls."""
+        """Append a user message. While calls are open, the message waits, so that it comes after their results."""
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
@@ -407,7 +407,7 @@ def _on_tool_finished(history: History, ev: Envelope, payload: ToolFinished) -> 
 
 
 def _artifact_id(end: ToolFinished) -> str:
-    """Return the id of the artifact with the full result, or of the artifact that the call read."""
+    """Return the id of the artifact that has the full result or that the call read, or an empty string."""
     if end.artifact is not None:
         return end.artifact.id
     artifact_id = end.data.get("artifact_id")
@@ -453,7 +453,7 @@ def _on_question_answered(history: History, ev: Envelope, payload: QuestionAnswe
 
 
 def _add_answer_to_question(history: History, ev: Envelope, payload: ToolFinished) -> None:
-    """Add the result of `ask_user` to the user's replies."""
+    """Store the user's answer to a question (the result of `ask_user`) with the user's other replies."""
     question = calls_by_id(history.messages)[payload.call_id].arguments.get("question")
     words = next((part.text for part in payload.content if isinstance(part, TextContent)), "")
     occasion = f'answering "{clip_line(str(question).strip(), MAX_OCCASION_CHARS)}"'

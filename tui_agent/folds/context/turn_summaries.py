@@ -23,9 +23,9 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_CHARS: Final = 6_000
 MAX_BYTES: Final = 7_600
-"""Maximum size of the text with all summaries, in bytes of UTF-8, to store the text without a blob."""
+"""Maximum size of the text with all summaries, in bytes of UTF-8. A text of this size can be stored without a blob."""
 MAX_CARRIED_CHARS: Final = 900
-"""Maximum length of the summary of an earlier session, in characters."""
+"""Maximum length of the summary that a session takes over from an earlier session, in characters."""
 _MAX_TEXT_CHARS = 1_200
 
 
@@ -45,7 +45,7 @@ OLD_DETAIL: Final = DetailLevel(asked=120, done=0, changed=0, tests=0, errors=0)
 RECENT_TURNS: Final = 5
 MAX_OPEN_TASK_CHARS: Final = 600
 _HEAD_CHARS = 200
-"""Length reserved for the first line of a turn's summary, in characters."""
+"""Number of characters that are reserved for the first line of a turn's summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,8 @@ class TurnSummaries:
         return True
 
     def view(self) -> TurnSummariesView:
-        """Return the summaries of all turns so far, and of a message that was never answered."""
+        """Return the summaries of all turns so far. If messages wait for a turn, add a summary that they are not
+        answered."""
         turns = [turn.summary() for turn in self._turns]
         if self._waiting:
             number = turns[-1].turn + 1 if turns else 1

@@ -1,4 +1,4 @@
-"""Tool results that models still get in full, and the main agent's summaries that replaced other results.
+"""The tool results that models still get in full, and the summaries by the main agent that replaced other results.
 
 Invariant: only the log's current branch counts.
 """
@@ -26,7 +26,8 @@ TAKES: tuple[type[Payload], ...] = (
 
 
 _ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
-"""The (seq, agent, payload) of an event that can change which results are visible (payload of a result: None)."""
+"""(seq, agent, payload) of an event that can change which results are visible. For a new result, the payload is None.
+"""
 
 
 @dataclass(slots=True)

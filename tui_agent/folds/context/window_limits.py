@@ -15,11 +15,12 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.settings import ModelInfo
 
 BELOW_REFUSED: Final = 0.75
-"""Fraction of the refused size to try next, unless a larger request was accepted."""
+"""After a refusal, the next size to try is this fraction of the refused size, or the largest accepted size if larger.
+"""
 _MIN_GAP: Final = 0.02
-"""Minimum relative gap between the accepted and the refused size for trying a size in between."""
+"""If the refused size exceeds the accepted size by no more than this fraction, no size in between is tried."""
 _COUNT_TOLERANCE: Final = 0.98
-"""Factor that keeps accepted sizes below refused sizes, although the counted sizes are not exact."""
+"""Largest allowed ratio of an accepted to a refused size. It is below 1, because token counts are not exact."""
 _ANNOUNCED_CHANGE: Final = 0.15
 """The user is told if a window changes by more than this fraction."""
 
@@ -39,19 +40,20 @@ class InferredWindow:
 
     @property
     def window(self) -> int:
-        """The window that the provider stated, or 0 if there is none or if a refused request disproves the number."""
+        """The window that the provider stated, or 0 if it stated none or has refused a request that fits in this
+        window."""
         return self.stated if 0 < self.stated < self.refused else 0
 
     @property
     def tokens(self) -> int:
-        """Maximum tokens of a request. 0 if no request was refused, or if `window` is known."""
+        """Maximum tokens of a request, inferred from refusals. 0 if no request was refused, or if `window` is known."""
         if not self.refused or self.window:
             return 0
         return max(round(self.refused * BELOW_REFUSED), self.accepted)
 
     @property
     def last_resort(self) -> int:
-        """Maximum tokens of a request if the user's messages do not fit in `tokens`."""
+        """A higher limit, in tokens, to try if the user's messages alone do not fit in `tokens`."""
         gap = self.refused - self.accepted
         is_small_gap = gap <= self.accepted * _MIN_GAP
         return max(self.tokens, self.accepted + gap // 4) if self.tokens and not is_small_gap else self.tokens
@@ -109,7 +111,8 @@ class InferredWindows:
         return self.window_of(model).effective_window(model.window)
 
     def has_news(self, model: ModelInfo) -> bool:
-        """Return True if the inferred window differs noticeably from the window that the user was told."""
+        """Return True if the user should be told the model's window, because it differs noticeably from the last one
+        told."""
         window, announced = self.effective_window(model), self._announced.get(model.profile, 0)
         return abs(window - announced) > _ANNOUNCED_CHANGE * window
 

@@ -249,7 +249,7 @@ class _OpenBranch:
     last_work: int = -1
     """Seq of the branch's newest record that counts as work (see `_WORK`); -1 if there is none."""
     after_work: list[Envelope] = field(default_factory=list)
-    """The records that the branch's results do not include yet."""
+    """Records of the branch that have not been applied to its results yet."""
 
 
 class Tree:
@@ -264,9 +264,9 @@ class Tree:
         self._lines = LineCounter(text)
         self._branches: list[_OpenBranch] = []
         self._starts: list[int] = []
-        """The first seq of each stretch of records between two moves of the head."""
+        """The first seq of each stretch of records. An undo, redo or revert ends one stretch and starts the next."""
         self._run_branches: list[int] = []
-        """For each stretch in `_starts`, the index of its branch."""
+        """Index of the branch to which each stretch belongs, in the order of `_starts`."""
         self._current = 0
         self._moves: list[HeadMove] = []
 
@@ -290,7 +290,7 @@ class Tree:
         return True
 
     def _count_records(self, branch: _OpenBranch) -> None:
-        """Apply the records in `after_work` to the results of the branch."""
+        """Apply the waiting records in `after_work` to the results of the branch."""
         waiting, branch.after_work = branch.after_work, []
         for record in waiting:
             _apply_to_branch(branch, record, self._lines)
@@ -311,7 +311,7 @@ class Tree:
         self._switch_to(index, record.seq)
 
     def _continues(self, index: int, to_seq: int) -> bool:
-        """Return True if the branch can go on after the record `to_seq`, from which no other branch starts."""
+        """Return True if the branch has the record `to_seq`, and no other branch starts from a later record of it."""
         is_own = any(first <= to_seq <= last for first, last in self._branches[index].own)
         later = (branch for branch in self._branches if branch.parent == index and branch.at_seq is not None)
         return is_own and all(branch.at_seq is not None and branch.at_seq <= to_seq for branch in later)

@@ -147,9 +147,9 @@ class Branches:
         return sum(is_on_branch(seq, then) and not is_on_branch(seq, now) for seq, _ in self.state.prompts)
 
     def kept_spans(self, to_seq: int, last: int, has_event: Callable[[int], bool]) -> list[tuple[int, int]]:
-        """Return spans of events that were undone while their file changes were kept.
+        """Return ranges of events that the user undid without undoing their file changes.
 
-        Each span is (the event before the span, the last event of the span).
+        Each range is (the event before the range, the last event of the range).
 
         `has_event`: function that returns True if the log contains an event.
         """
@@ -167,7 +167,7 @@ class Branches:
         return spans
 
     def _kept_after(self, move: HeadMove) -> int | None:
-        """Return the event before the first turn that the move left behind (None: it left no turn behind)."""
+        """Return the event before the first turn that the move removed from the branch (None: it removed no turn)."""
         moves, prompts = self.state.moves, self.state.prompts
         left, reached = stretches(moves, move.from_seq), stretches(moves, move.to_seq)
         if not is_on_branch(move.to_seq, left):

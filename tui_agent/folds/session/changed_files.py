@@ -83,7 +83,7 @@ class FilesChangedView:
     - `last_seq`: event of the newest change to any file.
     - `folders`: generated folders with the number of their files.
     - `unlisted_count`: number of changed files that the log does not list.
-    - `reverted`: single hunks that the user reverted after the session's newest change to the file.
+    - `reverted`: single hunks that the user reverted, unless the session has changed the file again since.
     """
 
     files: tuple[ChangedFile, ...] = ()
@@ -156,7 +156,7 @@ class FilesChanged:
         self._files[change.path] = known.with_change(change, seq)
 
     def _discount_revert(self, path: str) -> None:
-        """Subtract a reverted hunk from a file's line counts."""
+        """If the user's newest change reverted a hunk of a file, subtract the hunk from the file's line counts."""
         change, file = self._newest_change, self._files.get(path)
         if file is not None and change is not None and (change.path, change.author) == (path, "human"):
             count = change.added + change.removed
@@ -193,7 +193,7 @@ class ModifiedFiles:
         self._originals: dict[str, str | None] = {}
         self._history: dict[str, list[FileState]] = {}
         self._to_seq = -1
-        """The event to which the head was moved, until the files are restored; otherwise -1."""
+        """The event to which an undo, redo or revert moved, until the files are restored too; otherwise -1."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

@@ -38,7 +38,8 @@ class Commits:
         return tuple(self.commits)
 
     def commit_on(self, branch: Sequence[Stretch]) -> str:
-        """Return the newest commit on a branch, or else the session's first commit, or else an empty string."""
+        """Return the newest commit on a branch. Without one, return the session's first commit or, if none, an empty
+        string."""
         for stretch in reversed(branch):
             index = bisect_right(self.seqs, stretch.last) - 1
             if index >= 0 and self.seqs[index] >= stretch.first:

@@ -49,7 +49,7 @@ class DelegateState:
     instructions: AgentInstructions = field(default_factory=AgentInstructions)
 
     def with_usage(self, usage: Usage, cost: float | None) -> "DelegateState":
-        """Add the tokens and the cost of a finished model call, and return the new delegate."""
+        """Return the delegate with the tokens and the cost of one more finished model call."""
         return replace(
             self,
             input_tokens=self.input_tokens + usage.input_tokens,
@@ -60,7 +60,7 @@ class DelegateState:
         )
 
     def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
-        """Return the delegate with one more file that the delegate, or one of its own delegates, changed."""
+        """Return the delegate with `path` as one of the files that it, or one of its own delegates, changed."""
         if path in self.files_created or path in self.files_modified:
             return self
         if path in self.files_deleted:

@@ -1,6 +1,6 @@
 """The state of a session, built from events one at a time, and shown as a `SessionStateView`.
 
-Invariant: the engine continues from the state after the log's last event, in this run or the next.
+Invariant: after the log's last event, the engine continues from this state, in this run or the next.
 """
 
 from dataclasses import fields, replace
@@ -44,9 +44,9 @@ from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ToolCallPart, text_previews
 
 _VALUE_LISTS = ("queue", "open_calls", "delegates", "permissions", "jobs", "questions")
-"""Names of the fields that are a dict in `Draft` and a tuple of the dict's values in the view."""
+"""Names of the fields that `Draft` stores as a dict, and the view as a tuple of the dict's values."""
 _KEY_LISTS = ("open_requests", "granted_rules", "explored_paths", "written_paths")
-"""Names of the fields that are a dict in `Draft` and a tuple of the dict's keys in the view."""
+"""Names of the fields that `Draft` stores as a dict, and the view as a tuple of the dict's keys."""
 _DICTS = ("read_files", "artifacts", "extra", "uncheckpointed")
 _PLAIN_FIELDS = tuple(
     field.name

@@ -1,6 +1,6 @@
-"""The changed files of generated folders, such as `.venv/`, with an estimated sum over several checkpoints.
+"""The numbers of changed files in generated folders such as `.venv/`, estimated over several checkpoints.
 
-Invariant: the sum for a folder is never larger than the number of files in the folder.
+Invariant: the estimate for a folder is never larger than the number of files in the folder.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,14 +14,14 @@ FolderFiles: TypeAlias = tuple[str, int]
 
 
 class GeneratedFiles:
-    """Sums of changed files by folder."""
+    """Adds up the changed files of each generated folder over several checkpoints."""
 
     def __init__(self) -> None:
         self._changed: dict[str, int] = {}
         self._total: dict[str, int] = {}
 
     def add(self, folders: Iterable[FolderChange]) -> None:
-        """Add the changed files that one checkpoint counted."""
+        """Add the numbers of changed files that one checkpoint counted in each folder."""
         for folder in folders:
             self._changed[folder.path] = self._changed.get(folder.path, 0) + folder.files
             self._total[folder.path] = max(self._total.get(folder.path, 0), folder.total)

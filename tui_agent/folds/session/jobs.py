@@ -13,9 +13,9 @@ from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobS
 from tui_agent.protocol.events.session import RunStarted
 
 OUTPUT_TAIL_CHARS = 32 * 1024
-"""Number of characters at the end of a job's output that stay after a cut."""
+"""When a job's output is cut, this many characters at its end are kept."""
 _SLACK = 2 * OUTPUT_TAIL_CHARS
-"""Length at which a job's output is cut, in characters."""
+"""When a job's output is longer than this many characters, it is cut."""
 JobState: TypeAlias = Literal["running"] | JobEnd
 
 

@@ -1,4 +1,4 @@
-"""Search for the events of a log at which a checkpoint certainly has the files of the session.
+"""Search for an event of a log after which a checkpoint certainly has the files of the session.
 
 Invariant: only records are used, so the app and the command line choose the same event.
 """
@@ -32,7 +32,7 @@ _ENDS: Final = (
 
 
 class _FileKnowledge:
-    """Tracks if a checkpoint has the files as they are after the newest event."""
+    """Follows events to find out if the newest checkpoint contains all changes of files so far."""
 
     def __init__(self) -> None:
         self._open_calls: set[CallId] = set()
@@ -79,7 +79,7 @@ class _FileKnowledge:
 
 
 def find_event_with_known_files(records: Sequence[Record], seq: int) -> int:
-    """Return the event nearest to the event `seq` after which a checkpoint certainly has the files of the session.
+    """Return the event nearest to `seq` after which a checkpoint certainly has the files of the session.
 
     `records`: all records of the log, of all branches.
     """

@@ -1,4 +1,4 @@
-"""Snapshots of an engine's folds between two turns, as JSON, so that the log need not be read from the start.
+"""Snapshots of a session's folds between two turns, as JSON. They save reading the log from its start.
 
 Invariant: a snapshot and the events after it give the same state as the whole log.
 """
@@ -20,7 +20,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state import Draft
 
 FORMAT: Final = 50
-"""Version of the format, to increase whenever a fold stores or derives different data."""
+"""Version of the snapshot format. Increase it whenever a fold stores or derives different data."""
 MAX_MESSAGES: Final = 20_000
 
 

@@ -105,7 +105,8 @@ class Draft:
     commit: str = ""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
     written_paths: dict[str, bool] = field(default_factory=dict)
-    """Maps each file that agents or their commands changed, newest last, to True if an agent created the file."""
+    """Maps each file that agents or their commands changed to True if an agent created it. The newest file comes last.
+    """
     crash_time: float | None = None
     last_event_time: float = 0.0
     """Time of the newest event, except repairs of the log, in seconds since the epoch."""
@@ -131,7 +132,7 @@ class Draft:
         self.use_budget(usage=end.usage, cost_usd=end.cost_usd or 0.0, cost_precision=end.cost_precision)
 
     def count_parts(self, count: int) -> None:
-        """Set the session's number of parts, unless the current number is larger."""
+        """Set the session's number of parts to `count`, unless the current number is larger."""
         self.use_budget(parts=max(0, count - self.parts))
         self.parts = max(self.parts, count)
 
@@ -146,7 +147,7 @@ class Draft:
         cost_usd: float = 0.0,
         cost_precision: CostPrecision = "exact",
     ) -> None:
-        """Add these amounts to the used part of the session's budgets."""
+        """Add these amounts to the amounts that the session has already used of its budgets."""
         used, tokens = self.used, usage or Usage()
         self.used = BudgetUse(
             parts=used.parts + parts,
@@ -161,9 +162,9 @@ class Draft:
         )
 
     def move_head(self, used: BudgetUse) -> None:
-        """Set the used amounts of the session's budgets to `used` after a move to an earlier event.
+        """After a move to an earlier event, set the used amounts of the session's budgets to `used`.
 
-        Larger amounts in `used` are added to `undone`.
+        Amounts in `used` that exceed the amounts at the earlier event are added to `undone`.
         """
         # An amount in `used` can also be smaller, because the budgets of a fork begin at zero.
         undone, on_branch = self.undone, self.used
@@ -184,7 +185,8 @@ class Draft:
             )
 
     def update_subtask(self) -> None:
-        """Set the subtask to the newest delegate's task, or else to the main agent's own work (id 0)."""
+        """Set the subtask to the newest delegate's task. If there is no delegate, set it to the main agent's own work
+        (id 0)."""
         delegate = next(reversed(self.delegates.values()), None)
         self.subtask_id = delegate.number if delegate is not None else 0
         self.subtask = delegate.task if delegate is not None else own_subtask(self.todo, self.root_task)

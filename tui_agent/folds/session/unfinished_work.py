@@ -14,7 +14,7 @@ PROGRAM_ENDED: Final = (
 )
 """The reason recorded for the end of a turn if the engine stopped first."""
 PROGRAM_CLOSED: Final = "The program was closed in this turn."
-"""The reason recorded for the end of a turn after the client had gone."""
+"""The reason recorded for the end of a turn that was interrupted because the client disconnected."""
 SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lost"}
 """Maps the status of an unfinished call to the result that the screen shows."""
 

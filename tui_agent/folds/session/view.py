@@ -170,7 +170,7 @@ class SessionStateView:
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0
-    """Number of the current iteration of the main agent or, in the view of a delegate, of the delegate."""
+    """Number of the current iteration: of the delegate in a delegate's view, otherwise of the main agent."""
     local_iteration: int = 0
     main_local_iteration: int = 0
     """The main agent's own iteration count, which does not change while a delegate works."""
@@ -241,7 +241,10 @@ class SessionStateView:
     written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, newest last."""
     crash_time: float | None = None
-    """Time of the last event before a crash that interrupted a call that can change files (None after a checkpoint)."""
+    """If a crash interrupted a call that can change files: the time of the last event before the crash.
+
+    A checkpoint resets it to None.
+    """
     environment: str = ""
     """The name of the environment in which commands run."""
     environment_details: str = ""

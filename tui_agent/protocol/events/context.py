@@ -90,7 +90,7 @@ class ContextPacked(Payload):
 
 
 class ContextWarned(Payload):
-    """The context reached one of the warning limits. The level `below` means that the context fell below all limits.
+    """The context became fuller than a warning limit, or (level `below`) emptier than all of them.
 
     `fraction`: used share of the context window.
     """
@@ -219,8 +219,8 @@ class ContextStuck(Payload):
 class MemoryUpdated(Payload):
     """Blocks of the task's working memory changed.
 
-    `blocks`: new values of whole blocks. `appended`, `removed`: single items of a block's list. Changed files and
-    outdated facts are derived from `file.changed` events instead.
+    `blocks`: new values of whole blocks. `appended`, `removed`: single items of a block's list. This event does not
+    list changed files or outdated facts: readers derive them from `file.changed` events.
     """
 
     kind: Literal["memory.updated"] = "memory.updated"
@@ -232,7 +232,8 @@ class MemoryUpdated(Payload):
 class RepomapBuilt(Payload):
     """The index of the repository map was built or refreshed.
 
-    `delay_reason`: reason why the next request was sent without the map; empty if the map was ready in time.
+    `delay_reason`: if the map was not ready in time, the reason why the next request was sent without it; otherwise
+    empty.
     """
 
     kind: Literal["repomap.built"] = "repomap.built"

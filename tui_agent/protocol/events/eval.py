@@ -10,8 +10,8 @@ class TestFinished(Payload):
 
     `passed`, `failed`, `skipped`: -1 if unknown. `failed` includes `errors`: tests without a result, and files that
     could not be loaded. `xfailed`: tests that failed as expected. `xpassed`: tests that passed unexpectedly. `part`:
-    message part before the checkpoint on which an evaluation ran the tests. `exit_code`: null if the command gave none.
-    `fault`: reason why the run failed although no test failed; otherwise empty.
+    set if an evaluation ran the tests on a checkpoint: number of the message part before that checkpoint. `exit_code`:
+    null if the command ended without one. `fault`: reason why the run failed although no test failed; otherwise empty.
     """
 
     __test__ = False  # the name looks like a test class to pytest
@@ -61,7 +61,7 @@ class EvalScored(Payload):
     `agent`: True if the agent ended its work by itself. `patch`: True if files were changed. `tests`, `verifier`: null
     if the case has none, or if they could not run. `failure`: category of the failure (model, policy, tool,
     environment, engine, budget or verifier); empty on success. `instability`: True if the model's provider failed for a
-    while. The result then says nothing about the agent.
+    while, so the result does not measure the agent.
     """
 
     kind: Literal["eval.scored"] = "eval.scored"

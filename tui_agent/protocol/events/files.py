@@ -34,8 +34,8 @@ class FileChanged(Payload):
     permission bits after the change. `before_sha256`, `after_sha256`: hex SHA-256 of the original bytes, if the blob is
     redacted.
 
-    Changes of undone turns that stay in a file are recorded again, with the author `human`. `original_author`: who made
-    these changes.
+    If a turn is undone but a file keeps the turn's changes, they are recorded again with the author `human`.
+    `original_author` is then the author who made them.
     """
 
     kind: Literal["file.changed"] = "file.changed"
@@ -55,7 +55,7 @@ class FileChanged(Payload):
 
     @property
     def first_author(self) -> Author:
-        """The author who wrote the change, even if the user kept it later."""
+        """The author who made the change: `original_author` if it is set, otherwise `author`."""
         return self.original_author or self.author
 
     @property
@@ -91,14 +91,14 @@ class FolderChange(FrozenModel):
 class CheckpointTaken(Payload):
     """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
-    `part`: index of the message part (such as a tool call) before the checkpoint (-1: before the session's first
-    change). `author`: who changed `paths` since the previous checkpoint. `as_of_seq`: last event before the turn, if
-    the turn had not changed anything yet.
+    `part`: number of the message part (such as a tool call) after which the files were saved (-1: before the session's
+    first change). `author`: who changed `paths` since the previous checkpoint. `as_of_seq`: set if the turn had not
+    changed anything yet: the last event before the turn.
 
     `unlisted_count`: number of paths above `MAX_PATHS_IN_EVENT`. `folders`: numbers of changed files in generated
     folders. `skipped`: phrases about files that are not in the commit (too large, or over the quota).
 
-    `original_author`: who made changes of undone turns that stay in files. Their `author` is `human`.
+    If a turn was undone but files keep the turn's changes, `author` is `human`, and `original_author` is who made them.
     """
 
     kind: Literal["checkpoint.taken"] = "checkpoint.taken"
@@ -115,15 +115,16 @@ class CheckpointTaken(Payload):
 
     @property
     def first_author(self) -> Author:
-        """The author who made the changes, even if the user kept them later."""
+        """The author who made the changes: `original_author` if it is set, otherwise `author`."""
         return self.original_author or self.author
 
 
 class PlannedFileChange(FrozenModel):
     """The planned change to one path when files are restored. `added`, `removed`: number of lines.
 
-    `conflict`: who changed the path too, so that the user is asked first; otherwise empty. `uncertain`: True if the
-    path changed while a long command ran. `conflict` then names the command.
+    `conflict`: set if someone else changed the path too, and says who. The user is then asked before the path is
+    restored. `uncertain`: True if the path changed while a long command ran, so the author is a guess. `conflict` then
+    names the command.
     """
 
     path: str
@@ -162,11 +163,13 @@ class CheckpointRestoreStarted(Payload):
 
 
 class CheckpointRestored(Payload):
-    """Files were restored from the checkpoint `source`. `commit`: the workspace's files afterwards.
+    """Files were restored from the checkpoint `source`. `commit`: the commit with the workspace's files after the
+    restore.
 
     `skipped_paths`: files that were not restored, because someone else changed them too. `removed_count`: number of
     restored paths that have no file now. `unlisted_skipped_count`: number of skipped paths that are not listed.
-    `skipped_reasons`: reasons for paths that changed while a command ran, so that it is uncertain who changed them.
+    `skipped_reasons`: explains skipped paths that changed while a command ran, because it is uncertain who changed
+    them.
     """
 
     kind: Literal["checkpoint.restored"] = "checkpoint.restored"

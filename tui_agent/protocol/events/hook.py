@@ -20,17 +20,17 @@ HookDecision: TypeAlias = Literal["", "allow", "ask", "deny"]
 HookSource: TypeAlias = Literal["user", "project", "plugin"]
 
 REFUSED_MESSAGE: Final = "A hook refused this message"
-"""Beginning of the recorded reason if a hook refused a message."""
+"""If a hook refuses a message, the recorded reason begins with these words."""
 HOOK_STOPPED: Final = "The hook was stopped because its event was cancelled."
-"""Fault of a hook that was stopped because its call, prompt or turn had ended."""
+"""The recorded fault of a hook that was stopped because its tool call, prompt or turn was cancelled."""
 
 
 class HookRan(Payload):
     """A hook ended. `command`: start of the configured command, or `plugin NAME`.
 
-    `decision`: empty if the hook made none. `arguments_changed`: True if `arguments` and `target` replace those of the
-    call. `context`: text for the model. `fault`: reason why the hook's answer is ignored. After a fault, the tool call
-    needs the user's approval.
+    `decision`: empty if the hook did not decide. `arguments_changed`: True if the hook changed the call; `arguments`
+    and `target` are the new values. `context`: text for the model. `fault`: reason why the hook's answer is ignored.
+    After a fault, the tool call needs the user's approval.
     """
 
     kind: Literal["hook.ran"] = "hook.ran"

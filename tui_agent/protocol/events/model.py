@@ -57,8 +57,9 @@ class ModelRequested(Payload):
 class ModelDelta(Payload):
     """A piece of a streaming answer.
 
-    Pieces are merged for 50 ms, or up to 2 KB. `part_index`: index of the part in the answer. A tool call's arguments
-    are recorded only in the complete answer, where secrets can be recognised.
+    Streamed text is collected for 50 ms, or until 2 KB have arrived, before it is recorded. `part_index`: index of the
+    part in the answer. A tool call's arguments are recorded only in the complete answer, where secrets can be
+    recognised.
     """
 
     kind: Literal["model.delta"] = "model.delta"
@@ -71,7 +72,8 @@ class ModelDelta(Payload):
 
 
 class ModelResponded(Payload):
-    """A complete answer of a model. `first_part`: number of its first part.
+    """A complete answer of a model. `first_part`: number of the answer's first part. Parts are counted through the
+    whole session.
 
     `cost_usd`: null if no price is known. Times are in milliseconds since the request. `author`: `agent` if an agent
     wrote the answer without a model. Such an answer has no request and no cost. Answers of agents that are separate

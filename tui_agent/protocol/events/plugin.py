@@ -13,9 +13,9 @@ RESOURCES = "resource:"
 NEEDS_LOGIN = "Needs login: "
 """Start of the message about an MCP server that needs a login. The login command follows."""
 RESTARTS = " The server is started again."
-"""The end of the message of an MCP server that has ended and is started again."""
+"""If an MCP server has ended and is started again, its message ends with these words."""
 NOT_ANSWERED = "It has not answered yet. Its tools are used as soon as it answers."
-"""Message of an MCP server that is still starting when the session begins without it."""
+"""The message if the session begins without an MCP server because the server is still starting."""
 
 SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "table", "key"]
 """How a setting is edited.
@@ -105,7 +105,8 @@ class PluginFailed(Payload):
 
     @property
     def reason(self) -> str:
-        """The message, without the sentence at its end that the server is started again."""
+        """The message. If it ends with the sentence that the server is restarted (`RESTARTS`), that sentence is left
+        out."""
         return self.message.removesuffix(RESTARTS)
 
     @property

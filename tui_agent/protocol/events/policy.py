@@ -31,10 +31,10 @@ class PermissionChoice(FrozenModel):
 
 
 class CommandEffect(FrozenModel):
-    """A short description of one effect of a command.
+    """A short description of one effect of a command, such as `writes` `out.txt`.
 
-    `verb`: such as `writes` or `network`. `target`: its object. `risky`: False if the effect only reads the workspace
-    or runs its code.
+    `verb`: such as `writes` or `network`. `target`: the file or host that the verb refers to. `risky`: False if the
+    effect only reads the workspace or runs the workspace's code.
     """
 
     verb: str
@@ -63,8 +63,8 @@ class PermissionRequested(Payload):
     `rejected_rule`, `rejected_reach`, `rule_error`: set if the user wrote a faulty rule and is asked again.
     `rule_error` describes the fault.
 
-    `rerun`: set if the sandbox blocked the call; `reason` describes the blocked action. The call would then run again
-    outside the sandbox, or in the sandbox with the files that it needs.
+    `rerun`: set if the call already ran and the sandbox blocked it; `reason` describes the blocked action. If the user
+    agrees, the call runs again: outside the sandbox, or in it with access to the files that it needs.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -106,7 +106,7 @@ class PermissionRequested(Payload):
 OPENS_FILES = "sandbox readable "
 """Prefix of a rule that lets commands read files with secrets.
 
-Such a rule names exact files and is saved in config.toml.
+Such a rule names single files, not patterns, and is saved in config.toml.
 """
 
 

@@ -40,8 +40,8 @@ class ForkChange(FrozenModel):
     """The changes that a fork makes to its parent's state. Empty fields change nothing.
 
     `workspace`: the fork's folder. `model` (a name for `SetModel`), `reasoning_effort`, `context_mode`: settings for
-    the fork. `result`: result for the unfinished call `call_id`. `message`: text that `ContinueTurn` submits. It
-    replaces a message of the parent, and the fork starts before that message.
+    the fork. `result`: result for the unfinished call `call_id`. `message`: new text for one of the parent's messages.
+    The fork starts before that message, and `ContinueTurn` sends the new text.
     """
 
     workspace: str = ""
@@ -56,7 +56,7 @@ class ForkChange(FrozenModel):
 class SessionForked(Payload):
     """This session is a fork: it continues the log of `parent_session`, up to and including event `at_seq`.
 
-    `parent_crc`: checksum of the line with that event. `changes` apply from this event on.
+    `parent_crc`: checksum of the parent's log line with this event. `changes` apply from this event on.
     """
 
     kind: Literal["session.forked"] = "session.forked"
@@ -93,15 +93,15 @@ MAX_KEPT_COMMITS = 8
 class SessionHeadMoved(Payload):
     """The session moved to an earlier event: the branch continues from `to_seq`. Later events stay in the log.
 
-    The event's `parent` is `to_seq`. `from_seq`: previous end of the branch, so that the move can be undone. `parts`,
-    `turn`, `iteration`, `agents`: highest numbers so far, so that no number is used twice. `used`: used part of the
-    budgets, which a move does not reduce. `files`: True if files are restored too (`checkpoint.restored` follows).
+    The event's `parent` is `to_seq`. `from_seq`: event at which the branch ended before; a redo returns to it. `parts`,
+    `turn`, `iteration`, `agents`: highest numbers used so far; new numbers continue after them. `used`: used part of
+    the budgets; undone work still counts. `files`: True if files are restored too (`checkpoint.restored` follows).
 
-    The reasons `hunk` and `files` mean that only files changed. `to_seq` is then the previous event, and `from_seq` is
-    the event before the changes. `hunk`: the reverted hunk. `redone`: reason of the move that a redo reverses.
-    `restored_turns`: number of turns that the redo restores. `kept_commits`: commits of undone turns that are still in
-    the user's repository, as short id and subject (`1a2b3c4 Fix the total`). The oldest is first; at most
-    `MAX_KEPT_COMMITS` are listed.
+    With the reasons `hunk` and `files`, the session only changed files and did not move. `to_seq` is then the event
+    just before this one, and `from_seq` is the event before the file changes. `hunk`: the reverted hunk. `redone`: if
+    the reason is `redo`, the reason of the earlier move that is reversed. `restored_turns`: number of turns that the
+    redo restores. `kept_commits`: commits of undone turns that are still in the user's repository, as short id and
+    subject (`1a2b3c4 Fix the total`). They are listed oldest first; at most `MAX_KEPT_COMMITS` are listed.
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
@@ -200,7 +200,7 @@ class SettingsChanged(Payload):
 
 
 NOTHING_RUNS: Final = "Nothing is running."
-"""Reason why a command to stop or pause is rejected, if the work ended before the command arrived."""
+"""The reason why a command such as pause or interrupt is rejected if nothing is running (any more)."""
 
 
 class CommandRejected(Payload):

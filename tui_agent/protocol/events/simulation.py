@@ -12,7 +12,7 @@ class SimulationMessage(Payload):
     """A message of a simulation, and the viewers that see it.
 
     `reasoning`: shown only to its author. `action`: a command of the simulated user, or the agent's calls. `response`:
-    the spoken text, or the printed output.
+    what the author says, or the output of a command.
     """
 
     kind: Literal["simulation.message"] = "simulation.message"

@@ -40,7 +40,7 @@ class ToolStarted(Payload):
 class ToolProgress(Payload):
     """New output of a running tool call, to append to the earlier output.
 
-    Pieces are merged for 50 ms, or up to 2 KB.
+    Output is collected for 50 ms, or until 2 KB have arrived, before it is recorded.
     """
 
     kind: Literal["tool.progress"] = "tool.progress"
@@ -52,11 +52,12 @@ class ToolProgress(Payload):
 class ToolFinished(Payload):
     """A tool call ended, with the result for the model.
 
-    `part`: number of the message part (null: the call never ran). `summary`: outcome in a few words for the row on the
-    screen (`61 lines`, `exit 1`, `denied: rule …`). `full_output`: the full output if `content` is only a preview.
-    `artifact` stores it for `read_file` and `grep`. `data`: JSON that the tool defines. `duration_ms`: run time,
-    without waiting for the user's decision. `environment`: True if the environment failed (a full disk, a program that
-    cannot start), not the tool. `lost`: True if the machine is gone or its provider does not answer.
+    `part`: number of the call among the session's message parts (null: the call never ran). `summary`: outcome in a few
+    words for the row on the screen (`61 lines`, `exit 1`, `denied: rule …`). `full_output`: the full output if
+    `content` is only a preview. `artifact` stores it for `read_file` and `grep`. `data`: JSON that the tool defines.
+    `duration_ms`: run time, without waiting for the user's decision. `environment`: True if the environment failed (a
+    full disk, a program that cannot start), not the tool. `lost`: True if the machine is gone or its provider does not
+    answer.
     """
 
     kind: Literal["tool.finished"] = "tool.finished"

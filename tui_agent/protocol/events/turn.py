@@ -29,9 +29,9 @@ class UserMessageReceived(Payload):
 
     `to_agent`: agent that the user gave the task to (empty: the session's own agent). `mentions`: mentioned files and
     symbols, as they were when the message was sent. `command`: slash command that produced the text, as typed. `shell`:
-    commands that the agent runs first. `own_words`: words that the user typed around long pastes, for lists and titles;
-    empty if nothing long was pasted. `typed_mentions`: mentions that the user typed or chose, not pasted (null:
-    unknown).
+    commands that the agent runs first. `own_words`: if the message contains a long paste, the words that the user typed
+    before and after it, for lists and titles; otherwise empty. `typed_mentions`: mentions that the user typed or chose,
+    not pasted (null: unknown).
     """
 
     kind: Literal["user.message"] = "user.message"
@@ -50,9 +50,9 @@ class UserMessageReceived(Payload):
 class UserQueued(Payload):
     """The user queued a message to be sent when the running turn or command ends.
 
-    `command`: slash command that produced the message. `own_words`: words around long pastes. `typed_mentions`:
-    mentions that the user typed or chose (null: unknown). `place`: number of queued messages before it (null: at the
-    end).
+    `command`: slash command that produced the message. `own_words`: words that the user typed before and after a long
+    paste. `typed_mentions`: mentions that the user typed or chose (null: unknown). `place`: number of queued messages
+    that are sent before this one (null: this one is the last).
     """
 
     kind: Literal["user.queued"] = "user.queued"
@@ -79,8 +79,8 @@ class UserSteered(Payload):
     """The user added a message to the running turn. The next request contains the message after the results of running
     calls.
 
-    `command`: slash command that produced the text. `own_words`: words around long pastes. `typed_mentions`: mentions
-    that the user typed or chose (null: unknown).
+    `command`: slash command that produced the text. `own_words`: words that the user typed before and after a long
+    paste. `typed_mentions`: mentions that the user typed or chose (null: unknown).
     """
 
     kind: Literal["user.steered"] = "user.steered"
@@ -168,7 +168,7 @@ class IterationStarted(Payload):
 
 
 class IterationFinished(Payload):
-    """An iteration ended. `action`: kind of action that `Agent.step` returned."""
+    """An iteration ended. `action`: kind of the action that the agent chose (returned by `Agent.step`)."""
 
     kind: Literal["iteration.finished"] = "iteration.finished"
     iteration: int

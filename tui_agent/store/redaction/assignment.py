@@ -19,7 +19,7 @@ from tui_agent.store.redaction.values import (
 
 
 def is_assigned(candidate: Candidate) -> bool:
-    """Return True if the value assigned to a name such as `password` is the secret itself."""
+    """Return True if the value after a name such as `password =` is a secret, not a type, expression or message."""
     value, name, before = candidate.value, candidate.name, candidate.preceding_text(12)
     if _is_other_name(candidate, before, name):
         return False
@@ -66,7 +66,7 @@ def _is_number_or_sealed(candidate: Candidate, name: str) -> bool:
 
 
 def is_quoted_secret(value: str, name: str) -> bool:
-    """Return True if a quoted text is a secret, not a template, sentence or name."""
+    """Return True if a quoted text assigned to a secret's name is a secret, not a template, sentence or name."""
     named = has_shape(value, "resource") and not is_secret_in_pieces(value)
     if named or has_shape(value, "template", "path"):
         return False
@@ -107,7 +107,7 @@ def _is_bare_word_secret(value: str, name: str) -> bool:
 
 
 def _is_short_name_secret(candidate: Candidate) -> bool:
-    """Return True if the value after `PASS=` or `pass:` is a password, not a test count or result."""
+    """Return True if the value after `PASS=` or `pass:` is a password, not a number of passed tests or a result."""
     value, name = candidate.value, candidate.group("name")
     if re.match(r"(?i)\d+[a-z%/]*$|test|\w*[(:/]", value):
         return False
@@ -122,7 +122,7 @@ def _is_short_name_secret(candidate: Candidate) -> bool:
 
 
 def _is_configured(candidate: Candidate) -> bool:
-    """Return True if a plain word assigned to a password's name is a password, not a variable in code."""
+    """Return True if an unquoted word after a name such as `password:` is a password, not a variable in code."""
     value, sign = candidate.value, _sign(candidate)
     if len(value) < 6 or '"' in sign or "'" in sign or value.isupper() or has_shape(value, "state"):
         return False

@@ -24,8 +24,8 @@ class Candidate:
     def __init__(self, match: "re2._Match[bytes]", groups: Mapping[str, int]) -> None:
         """Examine a match of a rule's pattern. `groups` maps the pattern's named groups to their numbers.
 
-        The secret is the last matched group whose name begins with `secret`. Without such groups in the pattern, the
-        secret is the whole match.
+        If the pattern has groups whose names begin with `secret`, the last one that matched is the secret. Otherwise,
+        the whole match is the secret.
         """
         self.raw: bytes = match.string
         self._span = span = match.span

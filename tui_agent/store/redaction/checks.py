@@ -21,7 +21,7 @@ from tui_agent.store.redaction.values import (
 
 
 def is_given(candidate: Candidate) -> bool:
-    """Return True if the candidate's value is literal, not a placeholder, template, reference or quoted message."""
+    """Return True if the value is written out in the text, so it is not a placeholder, template, reference or message."""
     value = candidate.value.strip()
     return not has_shape(value, "placeholder", "template", "reference") and not _is_quoted_message(candidate)
 
@@ -37,7 +37,7 @@ def _is_quoted_message(candidate: Candidate) -> bool:
 
 
 def is_address_login(candidate: Candidate) -> bool:
-    """Return True unless the candidate is the default login of a local test server (`postgres:postgres@localhost`)."""
+    """Return False for the default login of a local test server (`postgres:postgres@localhost`), otherwise True."""
     return candidate.group("user") != candidate.value or not has_shape(candidate.text_after, "own-host")
 
 
@@ -50,19 +50,19 @@ def is_statement_password(candidate: Candidate) -> bool:
 
 
 def is_mailgun_key(candidate: Candidate) -> bool:
-    """Return False if the line shows that `key-…` is a path, a cache entry or an element of a page."""
+    """Return False if the text before `key-…` shows that it is no Mailgun key but a path, cache entry or page element."""
     return not has_shape(candidate.line_before(80) + candidate.lead, "thing-before")
 
 
 def is_option_value(candidate: Candidate) -> bool:
-    """Return True if an option's value is a password or key."""
+    """Return True if the value of a command-line option is a password or key."""
     # After a letter or digit, the option can be the end of a word (`single-token text`). Then the value must contain a
     # digit.
     return is_chosen(candidate) and (has_digit(candidate.value) or not candidate.preceding_text(1).isalnum())
 
 
 def is_block_text(candidate: Candidate) -> bool:
-    """Return True if the text of a YAML block is neither further keys nor a message."""
+    """Return True if the text below a YAML key can be a secret. It is none if it has keys of its own or is a message."""
     first = candidate.value.split("\n")[0]
     return not re.match(r"[\w.-]{1,60}:(?:\s|$)", first) and (
         " " not in first or not has_shape(first, "message")
@@ -82,7 +82,10 @@ def is_login_argument(candidate: Candidate) -> bool:
 
 
 def is_told(candidate: Candidate) -> bool:
-    """Return True for a password in prose: letters with digits or special characters, not a numbered word."""
+    """Return True for a password in prose: it has letters, and digits or special characters.
+
+    Numbered words such as `step2` are not passwords.
+    """
     value = candidate.value.rstrip(".,!?:;)")
     if has_shape(value, "algorithm", "not-told"):
         return False
@@ -120,7 +123,7 @@ def is_signing_key(candidate: Candidate) -> bool:
 
 
 def is_in_secret_section(candidate: Candidate) -> bool:
-    """Return True for a value inside a section called `secrets:`, judged by indentation."""
+    """Return True for a secret value that is indented below a heading such as `secrets:`."""
     value, name = candidate.value, candidate.group("key")
     if has_shape(name, "property", "public-name"):
         return False

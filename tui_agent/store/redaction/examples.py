@@ -14,7 +14,7 @@ _MARKED = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 
 
 def failed_example(rule: Rule) -> str:
-    """Return the first example that the rule gets wrong, with the reason, or ""."""
+    """Test a rule with its examples. Return the first example that the rule gets wrong, with the reason, or ""."""
     for number, example in enumerate(rule.examples, 1):
         if reason := _example_fault(rule, example_text(example, rule.id)):
             return f"examples {number}: {reason}"

@@ -15,9 +15,10 @@ from tui_agent.store.redaction.rule import OPTIONS, Rule
 
 _EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
 _COUNTED, _COUNTS = b"token", b'tokens":'
-"""The keyword `_COUNTED` is ignored inside `_COUNTS`, a text in every event about a model's usage."""
+"""The word `token` is a keyword of rules. In the text `tokens":`, which every event about model usage has, it is
+ignored."""
 _MAX_HITS = 100
-"""Number of hits after which the words found so far are removed from the search."""
+"""After each group of this many hits, the words that were found are no longer searched for."""
 # Makes the search in the rest of the text faster.
 
 
@@ -44,7 +45,7 @@ class KeywordIndex:
         self._searches = [_WordSearch(within, ""), _WordSearch(begun, expand("{{edge}}"))]
 
     def may_match(self, raw: bytes) -> bool:
-        """Return False only if no rule matches a text."""
+        """Return True if a rule may match the text. Return False only if it is certain that no rule matches."""
         low = raw.lower()
         if low.count(_COUNTED) > low.count(_COUNTS):
             return True
@@ -67,7 +68,10 @@ class _WordSearch:
         self.uncounted = _words_pattern(edge, self._all - {_COUNTED})
 
     def rules_of(self, raw: bytes, low: bytes) -> set[int]:
-        """Return the numbers of the rules with a word in the text `raw`. `low`: the same text in lower case."""
+        """Return the numbers of those rules that have one of their words in the text `raw`.
+
+        `low`: the same text in lower case.
+        """
         found: set[bytes] = set()
         at, hits = 0, 0
         pattern = _words_pattern(self._edge, self._all)
@@ -83,7 +87,7 @@ class _WordSearch:
 
 @lru_cache(maxsize=64)
 def _words_pattern(edge: str, words: frozenset[bytes]) -> "re2._Regexp[bytes]":
-    """Compile a search for the longest of the words at each position."""
+    """Compile a pattern that finds these words and, if several words match at a position, the longest of them."""
     longest_first = sorted(words, key=lambda word: (-len(word), word))
     either = "|".join(re2.escape(word.decode()) for word in longest_first) or r"[^\x00-\xff]"
     return re2.compile(f"(?i){edge}({either})".encode(), OPTIONS)

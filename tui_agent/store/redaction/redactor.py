@@ -20,13 +20,13 @@ from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.spellings import spellings
 
 MIN_TEXT = 8
-"""Minimum length of a text that the rules search, in characters."""
+"""Shorter texts are not searched with the rules. In characters."""
 MAX_REMEMBERED_LENGTH = 200
 """Maximum length of a text in the cache of texts without secrets, in characters."""
 MAX_REMEMBERED = 4_096
 """Maximum number of texts in the cache of texts without secrets."""
 MIN_SECRET = 8
-"""Minimum length of a variable's value to be redacted, in characters."""
+"""Only values of variables with at least this number of characters are redacted."""
 # Shorter values are often ordinary words.
 _BINARY_HEAD = 8_192
 """Number of bytes at the start of a file that are searched for a NUL, to detect binary content."""
@@ -72,7 +72,7 @@ class Redactor:
         self._allowed = allowed
         self._secrets: list[tuple[bytes, str]] = []
         self._clean: set[str] = set()
-        """Cache of short texts without secrets, e.g. names of tools and files, which recur in every event."""
+        """Cache of short texts without secrets that recur in many events, such as names of tools and files."""
         self.learn(secrets or {})
 
     def learn(self, secrets: Mapping[str, str]) -> None:
@@ -191,15 +191,15 @@ class Redactor:
 
 @lru_cache(maxsize=4)
 def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex:
-    """Return the index of some rules by keyword, from a cache."""
+    """Return the cached keyword index of these rules and the bundled rules, without the rules in `disabled`."""
     return KeywordIndex([rule for rule in (*rules, *bundled_rules()) if rule.id not in disabled])
 
 
 def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
-    """Yield each line that is continued with backslashes, joined into one line, with two lists about its parts.
+    """Find commands that continue over several lines with backslashes, and yield each as one joined line.
 
-    The first list has the offset of each part in the joined line. The second list has the distance from each part to
-    its offset in `raw`.
+    Two lists map the joined line back to `raw`. The first has the offset of each part in the joined line. The second
+    has the number to add to get the part's offset in `raw`.
     """
     if b"\\" not in raw:
         return
@@ -215,9 +215,9 @@ def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[i
 
 
 def merge_hits(hits: list[Hit]) -> list[Hit]:
-    """Return hits in order, with overlapping hits merged.
+    """Return the hits in order of position, with overlapping hits merged into one.
 
-    A merged hit has the name of the hit that is first in `hits`.
+    A merged hit is named after the one of its hits that comes first in the list `hits`.
     """
     merged: list[tuple[int, Hit]] = []
     for order, hit in sorted(enumerate(hits), key=lambda numbered: numbered[1].start):

@@ -1,4 +1,4 @@
-"""The redaction rule: the pattern of a kind of secret, and the examples that prove it.
+"""A redaction rule: the pattern for one kind of secret, with examples that test the pattern.
 
 Invariant: patterns are compiled by RE2, so matching takes time linear in the text.
 """
@@ -20,7 +20,7 @@ from tui_agent.store.redaction.shapes import has_shape
 MAX_PATTERN = 4_000
 """Maximum length of a pattern before its fragments are expanded, in characters."""
 MAX_SKIPPED = 200
-"""Maximum length of a rejected value that is itself searched for a secret, in bytes."""
+"""If a rule rejects a value of at most this many bytes, it searches inside the value for another match."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
 OPTIONS = re2.Options()
@@ -44,11 +44,11 @@ def _known_shape(name: str) -> str:
 class Rule(BaseModel):
     """A redaction rule for one kind of secret.
 
-    - `pattern`: regular expression. Its group `secret` (or `secret2`, or the whole match) is covered.
-    - `keywords`: words in lower case. Every text that the pattern matches contains one of them. A keyword after
-      `^` must begin a word.
-    - `examples`: texts in which the secret is between `[[` and `]]`. `{{a-z0-9 20}}` is replaced by 20 such
-      characters.
+    - `pattern`: regular expression. The text of its group `secret` (or `secret2`) is redacted; without these groups,
+      the whole match.
+    - `keywords`: words in lower case. Every text that the pattern matches contains one of them. With a leading `^`, the
+      keyword must be at the start of a word.
+    - `examples`: texts in which the secret is between `[[` and `]]`. `{{a-z0-9 20}}` is replaced by 20 such characters.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,9 +59,9 @@ class Rule(BaseModel):
     keywords: Annotated[tuple[Keyword, ...], Field(min_length=1, max_length=60)]
     checks: tuple[Annotated[str, AfterValidator(_known_check)], ...] = ()
     unless: tuple[tuple[CandidatePart, Annotated[str, AfterValidator(_known_shape)]], ...] = ()
-    """Pairs of (part of a candidate, name of a shape) that reject a candidate, such as `("value", "placeholder")`.
+    """Conditions under which a match is not a secret, such as `("value", "placeholder")`.
 
-    The shapes are in `rules/shapes.toml`.
+    Each is a pair (part of the match, name of a shape). The shapes are in `rules/shapes.toml`.
     """
     entropy: Annotated[float, Field(ge=0, le=8)] | None = None
     """Minimum entropy of the secret, in bits per character."""
@@ -74,7 +74,7 @@ class Rule(BaseModel):
         return pattern, {name.decode(): number for name, number in pattern.groupindex.items()}
 
     def spans(self, raw: bytes) -> Iterator[tuple[int, int]]:
-        """Yield the start and end of each secret in a text, in bytes and in order."""
+        """Yield (start, end) of each secret in a text, as byte offsets and in order."""
         return ((found.start, found.end) for found, refusal in self.judge_matches(raw) if not refusal)
 
     def judge_matches(self, raw: bytes) -> Iterator[tuple[Candidate, str]]:
@@ -122,7 +122,7 @@ def entropy(value: str) -> float:
 
 
 def _is_secret_name(candidate: Candidate) -> bool:
-    """Return False if the group `name` is only a part of another word, such as `pass` in `compass`."""
+    """Return False if the group `name` matched only a part of a longer word, such as `pass` in `compass`."""
     start, end = candidate.span_of("name")
     if start < 0:
         return True

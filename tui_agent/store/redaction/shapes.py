@@ -1,4 +1,5 @@
-"""The named shapes of texts that redaction checks compare with; `rules/shapes.toml` explains the fields.
+"""Named patterns (shapes), such as `placeholder`, against which redaction checks test a text. `rules/shapes.toml`
+defines them.
 
 Invariant: a pattern is compiled when it is first needed.
 """

@@ -12,7 +12,11 @@ _URL_SAFE = str.maketrans("+/", "-_")
 
 
 def spellings(value: str) -> Iterator[str]:
-    """Yield a value as it is, in JSON, URL-encoded, in hexadecimal, and in Base64 at every offset."""
+    """Yield a value in each form in which programs write it: unchanged, in JSON, URL-encoded, in hexadecimal and in
+    Base64.
+
+    Base64 depends on the bytes before the value, so it has three forms.
+    """
     raw = value.encode("utf-8", "surrogateescape")
     yield from (
         value,

@@ -1,4 +1,4 @@
-"""The judgement of a value by its characters: a placeholder, an expression, a generated key or a chosen password.
+"""Judges a value by its characters: is it a placeholder, an expression, a generated key or a password?
 
 Invariant: placeholders, expressions, identifiers, hashes, paths and sentences are not secrets.
 """
@@ -38,7 +38,7 @@ def looks_random(value: str, least: int = 16) -> bool:
 
 
 def looks_issued(value: str) -> bool:
-    """Return False if a key such as `sk-…` is only a placeholder."""
+    """Return True if a key such as `sk-…` can be a real one, not a placeholder such as `sk-EXAMPLE`."""
     rest = value[4:]
     return (
         (has_digit(rest) or (any(c.islower() for c in rest) and any(c.isupper() for c in rest)))
@@ -76,13 +76,13 @@ def is_secret_text(value: str) -> bool:
 
 
 def is_random_letters(value: str) -> bool:
-    """Return True for generated letters: capitals occur inside words (`zwreEwPcoB`)."""
+    """Return True for letters that look generated, because capitals occur inside words (`zwreEwPcoB`)."""
     humps = _HUMPS.findall(value)
     return value.isalpha() and len(value) >= 8 and len(humps) >= 3 and len(value) <= 3 * len(humps)
 
 
 def is_secret_in_pieces(value: str) -> bool:
-    """Return True if the pieces of a text joined by dots are one secret (`Xy7.kL9.pQ2w`)."""
+    """Return True if a text with dots is one secret (`Xy7.kL9.pQ2w`), not a name such as that of a module."""
     if not has_shape(value, "pieces") or has_shape(value, "module-name", "location"):
         return False
     numbered = [piece for piece in value.split(".") if has_digit(piece)]

@@ -28,7 +28,7 @@ def fork(context: AppContext, argument: str) -> None:
 async def _start(
     context: AppContext, seq: int, start: Callable[[AppContext, ForkPoint, tree_fork.Say], None]
 ) -> None:
-    """Call `start` with the fork point at event `seq`; warn the user if there is nothing to fork."""
+    """Find the fork point at event `seq` and call `start` with it; if there is nothing to fork, warn the user."""
     point = await tree_fork.fork_point_here(context, seq)
     if point is None or seq < 0:
         context.app.say(NOTHING, "warning")
@@ -61,9 +61,9 @@ MAX_NAMES = 2
 
 
 def compare(context: AppContext, argument: str) -> None:
-    """Compare the two sessions named in `argument`, or the named session with the open one.
+    """Compare two sessions: those named in `argument`, or the one named there with the open session.
 
-    Without an argument, compare the open session with its parent or its newest fork.
+    If `argument` is empty, compare the open session with its parent or its newest fork.
     """
     named = tuple(argument.split())
     if len(named) > MAX_NAMES:
@@ -85,7 +85,7 @@ def compare(context: AppContext, argument: str) -> None:
 
 
 def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:
-    """Continue with the branch `side`: open its session, or revert the open session to its last event."""
+    """Continue with the branch `side`: open its session or, if that is already open, revert to the branch's last event."""
     own = context.app.session_id
     if side.session != own:
         switch(context, side.session)

@@ -54,7 +54,7 @@ def choose_agent(context: AppContext, argument: str) -> None:
 async def list_agents(
     context: AppContext, picker: Picker, kind: str, now: str = "", others: Sequence[Item] = ()
 ) -> None:
-    """Fill the picker with the agents of one kind, followed by `others`.
+    """Fill the list with the agents of one kind, and add the rows `others` at its end.
 
     `kind`: `hub` for main agents, `delegate` for subagents. `now`: the name of the current agent.
     """

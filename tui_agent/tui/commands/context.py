@@ -32,12 +32,12 @@ _INTENTS: Final = {
     "context_put_away": ("compact", "list"),
     "context_map": ("map",),
 }
-"""Maps each action of the context sheet to the app action that it runs, and its argument."""
+"""Maps each action in the context sheet to the app's action that it runs, with the argument for it."""
 _IDLE: Final = ("context_summarise",)
-"""Actions of the context sheet that are not available during a turn."""
+"""Actions in the context sheet that cannot be used during a turn."""
 _LEAST_BAR: Final = 5
 _REASON_CELLS: Final = 22
-"""Number of cells for the reason why a section was shortened."""
+"""If a section was shortened, the bar leaves this number of terminal cells for the reason."""
 
 
 class ContextSheet(Viewer):
@@ -82,7 +82,7 @@ class ContextSheet(Viewer):
         self.extra = names if view.used else names[-1:]
 
     def go_on(self, name: str) -> bool:
-        """Close the sheet and run its action `name`; return False if the action is not available now."""
+        """Close the sheet and run the sheet's action `name`. If this action is not available now, return False."""
         if name in self.extra:
             self.dismiss(None)
             self.app.post_message(Intent(*_INTENTS[name]))
@@ -152,9 +152,9 @@ def _draw_sections(facts: Facts, view: ContextMeterView) -> None:
 
 
 class _Columns(NamedTuple):
-    """Widths of the columns in the table of context sections, in terminal cells.
+    """Widths in terminal cells of the columns in the table of context sections.
 
-    A narrow table leaves out the bar, then the share, then the budget.
+    If the table is narrow, it has no bar. If it is still too wide, the share is left out too, and then the budget.
     """
 
     name: int
@@ -163,7 +163,7 @@ class _Columns(NamedTuple):
     state: bool
     bar: int
     top: int
-    """The number of tokens that a full bar represents if sections have no budgets."""
+    """If sections have no budgets, the number of tokens for which the bar is full."""
 
     @classmethod
     def fit(cls, view: ContextMeterView, width: int) -> "_Columns":

@@ -39,10 +39,8 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 
 
 def _with_options(handler: Handler, **options: Handler) -> Handler:
-    """Return a handler that calls one of `options`, chosen by the first word of the argument.
-
-    If no option has this name, the result calls `handler`.
-    """
+    """Return a handler that calls the option named by its argument's first word, or `handler` if there is no such
+    option."""
 
     def handle(context: AppContext, argument: str) -> None:
         name, _, rest = argument.partition(" ")

@@ -90,7 +90,8 @@ def show_tools(context: AppContext, argument: str) -> None:
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
-    """Return everything of one kind, e.g. all tools, that the loaded plugins provide, as pairs (name, plugin)."""
+    """Return everything of one kind that the loaded plugins provide, as pairs (name, plugin). `kind` is `tool`, for
+    example."""
     return [
         (offer.removeprefix(f"{kind}:"), plugin.plugin)
         for plugin in context.views.plugins.values()
@@ -211,7 +212,7 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
 
 
 def toggle_block(context: AppContext, argument: str) -> None:
-    """Expand a cut-off notice or a folded paste. If there is neither, fold or unfold a transcript block."""
+    """If a notice is cut off or a paste is folded, expand it. Otherwise fold or unfold a transcript block."""
     if show_full_notice(context, context.app.notice):
         context.app.hide_notice()
     elif not (context.editor.has_focus and context.editor.unfold_paste()):

@@ -83,8 +83,8 @@ def _capture(context: AppContext, name: str) -> None:
 def check_keys(changed: Mapping[str, str | Sequence[str]], name: str, keys: Sequence[str]) -> KeyCheck:
     """Check new keys for the action `name`, and describe their problems.
 
-    `changed`: the user's key settings so far. In the result, `fault` says why the keys cannot be used; `note` is only a
-    warning.
+    If the result has a `fault`, the keys cannot be used; a `note` is only a warning. `changed`: the user's key settings
+    so far.
     """
     before = apply_key_settings(changed).messages
     after = apply_key_settings({**changed, name: keys})

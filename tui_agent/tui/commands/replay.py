@@ -77,9 +77,9 @@ def open_replay(context: AppContext, argument: str) -> None:
 
 
 def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:
-    """Ask the user how to revert the session to event `seq`.
+    """Let the user choose how to revert the session to event `seq`.
 
-    `leave`: closes the replay.
+    `leave`: function that closes the replay.
     """
     if context.is_running:
         leave()

@@ -38,9 +38,9 @@ def list_or_open_session(context: AppContext, argument: str) -> None:
 
 
 def begin(context: AppContext, argument: str, *, lists: bool) -> None:
-    """Open the session with the id `argument`.
+    """Open the session whose id begins with `argument`.
 
-    `lists`: True to list the matching sessions if no session has this id.
+    `lists`: True to list matching sessions if there is no such id.
     """
     if context.sessions.under_way:
         context.app.do("sessions" if lists else "pause", argument if lists else f"resume {argument}")
@@ -57,7 +57,7 @@ def say_turn_is_running(context: AppContext) -> None:
 
 
 async def _open_or_list(context: AppContext, argument: str, *, lists: bool, can_open: bool) -> None:
-    """Open a session or list sessions as `begin` does; `can_open` is False while a turn runs."""
+    """Open a session or list sessions, after the checks in `begin`; `can_open` is False while a turn runs."""
     session = ""
     try:
         session, problem = await _find_session(context, argument)
@@ -82,9 +82,9 @@ async def _open_or_list(context: AppContext, argument: str, *, lists: bool, can_
 
 
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
-    """Return the id of the session whose id begins with `argument`, and an error message.
+    """Find the only session whose id begins with `argument`, and return its id and an error message.
 
-    Without a single match, the id is empty.
+    If there is no such session, or more than one, the id is empty.
     """
     if len(argument.split()) != 1:
         return "", ""
@@ -193,7 +193,7 @@ async def _put_back(context: AppContext, message: UserQueued, queued_after: tupl
 
 
 async def _saved_pictures(context: AppContext, images: Sequence[ImageContent]) -> list[Picture]:
-    """Save the pictures of a queued message as files, so that the message can be sent again."""
+    """Save the pictures of a message that was queued as files, because the prompt needs files to send them again."""
     session, config = context.session, context.config
     if session is None or config is None:
         return []

@@ -18,12 +18,12 @@ def open_picker(
     free_address: str = "",
     back: Callable[[], None] = lambda: None,
 ) -> Picker:
-    """Open a list, and call `choose` with the value of the chosen item.
+    """Open a list. If the user chooses an item, call `choose` with the item's value.
 
-    - `empty`: the text shown if the list is empty
-    - `free`: beginning of a row that offers the typed text itself, e.g. `Use the model named`
-    - `free_address`: beginning of that row if the typed text is a URL
-    - `back`: called if the user closes the list
+    - `empty`: text to show if the list is empty
+    - `free`: first words of a row that stands for the text that the user typed, e.g. `Use the model named`
+    - `free_address`: the first words of this row if the typed text is a URL
+    - `back`: called if the user closes the list without a choice
     """
     picker = Picker(title, items, empty=empty, free=free, free_address=free_address)
     context.app.push_screen(picker, lambda value: back() if value is None else choose(value))

@@ -31,12 +31,13 @@ class ApiKeys:
             return names | typed
 
     def ask_with(self, variable: str, key: str) -> Ask:
-        """Return a function that runs `tui-agent` commands with the key in the environment variable `variable`."""
+        """Return a function that runs `tui-agent` commands with `key` as the environment variable `variable`."""
         app = self._host.app
         return app.outside or CommandLine(_with_key(app.options, variable, key), app.environ)
 
     async def use(self, variable: str, key: str, model: str, base_url: str) -> bool:
-        """Use the key in `variable` until the app quits, and reopen the session with `model`."""
+        """Use the API key `key` (environment variable `variable`) until the app quits, and reopen the session with
+        `model`."""
         host, app = self._host, self._host.app
         host.ask = self.ask_with(variable, key)
         app.options = _with_key(app.options, variable, key)

@@ -1,6 +1,6 @@
-"""Builds the views of a very long session in the background, while the session's end is already shown.
+"""Builds the views of a very long session in the background, while the app already shows the session's end.
 
-"Folding" means applying the log's events to the views, one by one.
+A view is built by applying the log's events one after the other ("folding").
 
 Invariant: a pane shows the views of the whole session only once they contain the newest event.
 """
@@ -14,7 +14,7 @@ from tui_agent.tui.controller.pump import Pump
 
 
 class BackgroundFold:
-    """Background task that folds one whole session, from the beginning of its log."""
+    """Background task that builds the views of a whole session, from the beginning of its log."""
 
     def __init__(self, host: SessionHost, session: AppSession, last_seq: int) -> None:
         self._host = host
@@ -40,7 +40,7 @@ class BackgroundFold:
             self.replace_if_ready()
 
     def replace_if_ready(self) -> None:
-        """Show the views of the whole session if they contain every event on the screen."""
+        """If the views of the whole session contain every event on the screen, show them."""
         if not self._adopted and not self._views.head_moved and self._views.seq >= self._host.views.seq:
             self._replace_shown()
 
@@ -56,7 +56,7 @@ class BackgroundFold:
         await self._over.wait()
 
     def adopt(self) -> Pump:
-        """Make the controller show the views of the whole session; return the pump that updates them."""
+        """Make the controller use the views of the whole session. Return the object that keeps them up to date."""
         self._adopted = True
         self._over.set()
         self._host.views = self._views

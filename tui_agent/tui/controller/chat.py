@@ -42,13 +42,14 @@ class ChatWidget(TranscriptWidget):
     _first: int | None = None
     """Index of the first entry that is laid out; None if no entry is laid out."""
     _changed_meanwhile: set[int] | None = None
-    """Indices of entries that changed while `extend_to` builds a longer layout; None at other times."""
+    """While `extend_to` builds a longer layout, the indices of the entries that change meanwhile. None at other times.
+    """
 
     def show_view(self, view: TranscriptView, changed: Sequence[int] = (), *, is_whole: bool = False) -> None:
         """Show a newer view of the transcript.
 
         - `changed`: the indices of the changed entries
-        - `is_whole`: True if the new view is the first one with the whole session
+        - `is_whole`: True if earlier views had only the session's end, and this one is the first with the whole session
         """
         first = self._first
         if first is None or is_whole:
@@ -62,9 +63,9 @@ class ChatWidget(TranscriptWidget):
             self.set_view(_view_from(view, first), [index - first for index in changed if index >= first])
 
     def extend(self, index: int | None) -> None:
-        """Lay out older entries too, back to entry `index`.
+        """Show older entries too, back to the entry with the index `index`.
 
-        `index`: None for a fixed number of older entries.
+        If `index` is None, show a fixed number of older entries.
         """
         if self._whole is None or not self._first or (index is not None and index >= self._first):
             return
@@ -72,7 +73,7 @@ class ChatWidget(TranscriptWidget):
         self.show_more(_view_from(self._whole, self._first))
 
     async def extend_to(self, index: int) -> None:
-        """Lay out older entries too, back to entry `index`, without blocking the app."""
+        """Show older entries too, back to the entry with the index `index`, without blocking the app."""
         if self._whole is None or not self._first or self._first - index <= REACH:
             self.extend(index)
             return
@@ -93,7 +94,7 @@ class ChatWidget(TranscriptWidget):
         self.replace_layout(layout, view)
 
     def repaint(self) -> None:
-        """Paint the rows that changed; near the oldest entry, also lay out older entries."""
+        """Paint the rows that changed. If the user has scrolled near the oldest visible entry, show older entries too."""
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
             self.extend(None)
@@ -126,7 +127,7 @@ class ChatWidget(TranscriptWidget):
 
     @property
     def _chosen_turn(self) -> TurnEntry | None:
-        """The turn under the cursor if the turn changed files; otherwise None."""
+        """The turn under the cursor if this turn changed files; otherwise None."""
         index = self.viewport.layout.index_of(self.cursor)
         entry = None if index is None else self.viewport.layout.entry(index)
         return entry if isinstance(entry, TurnEntry) and (entry.files or entry.folders) else None
@@ -139,7 +140,7 @@ class ChatWidget(TranscriptWidget):
         self.chat.app.show_keys()
 
     def pass_key(self, event: events.Key) -> bool:
-        """Move the focus to the prompt and pass a letter to the prompt; return False for other keys."""
+        """If the key is a printable character, focus the prompt and pass the key on to it. Otherwise return False."""
         if self.screen.focused is self and not event.is_printable:
             return False
         self.leave()
@@ -230,7 +231,7 @@ class Chat:
         self.blobs: dict[str, str] = {}
         self.widget: ChatWidget | None = None
         self._preview: ChatWidget | None = None
-        """Widget with the end of a long session, shown until the whole session is read."""
+        """While a long session is being read, the widget that shows the session's end; otherwise None."""
         self.search = ChatSearch(self)
         self._refused_at = -1
         self.start = app.start or first_page(app.editor)
@@ -396,7 +397,7 @@ class Chat:
 
     @property
     def openable(self) -> str:
-        """The id of the entry that `toggle` folds or unfolds; empty if there is none."""
+        """The id of the entry that `toggle` would fold or unfold now; empty if there is none."""
         widget = self.widget
         if widget is None:
             return ""
@@ -405,7 +406,7 @@ class Chat:
         return widget.cursor if widget.can_toggle(widget.cursor) else ""
 
     def toggle(self) -> None:
-        """Fold or unfold the entry `openable`, and scroll it into view."""
+        """Fold or unfold the entry with the id `openable`, and scroll to it."""
         if self.widget is not None and (entry_id := self.openable):
             self.widget.toggle_fold(entry_id)
             self.widget.show_entry(entry_id)
@@ -428,12 +429,12 @@ class Chat:
         return True
 
     def entry_at(self, seq: int) -> Entry | None:
-        """Return the newest entry that started at or before event `seq`; None if there is none."""
+        """Return the newest entry that began at or before event `seq`. Return None if there is none."""
         index = index_of_event(self.entries, seq)
         return self.entries[index] if index >= 0 else None
 
     def show_seq(self, seq: int) -> None:
-        """Scroll the transcript to the entry that the event `seq` started."""
+        """Scroll the transcript to the entry that began with the event `seq`."""
         index, widget = index_of_event(self.entries, seq), self.widget
 
         async def show(widget: ChatWidget, entry_id: str) -> None:

@@ -35,7 +35,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.text import clean_line
 
 WORK: Final = SubmitPrompt, Steer, Queue, SendQueued, ContinueTurn, Delegate, RunCommand, WriteGuide
-"""Commands with which the user gives work to the agent."""
+"""Commands that give the agent work, such as a message."""
 
 
 class ChoiceKeeper:
@@ -49,16 +49,18 @@ class ChoiceKeeper:
         """The model that the user chose last."""
         self._remark = ""
         self._remembered: tuple[str, str] | None = None
-        """Name and address of the chosen model as saved for later starts; None until they are saved."""
+        """The name and the address of the model that were saved for later starts. None until the chosen model is saved.
+        """
         self._chosen_policy = ""
-        """The policy that the user chose but the session does not use yet; empty if there is none."""
+        """The policy that the user chose, until the session uses it; otherwise empty."""
         self.tried_policy = ""
-        """The policy that the user switched to with a key but has not used yet; empty if there is none."""
+        """The policy that the user selected with a key, but under which the agent has no work yet; empty if there is
+        none."""
         self._has_reported = False
         self._has_warned_unconfined = False
 
     def choose_model(self, name: str, base_url: str = "", remark: str = "") -> None:
-        """Switch the session to the model `name`; once it is in use, remember it and show a notice.
+        """Switch the session to the model `name`. Once the session uses it, save it for later starts and show a notice.
 
         `remark`: text for the notice.
         """
@@ -68,20 +70,21 @@ class ChoiceKeeper:
         self.update(self._context.state)
 
     def choose_policy(self, name: str) -> None:
-        """Switch the session to the policy `name`; once it is in use, remember it and show a notice."""
+        """Switch the session to the policy `name`. Once the session uses it, save it for later starts and show a
+        notice."""
         if name in POLICIES:
             self._chosen_policy, self.tried_policy = name, ""
             self._switch_policy(name)
             self.update(self._context.state)
 
     def try_policy(self, name: UserPolicy) -> None:
-        """Switch to the policy `name`, and remember it once the agent gets work under it."""
+        """Switch to the policy `name`. If the agent then gets work under this policy, save the policy for later starts."""
         is_remembered = name not in NEVER_REMEMBERED and self._context.is_connected
         self._chosen_policy, self.tried_policy = "", name if is_remembered else ""
         self._switch_policy(name)
 
     def approve_plan(self, choice: int | None) -> None:
-        """Note the policy that an approved plan switches the session to.
+        """If the user's answer approves a plan, note the policy that follows, to save it for later starts.
 
         `choice`: index of the user's answer to the plan.
         """
@@ -90,13 +93,14 @@ class ChoiceKeeper:
             self._chosen_policy, self.tried_policy = POLICY_AFTER_PLAN[choice], ""
 
     def note_work(self, command: Command) -> None:
-        """Remember the tried policy if `command` gives work to the agent."""
+        """If `command` gives work to the agent, save the policy that the user was trying out."""
         if self.tried_policy and isinstance(command, WORK):
             self._chosen_policy, self.tried_policy = self.tried_policy, ""
             self.update(self._context.state)
 
     def begin_session(self) -> None:
-        """Forget chosen or tried policies that the opened session does not use."""
+        """After another session was opened, forget the chosen policy. If the session has another policy, forget the
+        tried one too."""
         settings = self._context.state.settings
         self._chosen_policy = ""
         if settings is None or settings.policy != self.tried_policy:
@@ -112,7 +116,7 @@ class ChoiceKeeper:
             self._context.app.say(f"{text} {clean_line(reason)}", "warning")
 
     def update(self, state: SessionStateView) -> None:
-        """Remember a model and a policy that the user chose, once they are in use."""
+        """If the session now uses the model or policy that the user chose, save it for later starts."""
         if state.settings is None:
             return
         context = self._context
@@ -132,7 +136,7 @@ class ChoiceKeeper:
             self._remember_model(model)
 
     def given_address(self, model: ModelInfo) -> str:
-        """Return the model's URL if the user gave it by hand; otherwise empty."""
+        """Return the model's URL if the user entered it, or an empty string if it comes from a provider or a profile."""
         vendor = PROVIDERS.get(model.profile.partition("/")[0])
         is_own = vendor is not None and vendor.base_url == model.base_url
         return "" if is_own or model.profile in self._context.profiles else model.base_url

@@ -1,6 +1,6 @@
 """Comparison of the session's changed files with the files on disk.
 
-Invariant: every shown number of changed files comes from `drop_undone(…).count`.
+Invariant: wherever the app shows how many files changed, the number is `drop_undone(…).count`.
 """
 
 import asyncio
@@ -19,15 +19,16 @@ from tui_agent.tui.controller.host import SessionHost
 
 
 class DiskChanges:
-    """The changes that were made outside the app after the newest recorded change of each file."""
+    """Tells which of the session's changed files were changed outside the app after their last recorded change."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self._changes: dict[tuple[str, int], DiskChange] = {}
-        """Maps (path, event number of the last recorded change) to the later change outside the app."""
+        """Maps a file, as (path, event number of its last recorded change), to the change that was made outside the
+        app."""
 
     def by_path(self, views: Views) -> Mapping[str, DiskChange]:
-        """Map each file that was changed outside the app to the kind of change."""
+        """Return each file that was changed outside the app, with the kind of change: `changed` or `undone`."""
         if not self._changes:
             return {}
         changes = (
@@ -36,7 +37,7 @@ class DiskChanges:
         return {path: change for path, change in changes if change is not None}
 
     def drop_undone(self, files: FilesChangedView, views: Views) -> FilesChangedView:
-        """Return the view without the files that again have the content that they had before the session."""
+        """Return the view without files whose content is again the same as before the session."""
         undone = {path for path, change in self.by_path(views).items() if change == "undone"}
         if not undone:
             return files
@@ -60,7 +61,10 @@ class DiskChanges:
 
 
 def _find_differing(workspace: Path, files: Sequence[ChangedFile]) -> dict[tuple[str, int], DiskChange]:
-    """Return the files whose content on disk differs from the last recorded content. Blocks."""
+    """Find the files whose content on disk differs from the last recorded content, and return the kind of each change.
+
+    Blocks.
+    """
     changes: dict[tuple[str, int], DiskChange] = {}
     for file in files if workspace.is_dir() else ():
         digest = _hash_file(workspace / file.path)

@@ -49,7 +49,7 @@ class DraftFile:
 
 
 class EarlyDrafts:
-    """Unsent messages of sessions without a folder, one file for each process and workspace."""
+    """Unsent messages of sessions that have no folder yet. Each process has one file for each workspace."""
 
     def __init__(self, data_dir: Path, workspace: Path) -> None:
         self._folder = data_dir / "drafts"
@@ -60,7 +60,7 @@ class EarlyDrafts:
         return DraftFile(self._folder / f"{self._name}-{os.getpid()}")
 
     def take_abandoned(self) -> str:
-        """Delete the newest draft of an ended process, and return its text; empty if there is none."""
+        """Find the newest unsent message that an ended process left behind. Delete its file and return the text, or ""."""
         paths = sorted(self._abandoned_files(), key=_modified_at)
         if not paths:
             return ""
@@ -105,7 +105,7 @@ class DraftKeeper:
         """True after a warning that the draft cannot be saved."""
 
     def take_prompts(self) -> None:
-        """Add the messages in the session's log to the history, and new messages to the history file."""
+        """Add the messages from the session's log to the prompt's history. Append new messages to the history file too."""
         prompts, self._context.views.prompts = self._context.views.prompts, []
         history = self._context.editor.history_of_messages
         for _, text in prompts:
@@ -123,7 +123,8 @@ class DraftKeeper:
     def restore_draft(self, *, moves_unsent: bool = False) -> None:
         """Put the open session's unsent message back into the prompt.
 
-        `moves_unsent`: True if the text in the prompt was typed for this session, and moves to its draft file.
+        `moves_unsent`: True if the user has already typed text for this session. The text then stays and is saved as
+        this session's unsent message.
         """
         folder, config = self._context.folder, self._context.config
         if folder is None:

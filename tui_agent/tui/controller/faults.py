@@ -45,7 +45,7 @@ class FaultReporter:
         self._app = context.app
         self._reported: set[tuple[str, str]] = set()
         self.first = ""
-        """The view that failed first in this session; empty if no view failed."""
+        """The name of the view that failed first in this session; empty if none failed."""
 
     def begin(self) -> None:
         """Forget the reported errors, because another session is open."""
@@ -65,7 +65,7 @@ class FaultReporter:
         self._report(part, describe_error(error), notice, "".join(traceback.format_exception(error)))
 
     def report_folds(self) -> None:
-        """Report the events that a view could not apply."""
+        """Report each event that a view skipped, because applying the event raised an error."""
         for fault in self._context.views.faults.values():
             part, event = PARTS.get(fault.view, fault.view), f"event {fault.seq}, {fault.kind}"
             notice = f"could not use {event} ({{}}) and skipped it; the log still contains it. {REPORT}."
@@ -105,7 +105,7 @@ class FaultReporter:
 
 
 def _drop_empty_lines(text: str) -> str:
-    """Remove empty lines, because an empty line separates two errors in the fault file."""
+    """Remove empty lines from an error's text, because an empty line ends an error in the fault file."""
     return "\n".join(line for line in text.splitlines() if line.strip())
 
 

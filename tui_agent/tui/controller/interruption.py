@@ -13,7 +13,7 @@ TWICE_S = 0.6
 
 
 class Interruption:
-    """Handles Esc and the key that interrupts."""
+    """Handles Esc, and the key of the action that interrupts a turn."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
@@ -21,7 +21,10 @@ class Interruption:
         self._interrupted_work: tuple[object, ...] = ()
 
     def escape(self) -> None:
-        """Handle Esc while no menu is open: interrupt, close what is open, or revert on a double press."""
+        """Handle Esc while no menu is open: interrupt the turn, or else close a search or selection.
+
+        On a double press, offer to revert.
+        """
         # Users press Esc twice to interrupt, so a second press soon after an interrupt does nothing.
         host, now = self._host, time.monotonic()
         if self.interrupt() or now < self._interrupted_at + TWICE_S:

@@ -37,7 +37,7 @@ class PaneUpdater:
         self._reported_fault: object = None
         self._branch_folder = ""
         self._compared_files: FilesChangedView | None = None
-        """The changed files that were last compared with the disk; None while a turn or command runs."""
+        """The changed files when they were last compared with the disk. None while a turn or command runs."""
         host.app.watch(host.app, "app_focus", self._look_after_focus, init=False)
 
     def show(self, changed: frozenset[ViewName]) -> None:
@@ -88,23 +88,23 @@ class PaneUpdater:
                 self._host.faults.run_guarded("the sheet", screen.follow)
 
     def show_figures(self, views: Views) -> None:
-        """Show the header and side panes of a session that is still being opened."""
+        """While a session is still being opened, show its header and side panes."""
         self._app.header.set_views(views.state.view(), views.meter.view())
         self._show_sidebar(views)
         self.show_strip(views)
 
     def show_strip(self, views: Views) -> None:
-        """Show todos and changed files in the strip that replaces the side panes on a small screen."""
+        """On a screen too small for side panes, show todos and changed files in a strip instead."""
         view = self._host.disk_changes.drop_undone(views.files.view(), views)
         self._app.pane_strip.set_views(views.todo.view(), view, self._line_counts.sum_of(view))
 
     def _look_after_focus(self, has_focus: bool) -> None:
-        """Compare the changed files with the disk when the terminal window gets the focus."""
+        """If the terminal window gets the focus, compare the changed files with the disk."""
         if has_focus:
             self._host.worker(self._host.disk_changes.look(), "changed files")
 
     def _compare_with_disk(self) -> None:
-        """Compare the changed files with the disk after a turn, a command, or a new recorded change."""
+        """If a turn or command has just ended, or a file change was recorded, compare the changed files with the disk."""
         files = None if self._host.is_running else self._host.views.files.view()
         before, self._compared_files = self._compared_files, files
         if files is not None and files is not before:
@@ -151,7 +151,8 @@ class PaneUpdater:
         return view._replace(below=self._host.chat.new_rows_text)
 
     def _notify(self, before: str, view: StatusView) -> None:
-        """Show the new status in the terminal's title; notify the user if the terminal has no focus."""
+        """Show the new status in the terminal's title, and notify a user who looks elsewhere that a turn has ended or
+        waits."""
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
         self._app.terminal.title(f"{mark}{title}")
@@ -179,7 +180,7 @@ class PaneUpdater:
             self.show_status()
 
     def _stopped_status(self) -> StatusView | None:
-        """Return the status to show if the engine has ended or could not store an event; otherwise None."""
+        """Return the status to show if the engine has ended or could not store an event, otherwise None."""
         host = self._host
         if host.sessions.must_reopen and not host.sessions.under_way:
             return StatusView("failed", "engine ended", "send a message to open the session again")
@@ -218,7 +219,8 @@ class LineCounts:
         self._is_comparing = False
 
     def sum_of(self, view: FilesChangedView) -> tuple[int, int] | None:
-        """Return the numbers of added and removed lines in all files; None while files are being compared."""
+        """Return the numbers of added and removed lines in all files. While files are still being compared, return
+        None."""
         counts = [
             self._counts.get((file.before, file.after)) if file.changes > 1 else (file.added, file.removed)
             for file in view.files

@@ -20,11 +20,11 @@ class PromptSubmitter:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self.under_way = False
-        """True after a message was sent and until its turn starts."""
+        """True from the time a message is sent until its turn starts."""
         host.editor.on_picture = self._warn_of_unsent_picture
 
     def _warn_of_unsent_picture(self) -> None:
-        """Tell the user if the model would not get the picture that was attached to the message."""
+        """If the model is not known to accept pictures, warn the user that the attached picture will not be sent."""
         settings = self._host.state.settings
         if settings is None or not settings.model.model or settings.model.images:
             return
@@ -66,7 +66,7 @@ class PromptSubmitter:
             self._host.submit(SubmitPrompt(text="Try again."))
 
     def _reopen_for(self, item: "Intent | Prompt.Submitted") -> None:
-        """Open the session again, because its engine has ended, and send `item` to it."""
+        """Reopen the session, whose engine has ended, and send `item` to it."""
         self._host.app.waiting_intents.append(item)
         self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
 
@@ -155,7 +155,7 @@ class PromptSubmitter:
         return True
 
     def _place_in_queue(self, message: Prompt.Submitted) -> int | None:
-        """Return how many messages before `message` are still queued; None for a message that was never queued."""
+        """Return how many messages before `message` are still queued; None if `message` was never queued."""
         if message.queued_after is None:
             return None
         return len({queued.queue_id for queued in self._host.state.queue}.intersection(message.queued_after))

@@ -1,6 +1,6 @@
 """Updates the prompt's completions, queue, placeholder and bottom row.
 
-Invariant: the actions of the engine's slash commands are built again only if the commands changed.
+Invariant: the menu entries for the engine's slash commands are built again only if the commands changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ class PromptUpdater:
         self._app.prompt.choices = {**self._app.prompt.choices, **options}
 
     def _offer_arguments(self, settings: SessionSettings) -> None:
-        """Offer completions of the session, e.g. resources, reasoning efforts and plugin panes."""
+        """Offer completions that depend on the session, e.g. resources, reasoning efforts and plugin panes."""
         if self._host.session is not None:
             self._app.prompt.arguments.ask_session = self._host.session.complete
         mentions = {AT_SIGN} if self._has_resources() else set[str]()
@@ -82,7 +82,7 @@ class PromptUpdater:
         self._app.prompt.set_queue(queued, after=after, can_send=can_send)
 
     def _show_policy_row(self, settings: SessionSettings, waits_for: str) -> None:
-        """Show the policy, the estimated cost of the next turn, and if images are not sent."""
+        """Show the policy, the estimated cost of the next turn, and a note if images are not sent."""
         state = self._host.state
         note = partial(describe_next_turn, self._host.views.meter.view(), state)
         unconfined = not state.sandbox and bool(state.no_sandbox_reason)

@@ -16,7 +16,7 @@ from tui_agent.tui.time_slice import Slices
 
 FRAME_S = 1 / 30
 SCREEN = "the screen"
-"""The name of the whole screen in an error report."""
+"""The name by which an error report calls the whole screen."""
 
 
 class Pump:
@@ -25,7 +25,7 @@ class Pump:
     - `after`: number of the newest event in the views
     - `follow`: takes an event's number and returns a cursor that starts after this event
     - `show`: called with the names of the changed views
-    - `quiet_until`: number of the event from which on the views are shown
+    - `quiet_until`: number of an event; the views are not shown before this event was applied
     - `branch_changed`: awaited after an undo or a redo, before the views are shown
     """
 
@@ -86,7 +86,7 @@ class Pump:
             await slices.turn()
 
     async def _refold_branch(self) -> None:
-        """Fold the current branch again from the log, after an undo or a redo."""
+        """After an undo or a redo, rebuild the views from the events of the current branch in the log."""
         self._stop_timer()
         last = self._views.seq
         branch = stretches(self._views.branches.view().moves, last)

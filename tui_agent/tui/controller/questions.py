@@ -25,7 +25,7 @@ def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> s
 
 
 def _count_following(state: SessionStateView, request: PermissionRequested) -> int:
-    """Count the following calls of the same tool that the user will be asked about next."""
+    """Count the same agent's later calls of the same tool; the user will be asked about them next."""
     calls = state.open_calls
     index = next((i for i, call in enumerate(calls) if call.call_id == request.call_id), len(calls))
     return sum(call.name == request.tool and call.agent == calls[index].agent for call in calls[index + 1 :])
@@ -96,7 +96,7 @@ class OpenQuestions:
         return self._open_next()
 
     def ask_again(self) -> bool:
-        """Continue a turn that waited for an answer at the last exit; return False if there is none."""
+        """Continue a turn that waited for an answer when the app last quit; return False if there is no such turn."""
         host = self._host
         if not host.is_connected or not host.state.open_calls or host.is_running or host.submitter.under_way:
             return False

@@ -68,9 +68,9 @@ class RewindActions:
         self._answered: frozenset[str] = frozenset()
         """Files that the user has already been asked about before the undo."""
         self._file_choice: FileChoice | None = None
-        """The open question which files to undo, if it opened while no turn ran; otherwise None."""
+        """The open question about which files to undo, if the question opened while no turn ran; otherwise None."""
         self._undo_to: int | None = None
-        """Number of the undo's target event at the time of the user's request."""
+        """Number of the event to which the undo would return, recorded when the user requested the undo."""
 
     def undo(self, argument: str = "") -> None:
         """Undo the newest turn, and put its message back into the prompt.
@@ -253,7 +253,7 @@ class RewindActions:
         *,
         then: Callable[[], object] = lambda: None,
     ) -> None:
-        """Ask whether to revert the conversation, the files or both to event `to_seq`, on any branch.
+        """Ask whether to revert the conversation, the files or both to event `to_seq`, even on another branch.
 
         - `entry`: the message that returns to the prompt
         - `then`: called once the user has decided
@@ -284,7 +284,7 @@ class RewindActions:
         host.submit(PlanRevert(to_seq=to_seq))
 
     def _ask_about_kept(self, restored: CheckpointRestored, to_seq: int) -> None:
-        """Ask which files to restore that the undo or revert left unchanged."""
+        """List the files that an undo or revert left unchanged, and ask which of them to restore anyway."""
         host, count = self._host, restored.kept_count
         verb = "redo" if host.views.is_redo else "undo"
         object_, pronoun = ("it", "it") if count == 1 else ("one of them", "them")
@@ -324,7 +324,7 @@ class RewindActions:
         return [entry for entry in entries if isinstance(entry, UserEntry) and entry.state == "sent"]
 
     def _give_back(self, entries: Sequence[UserEntry]) -> None:
-        """Put the first undone message into the prompt if the prompt is empty."""
+        """If the prompt is empty, put the first undone message into it."""
         editor = self._host.editor
         if not entries or editor.text:
             return

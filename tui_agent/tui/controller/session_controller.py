@@ -115,7 +115,7 @@ class SessionController:
         )
         self._sent_output_width: tuple[AppSession, int] | None = None
         self.halted_at = -2
-        """Number of the newest event when the engine failed to store an event; -2 without a failure."""
+        """If the engine failed to store an event, the number of the newest event at that time; otherwise -2."""
         self.seen_seq = -1
         """Sequence number of the newest event when the log was opened; later events are announced as new."""
 
@@ -253,7 +253,7 @@ class SessionController:
     def run_over_sheet(self, name: str) -> None:
         """Close the open sheet, then run the action `name`.
 
-        The action that opened the sheet does not run again.
+        If this action is the one that opened the sheet, only close the sheet.
         """
         top = self.app.screen
         if isinstance(top, Sheet):

@@ -35,11 +35,11 @@ AS_RECORDED: Final = dict.fromkeys(
 )
 """Options set to None when a session is opened, so that the values in its log are used."""
 LONG = 3_000
-"""Number of events from which a session's end is shown before the rest is read."""
+"""In a session with at least this many events, the end is shown before the rest is read."""
 PREVIEW_RECORDS = 300
 """Number of records in the preview of a long session's end."""
 VERY_LONG = 20_000
-"""Number of events from which a session is usable before all of its events are read."""
+"""A session with at least this many events can be used before all of its events are read."""
 THIS_SESSION = "this session again"
 
 
@@ -96,7 +96,7 @@ class SessionSwitcher:
         return not work or await self._host.app.push_screen_wait(LeaveQuestion(work))
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Run `work` in the background to find or open another session."""
+        """Run `work`, which finds or opens another session, in the background."""
         self.under_way = True
         if name == "session":
             _show_progress(self._host, "searching", "the sessions")
@@ -176,7 +176,7 @@ class SessionSwitcher:
         await host.pump.wait_until_shown(last_seq)
 
     async def show_branch(self) -> None:
-        """Redraw everything, because an undo or a redo moved the session's head."""
+        """Redraw everything after an undo or a redo, which changes the events that belong to the session."""
         await self._host.chat.begin()
         self._host.panes.show_all()
 
@@ -197,7 +197,7 @@ class SessionSwitcher:
         return first, whole
 
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
-        """Return views of the end of a very long session; None for a shorter session or without a saved outline."""
+        """Return views of the end of a very long session; None if the session is shorter or has no saved outline."""
         if last_seq < VERY_LONG:
             return None
         cached = await session.load_outline()
@@ -315,7 +315,7 @@ class SessionSwitcher:
         options, folder = self._locked
 
         async def open_if_free() -> None:
-            """Open the watched session if it is free and the app has no open session."""
+            """Open the watched session if no other process has it open and the app has no open session."""
             if (
                 await _find_folder(self._host, options) is None
                 and self._host.session is None
@@ -380,7 +380,7 @@ def _starts_work(item: Intent | Prompt.Submitted) -> bool:
 
 
 async def _find_folder(host: SessionHost, options: SessionOptions) -> Path | None:
-    """Return the folder of the selected session if a process has it open; otherwise None."""
+    """If a process has the selected session open, return the session's folder; otherwise return None."""
     words = [f"--id={options.session}", "--all"] if options.session else ["-C", str(options.cwd)]
     _, output = await host.ask("sessions", "list", *words, "--json")
     path = next((text_of(row, "path") for row in json_rows(output) if row.get("open")), "")

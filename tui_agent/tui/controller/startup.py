@@ -194,7 +194,7 @@ class StartPage:
         return bool(self._host.chat.start.display)
 
     def choose(self, argument: str) -> None:
-        """Choose the row of the start page with the number `argument`."""
+        """Choose the start page's row that has the number `argument`."""
         self._host.chat.start.choose(argument)
 
     def focus(self) -> None:

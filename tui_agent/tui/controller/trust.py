@@ -84,7 +84,7 @@ class TrustDialog:
         return True
 
     def _discard_engine(self) -> None:
-        """Close the engine that was started without the trusted files, and read the configuration again."""
+        """Close the engine, which was started without the trusted files, and read the configuration again."""
         app = self._host.app
         handle, app.handle = app.handle, None
         if handle is not None:

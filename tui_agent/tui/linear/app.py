@@ -116,9 +116,9 @@ class LinePrinter:
         self._unmapped = False
         """True once the notice about a missing repository map was printed."""
         self._has_failure_line = False
-        """True after the turn's last failure of the main agent's model was printed."""
+        """True if a failure of the main agent's model was printed during the current turn."""
         self.under_way = False
-        """True after a message was sent and until its turn starts."""
+        """True from the time a message is sent until its turn starts."""
 
     def write_event(self, record: Envelope) -> None:
         """Update the session's state from an event, and print the lines for the event."""

@@ -46,7 +46,7 @@ class InputLines:
                 return
 
     async def watch_signals(self) -> None:
-        """Turn SIGINT into the lines /stop and /quit, and other signals into the end of input, until cancelled."""
+        """Until cancelled, turn SIGINT into the lines /stop and /quit, and other signals into the end of input."""
         last = -TWICE_S
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             async for number in signals:

@@ -36,7 +36,7 @@ class Approval(ApprovalRows):
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the open field, followed by the scope of all sheets."""
+        """Return the scopes whose keys work now: first the open text field or this sheet, then all sheets."""
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
         return self.scope, "sheet"
@@ -81,7 +81,7 @@ class Approval(ApprovalRows):
         self.redraw(keep=False)
 
     def refuse(self) -> None:
-        """Answer no; in a view of the policies or the full request, only leave that view."""
+        """Answer no; if the policies or the full request are shown, return to the short request instead."""
         if self.shows_policy:
             self.toggle_policy()
         elif self.is_expanded:
@@ -128,7 +128,7 @@ class Approval(ApprovalRows):
     def press(self, answer: Answer) -> None:
         """Select an answer by its letter, or give the answer if it is already selected.
 
-        The answer for only this call can be given at the first press.
+        The letter for allowing only this call can give the answer at once, without selecting it first.
         """
         is_confirmed = self.chosen == answer and self.is_picked
         is_direct = answer == "y" and self.is_alone and not self.message
@@ -145,7 +145,10 @@ class Approval(ApprovalRows):
         self.give_unless_typing(self.edit_rule)
 
     def answer(self, answer: Answer) -> None:
-        """Give an answer if it is available; show hidden parts of the request first."""
+        """Give an answer if it is available; if parts of the request are hidden, show them instead.
+
+        The answer no first opens a text field for the reason.
+        """
         if self.shows_policy:
             self.toggle_policy()
         elif not self.choice(answer).offered:

@@ -27,7 +27,7 @@ _NARROW_REACH: Final = 38
 _WIDE_TYPED_ROW: Final = 34
 _WIDE_ANSWERS: Final = 60
 _LOW: Final = 22
-"""Screen height in rows below which the risk of a request gets one row less."""
+"""On a screen with fewer rows than this, the description of a request's risks may fill one row less than usual."""
 
 
 def plan_command(
@@ -66,7 +66,7 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 
 
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
-    """Shorten `rows` to their first and last rows, with a row about the hidden rows between them.
+    """Shorten `rows`: keep the first and the last rows, with a row about the hidden rows between them.
 
     Return the shortened rows and the number of hidden rows.
     """
@@ -79,7 +79,7 @@ def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -
 
 
 class ApprovalRows(ApprovalState):
-    """The approval sheet with its drawing, but without its keys."""
+    """Draws the approval sheet; the subclass `Approval` handles the keys."""
 
     def prepare(self, width: int) -> None:
         self.file_rows = self.content.file_rows(width)
@@ -340,7 +340,7 @@ class ApprovalRows(ApprovalState):
         return f"{self.key_map.key_of(WORDS[self.chosen].action)}: {choice.unavailable_reason}"
 
     def _answers_in_one(self, width: int, remark: str = "") -> Strip:
-        """Draw all answers in one row: on the smallest screens, and below a whole change or command."""
+        """Draw all answers in one row, as used on the smallest screens and below a full change or command."""
         is_wide = width >= _WIDE_ANSWERS
         left: list[Part] = []
         answers = ANSWERS

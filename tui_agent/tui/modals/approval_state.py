@@ -25,7 +25,7 @@ REACHES: Final[dict[Answer, Reach]] = {"y": "once", "s": "session", "a": "always
 
 
 class AnswerWords(NamedTuple):
-    """The action that gives an answer, and the answer's labels for normal and for the smallest screens."""
+    """The action that gives an answer, the answer's usual label, and a shorter label for the smallest screens."""
 
     action: str
     label: str

@@ -1,6 +1,6 @@
 """The selected change in a sheet of diffs.
 
-Invariant: after the rows were drawn, the selected change is one of the changes in them.
+Invariant: once the rows are drawn, the selected change is one of the drawn changes.
 """
 
 from bisect import bisect_right
@@ -59,7 +59,7 @@ class ChangeSelection:
         return self.stops[index] if self._index >= 0 and 0 <= index < len(self.stops) else None
 
     def nearest_stop(self, is_wanted: Callable[[Stop], bool]) -> Stop | None:
-        """Return the nearest of the wanted stops, first in the selected file; None if there is none."""
+        """Return the nearest wanted stop, preferably in the selected file; None if no stop is wanted."""
         start = self._index
         ranked = [
             ((stop.file.path != self.path, index < start, abs(index - start)), index)
@@ -74,7 +74,7 @@ class ChangeSelection:
         return self.stops[max(0, index)] if self.stops else None
 
     def is_visible(self, lines: Lines) -> bool:
-        """Return True if the selected stop begins in a visible row, or covers the first one."""
+        """Return True if the selected stop begins in a visible row, or covers the first visible row."""
         stop, top = self.stop, lines.scroll_offset.y
         return stop is not None and (
             top <= stop.row < top + lines.size.height or stop is self.top_stop(lines)

@@ -62,10 +62,10 @@ class DiffSheet(Viewer):
         self._selection = ChangeSelection()
         self._reverted: frozenset[RevertedHunk] = frozenset()
         self._disk_changes: Mapping[str, DiskChange] = {}
-        """Maps a file's path to the user's change of the file after its newest recorded change."""
+        """Maps a file's path to the change that the user made after the last change recorded in the session."""
         self._message: tuple[str, Role] = "", "t2"
         self._asked_at = -1
-        """Number of the newest event when the user last asked to revert a change; -1 if no revert is under way."""
+        """Number of the newest event when the user last asked to revert a change; -1 if no revert is running."""
 
     # -- reading -----------------------------------------------------------------------------------------------------
 

@@ -92,7 +92,7 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
 
 
 def numbered_commands(request: PermissionRequested) -> list[NumberedCommand]:
-    """Return the commands of a request with their effects, as texts in which hidden characters are visible."""
+    """Return the commands of a request with their effects; hidden characters are made visible in all texts."""
     return [
         NumberedCommand(number, reveal_line(command.command), _reveal_effects(command.effects))
         for number, command in enumerate(request.commands, 1)

@@ -61,7 +61,7 @@ class Line(NamedTuple):
 def exact_lines(text: str, room: int) -> list[Line]:
     """Return the lines of a text with signs for invisible characters, e.g. `<U+202E>`.
 
-    `room`: maximum number of blanks in a row without a sign.
+    `room`: width of a row in cells; blanks that would fill a row are replaced by a sign such as `<12 blanks>`.
     """
     lines: list[Line] = []
     number = 1

@@ -252,7 +252,7 @@ class ForkForm(Form[ForkRequest | None]):
 
     @property
     def open_field(self) -> Field | None:
-        """The text field on the selected line; None without a field or for a text of several lines."""
+        """The text field on the selected line; None if the line has no field, or if its text has several lines."""
         if self.line_name == "folder":
             return self.draft.folder
         field = self.draft.text_field(self.line_name)

@@ -43,7 +43,7 @@ class ForkPoint:
     session_name: str = ""
     """The session's name, if the user chose a session and not an event."""
     chosen_seq: int | None = None
-    """The event that the user chose, if the fork has to begin at another event; otherwise None."""
+    """If the fork cannot begin at the event that the user chose, the number of that event; otherwise None."""
     entry_text: str = ""
     """The transcript text at the event."""
     is_next: bool = False

@@ -1,4 +1,4 @@
-"""The list of models from config.toml, providers and servers on this machine, and of demos.
+"""The list of models (from config.toml, from providers, and from servers on this machine) and of demos.
 
 Invariant: the list opens immediately with the models that the app knows; others are added later.
 """
@@ -17,7 +17,7 @@ from tui_agent.units import format_price, format_tokens
 ACT: Final = "\t"
 """Prefix of an item's value if the item is an action and not a model."""
 OWN_SERVER_AT: Final = "Own server at"
-"""Words before a typed URL in the row that offers to set up a model there."""
+"""Text before a typed URL, in the row that offers to set up a model at that URL."""
 DEMOS: Final = ("bugfix", "todo-api")
 
 

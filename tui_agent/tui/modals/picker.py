@@ -119,20 +119,20 @@ class Picker(ChoiceSheet[str | None]):
         self._crowded = False
         """True if most rows have too little room for a description beside the text on the right."""
         self._marks: re.Pattern[str] | None = None
-        """Pattern of the words that are underlined in the rows: the typed words; None to underline nothing."""
+        """Pattern that matches the typed words, which are underlined in the rows; None to underline nothing."""
         self.title_text = title
         self.items = list(items)
         self.field = Field()
         self.empty = empty
         self.free = free
-        """Words before the typed text in the row that offers this text, e.g. `Use the model named`.
+        """Text before the typed words in the row that offers them as a value, e.g. `Use the model named`.
 
         Empty if only listed items can be chosen.
         """
         self.free_address = free_address or free
-        """Words at the start of that row if the typed text is a URL."""
+        """Text used instead of `free` if the user typed a URL."""
         self.is_typed_first = False
-        """True if the row that offers the typed text itself comes before the matching items."""
+        """True if the row that offers the typed words as a value comes before the matching items."""
         self.total: str | None = None
         """Text at the right of the title; None to show the number of rows."""
         self._preview = preview
@@ -179,7 +179,7 @@ class Picker(ChoiceSheet[str | None]):
         return [typed, *items] if self.is_typed_first or is_name else [*items, typed]
 
     def _score_letters(self, query: str) -> list[tuple[int, int]]:
-        """Return (score, index) of the items that contain the query or, if there are none, its letters in order."""
+        """Return (score, index) of items that contain the query; if none does, of items with its letters in order."""
         # The letters of a short query are in almost any long row.
         shown = [f"{item.label} {item.about}" for item in self.items]
         texts = [

@@ -191,7 +191,7 @@ class PolicySheet(ChoiceSheet[None]):
         super().redraw(keep=keep)
 
     def use_next(self) -> None:
-        """Switch to the next policy; bypass can only be chosen by its row."""
+        """Switch to the next policy; to switch to `bypass`, the user must select its row."""
         self.context.act("next_policy")
 
     def revoke(self) -> None:

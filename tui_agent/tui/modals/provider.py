@@ -25,7 +25,7 @@ from tui_agent.tui.widgets.rows import Pen
 class Provider:
     """The values of the form for a provider.
 
-    `vendor`: the vendor of the API key, or the name of the environment variable with the key.
+    `vendor`: the vendor whose API key is used, or the environment variable that holds the key.
     """
 
     model: str
@@ -37,7 +37,7 @@ class Provider:
 
 
 OWN_SERVER: Final = "TUI_AGENT_API_KEY"
-"""The environment variable with the key for a URL that belongs to no known vendor."""
+"""The environment variable that holds the API key for a URL that belongs to no known vendor."""
 MODEL, ADDRESS, KEY, SAVE = "Model", "Address", "Key", "Save"
 """The lines of the form: three fields, and the checkbox `SAVE`."""
 _LOOSE_FROM: Final = 24

@@ -119,7 +119,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
 
     @property
     def open_field(self) -> Field:
-        """The field for the user's own text, which gets typed letters even if another row is selected."""
+        """The field for the user's own text; typed letters go into it even if another row is selected."""
         return self.field
 
     def on_edit(self) -> None:

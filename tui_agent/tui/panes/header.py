@@ -95,7 +95,7 @@ class Header(LinePane):
         return [*left, *place, pen.part(title if is_legible else "", bold=True)]
 
     def _location(self, room: int, title_room: int) -> list[Part]:
-        """Return the folder, the git branch and `fork`, as far as they fit into `room` cells."""
+        """Return the folder, the git branch and, in a fork, the word `fork`, as far as they fit into `room` cells."""
         # A fork has the title of its parent, so its folder and branch matter more than the title.
         pen, state = self.pen, self.state
         if state is None or not state.workspace:

@@ -56,7 +56,7 @@ def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int
 
 
 def tick_labels(view: "ContextMeterView", cells: int) -> str:
-    """Return the row of percentages below the ticks of the bar, without the earlier of two overlapping labels."""
+    """Return the row of percentages below the bar's ticks; if two labels overlap, leave out the earlier one."""
     line = [" "] * cells
     for cell, label in sorted(ticks(view, cells).items()):
         start = max(0, min(cells - len(label), cell - (label == "32")))

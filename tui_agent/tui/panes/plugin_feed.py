@@ -28,7 +28,7 @@ PanePlaces: TypeAlias = Mapping[str, "PanePlace"]
 PERIOD_S: Final = 0.2
 """Time between two requests to the child process, in seconds."""
 KIND: Final = "pane:"
-"""Prefix of the entries for panes in a plugin's list of contributions, e.g. `pane:test_runs`."""
+"""Prefix of a pane's name in the list of things that a plugin adds, e.g. `pane:test_runs`."""
 
 
 class PaneSource(Protocol):
@@ -46,7 +46,7 @@ def start_client() -> PaneSource:
 
 
 def find_panes(options: SessionOptions, folder: str, environ: Mapping[str, str]) -> PanePlaces:
-    """Return the places of the panes that a session in the workspace `folder` has. Blocks, so call it in a thread."""
+    """Return the place of each pane that a session in `folder` can show. Blocks, so call it in a thread."""
     find: Callable[..., PanePlaces] = import_module("tui_agent.plugin_host.places").find_panes
     return find(replace(options, cwd=Path(folder)), environ)
 
@@ -62,11 +62,11 @@ class PaneState:
     asked_seq: int = -2
     """Number of the event for which the pane's content was requested last; -2 before the first request."""
     progress: int = -1
-    """Number of the newest event that the pane has read from a long log; -1 at other times."""
+    """While the pane reads a long log, the number of the newest event that it has read; otherwise -1."""
     fault: str = ""
     is_stopped: bool = False
     drawn: tuple[object, list[Strip]] | None = None
-    """The drawn rows of `blocks`, after a value that identifies their width and looks; None if not drawn yet."""
+    """A key for the width and the looks, and the rows of `blocks` drawn for that key; None if not drawn yet."""
 
 
 class PaneFeed:

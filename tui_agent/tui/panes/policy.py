@@ -74,7 +74,7 @@ class PolicyRow(LinePane):
     attached: Sequence[str] = ()
     images: Sequence[str] = ()
     accepts_images = True
-    """False if the model is not known to accept images, so that they are not sent."""
+    """False if the model is not known to accept images; in this case, images are not sent."""
 
     def set_attached(self, names: Sequence[str], images: Sequence[str]) -> None:
         """Show what the message attaches, in place of the policy's description.
@@ -86,7 +86,7 @@ class PolicyRow(LinePane):
             self.show()
 
     def set_accepts_images(self, accepts_images: bool) -> None:
-        """Set if the model accepts images."""
+        """Record that the model accepts images, or that it does not."""
         if accepts_images != self.accepts_images:
             self.accepts_images = accepts_images
             self.show()

@@ -79,7 +79,7 @@ class StartContent(NamedTuple):
 
 
 class Start(KeyActions, LinePane, can_focus=True):
-    """The start page; passes keys that have no action on the page to the prompt."""
+    """The start page; if a key has no action on this page, the key is passed to the prompt."""
 
     scope = "start"
 
@@ -279,7 +279,7 @@ class Start(KeyActions, LinePane, can_focus=True):
     def pick(self, number: int) -> bool:
         """Run the action of the row with the digit `number + 1`; return False if no row has this digit.
 
-        Without any digits yet, do nothing and return True.
+        If no digits have been assigned to rows yet, do nothing and return True.
         """
         numbers = [self.numbers.get(choice.intent) for choice in self.usable]
         has_row = number + 1 in numbers
@@ -312,7 +312,7 @@ class Start(KeyActions, LinePane, can_focus=True):
 def first_page(typed_into: Widget, folder: str = "") -> Start:
     """Create the start page.
 
-    `folder`: if given, the page is shown at once, for a start without a model.
+    `folder`: the work folder, if no model is configured; the page is then shown at once.
     """
     start = Start()
     start.styles.height = "1fr"

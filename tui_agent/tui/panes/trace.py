@@ -186,7 +186,7 @@ def trace_rows(
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
     """Map the spans of the pane to True (folded) or False (unfolded).
 
-    Older turns are folded; in a long newest turn, so are finished iterations.
+    Older turns are folded. If the newest turn does not fit into `room` rows, its successful iterations are folded too.
     """
     recent = view.roots[-max(2, room) :]
     drawn = {**dict.fromkeys(recent[:-1], True), **folds}

@@ -21,7 +21,7 @@ MAX_OWN_WORDS: Final = 500
 """Maximum length of the result of `Chips.own_words`, in characters."""
 MAX_PATHS_LENGTH: Final = 4_096
 MAX_PATHS: Final = 20
-"""Maximum number of paths in a pasted text that become mentions; with more, none does."""
+"""If a pasted text has at most this many paths, they become mentions; otherwise none of them does."""
 _PATH_STARTS: Final = "/", "'/", '"/', "file:///"
 MEDIA: Final = {
     ".png": "image/png",
@@ -71,7 +71,7 @@ class Chips:
         return label
 
     def fold_picture(self, text: str, root: Path) -> str | None:
-        """Add a chip and return its label if the paste is the path of an image file; otherwise return None."""
+        """If the paste is the path of an image file, add a chip and return its label; otherwise return None."""
         plain = text.strip().strip("'\"")
         path = _parse_path(plain if plain.startswith("file://") else plain.replace("\\ ", " ")).expanduser()
         media = MEDIA.get(path.suffix.lower())
@@ -90,12 +90,12 @@ class Chips:
         return label
 
     def restore_pictures(self, text: str, pictures: Iterable[Picture]) -> None:
-        """Add the pictures of an earlier message to the labels in its text, in the same order."""
+        """Connect an earlier message's pictures to the labels in its text, the first picture to the first label."""
         labels = [label for label in CHIP.findall(text) if label.startswith("[image ")]
         self.pictures.update(zip(labels, pictures, strict=False))
 
     def paste_at(self, line: str, column: int) -> tuple[int, int] | None:
-        """Return the (start, end) position of the chip at `column` if it stands for a pasted text; otherwise None."""
+        """If the chip at `column` stands for a pasted text, return its (start, end) position; otherwise None."""
         return next(
             (
                 (start, end)
@@ -115,7 +115,7 @@ class Chips:
         return len(text) + sum(len(self.texts[label]) - len(label) for label in labels)
 
     def own_words(self, text: str) -> str:
-        """Return the words around the pasted texts, in one line; empty if `text` has no pasted text."""
+        """Return the text around the pasted parts as one line; empty if `text` has no pasted part."""
         own = CHIP.sub(lambda chip: " " if chip.group() in self.texts else chip.group(), text)
         return " ".join(own.split())[:MAX_OWN_WORDS] if own != text else ""
 
@@ -134,9 +134,9 @@ class Chips:
         return json.dumps({"text": text, "chips": self.texts, "pictures": self.pictures, "pasted": pasted})
 
     def from_json(self, raw: str) -> tuple[str, list[Span]]:
-        """Restore the chips of a draft from `to_json`; return its text and the spans of its pasted parts.
+        """Restore the chips of a draft from `to_json`; return the draft's text and the spans of its pasted parts.
 
-        Return any other text unchanged, without spans.
+        If `raw` is any other text, return it unchanged, without spans.
         """
         try:
             draft = json.loads(raw)
@@ -185,7 +185,7 @@ class PastedSpans:
     def remember(self, text: str, spans: Sequence[Span] | None = None) -> None:
         """Remember which parts of `text` were pasted.
 
-        `spans`: the pasted parts; None for those of the text that is being edited.
+        `spans`: the pasted parts; if None, use the pasted parts of the text in the editor.
         """
         spans = self.spans if spans is None else spans
         if spans or hash(text) in self._remembered:

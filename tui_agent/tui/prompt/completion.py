@@ -20,9 +20,9 @@ MAX_FILES_BEFORE_SYMBOLS = 5
 MAX_FOUND: Final = 50
 """Maximum number of files, folders and symbols in the menu."""
 _SCATTERED_SCORE = 100
-"""Best possible score for letters in order but not next to each other; lower is better."""
+"""Best possible score for a match whose letters are in order but not adjacent; lower scores are better."""
 _ENDS_EARLY = re.compile(r"[\s@`<>|']|[.,;:!?)\]}]$")
-"""Pattern of characters for which a mention of a resource must be quoted."""
+"""Matches characters that would end a resource's mention too early, so that the mention must be quoted."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 AT_SIGN = "@"
 """The name under which `Session.complete` completes mentions of resources."""
@@ -58,7 +58,7 @@ class Candidate(NamedTuple):
     runs: bool = False
     """True if Enter sends the completed text; False if Enter only inserts it."""
     needs_whole_word: bool = False
-    """True if Enter does nothing until the row's word is typed completely."""
+    """True if the user must type the row's word completely before Enter has an effect."""
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
@@ -222,7 +222,7 @@ async def _complete_nothing(command: str, arguments: str) -> Sequence[str]:
 
 
 class ArgumentCompletion:
-    """The latest completions for each of `commands` (slash commands or `@`), as `(text, help)` pairs."""
+    """For each slash command (or `@`) in `commands`, the latest completions as `(text, help)` pairs."""
 
     def __init__(self) -> None:
         self.commands: Collection[str] = ()

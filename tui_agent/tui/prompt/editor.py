@@ -156,7 +156,7 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
         self.choose_in_menu: Callable[[int], None] = lambda direction: None
         """Called to select the row below (1) or above (-1) in the completion menu."""
         self.take_candidate: Callable[[bool], None] = lambda run: None
-        """Called to use the selected row of the completion menu; True also runs it."""
+        """Called to use the selected row of the completion menu; if the argument is True, the row is also run."""
         self.close_menu: Callable[[], object] = lambda: None
         self.search_history: Callable[[], None] = lambda: None
         self.refuse: Callable[[str], None] = lambda reason: None
@@ -188,7 +188,7 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
     def put_text(self, text: str, *, returned: bool = False) -> None:
         """Replace the text and move the cursor to its end.
 
-        `returned`: True for the message of an undone turn, which a typed slash replaces.
+        `returned`: True for the message of an undone turn; if the user then types a slash, it replaces the message.
         """
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
@@ -227,7 +227,7 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
         self.paste(event.text)
 
     def paste(self, text: str) -> None:
-        """Insert pasted text, with labels for long texts and pictures, and with mentions for paths.
+        """Insert pasted text; long texts and pictures become labels, and paths become mentions.
 
         A text that is too long for a message is refused.
         """
@@ -366,7 +366,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return self.run_key(key) or self._drop_default_key(key)
 
     def _drop_default_key(self, key: str) -> bool:
-        """Handle a default key that the user has unbound; return False for any other key."""
+        """If the user has unbound this default key, suppress its default action; return False for any other key."""
         # Otherwise the text area would run its own action for the key.
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":
@@ -408,9 +408,9 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         self.post_message(Intent(name))
 
     def run_choice(self, methods: Sequence[str], choice: int) -> None:
-        """Run the method of `methods` that belongs to `choice`.
+        """Run one of `methods`, selected by `choice`.
 
-        `choice`: -1 or 1 for two methods, otherwise the method's index.
+        `choice`: -1 (first) or 1 (second) if there are two methods, otherwise the method's index.
         """
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
@@ -446,8 +446,8 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def enter(self, running: bool) -> bool:
         """Send the message; after a backslash at the end of the line, insert a line break instead.
 
-        `running`: True if the key sends during a turn, False if it sends between turns. Return False if the key does
-        not send now.
+        `running`: True for the key that sends during a turn, False for the key that sends at other times. Return False
+        if this is the wrong key now.
         """
         if running != self.running:
             return False
@@ -460,4 +460,4 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return True
 
     def action_none(self) -> None:
-        """Do nothing, because the app handles the keys that are bound to this action."""
+        """Do nothing: the app itself handles the keys that are bound to this action."""

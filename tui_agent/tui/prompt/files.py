@@ -20,9 +20,9 @@ from tui_agent.config.project.git_query import list_own_files
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
-"""Number of matches below which a search also returns paths with the query's letters in order."""
+"""If a search finds fewer paths than this, it also returns paths that contain the query's letters in order."""
 ENOUGH_MATCHES: Final = 200
-"""Each kind of search (by names, by paths and so on) stops after this number of matches."""
+"""Each way to search (by name, by path and so on) stops after this number of matches."""
 MAX_QUERY_LENGTH: Final = 64
 """Maximum length of a query, in characters; the rest of the query is ignored."""
 FRESH_S = 5.0
@@ -181,9 +181,9 @@ class Symbols:
         self._searched_at = float("-inf")
 
     def find(self, query: str) -> Sequence[Symbol]:
-        """Return the symbols of the last search that contain the query.
+        """Return the symbols found by the last search whose name contains `query`.
 
-        Return nothing if the query does not begin with the last one.
+        If `query` does not begin with the text of the last search, return nothing.
         """
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()

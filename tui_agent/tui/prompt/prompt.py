@@ -113,7 +113,7 @@ class Prompt(Vertical):
         self.answers_question = False
         """True if a message answers the agent's question instead of steering the turn."""
         self._blank_at: tuple[int, int] | None = None
-        """The cursor's position right after a completion that ended with a space; None once the cursor moves on."""
+        """The cursor's position, while it is right after a completion that ended with a space; otherwise None."""
         self.most_rows = 10
         self.with_policy = True
         self._token: Token | None = None
@@ -369,7 +369,7 @@ class Prompt(Vertical):
             self.submit("send")
 
     def submit(self, how: str) -> None:
-        """Send the message in the editor, even if it is empty, because Enter can mean "try again"."""
+        """Send the message in the editor; an empty message is sent too, because Enter can mean "try again"."""
         self._offer([])
         self._closed_at = None
         editor = self.editor
@@ -439,9 +439,9 @@ async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]",
 
 
 def _drop_second_blank(editor: Editor, place: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Delete a second space typed after a completion that already ends with one.
+    """Delete a second space typed after a completion that already ends with a space.
 
-    Return `place` while the cursor is there, otherwise None.
+    Return `place` if the cursor is still there, otherwise None.
     """
     if place is None or place == editor.cursor_location:
         return place

@@ -29,7 +29,7 @@ class QueueRows(LinePane):
     is_prompt_empty: bool = True
     """True if the prompt contains no text; the keys for the queue work only then."""
     queued_after: "tuple[RequestId, ...] | None" = None
-    """The messages that came before the edited message in the queue; None if it was not queued."""
+    """If the edited message came from the queue, the messages that were before it there; otherwise None."""
     _is_taken: bool = False
 
     @property

@@ -23,7 +23,7 @@ from tui_agent.units import format_bytes, format_elapsed
 
 COLUMNS = Column("state".ljust(18), 19, 56), Column("output", 9, 40), Column("time", 13)
 LINE_FROM = 64
-"""Minimum width of the list, in cells, for showing the last line of a job."""
+"""Minimum width of the list, in cells, to show the last line of each job's output."""
 FACTS_FROM = 14
 """Minimum height of the details pane, in rows, for showing more than the job's output."""
 EMPTY: Final = "No background jobs yet. The agent starts one for a command that keeps running: a server, a watcher, a long build."
@@ -160,7 +160,7 @@ def elapsed_s(job: JobView, now: float) -> float:
 
 
 def final_lines(text: str) -> Sequence[str]:
-    """Return the lines of an output, each as it was after its last carriage return."""
+    """Return the lines of a program's output, each without the text before its last carriage return."""
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     return [clean(line.rstrip("\r").rpartition("\r")[2]) for line in lines]
 

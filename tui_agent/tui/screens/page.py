@@ -40,7 +40,7 @@ MIN_HEIGHT_FOR_HEADS = 24
 """Minimum height of the terminal, in rows, for empty rows between the title and the column names."""
 NOTICE_S = 10.0
 HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "jobs")
-"""Actions that a click in the header runs on the main screen."""
+"""Actions that run on the main screen when the user clicks them in the header."""
 
 
 class FullScreen(HasLooks, KeyScreen, WorkerErrorReporter, Screen[None]):
@@ -139,13 +139,13 @@ def fill_header(header: Header, context: AppContext) -> None:
 
 
 class PageFrame(FullScreen, Generic[ItemT]):
-    """A list page (title, list and details), but without its keys."""
+    """A list page (title, list and details); the subclass `Page` handles its keys."""
 
     AUTO_FOCUS = "ChoiceList"
     use_action: ClassVar[str]
     """Name of the page's main action, which calls `use` with the selected item."""
     detail_word: ClassVar[str] = "show"
-    """The footer's word for `use_action` while its key shows the details."""
+    """Word in the footer for the key of `use_action`, as long as this key only shows the details."""
     DEFAULT_CSS = """
     PageFrame { background: $s0; }
     PageFrame #page-body { height: 1fr; }
@@ -270,7 +270,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     @property
     def subject(self) -> Any:
-        """The object of the page's details and actions: by default the selected item; None for an empty list."""
+        """The object whose details and actions the page shows: by default the selected item, if there is one."""
         return self.chosen
 
     @abstractmethod
@@ -319,7 +319,7 @@ class Page(PageFrame[ItemT]):
     """
 
     opens_above: ClassVar[frozenset[str]] = frozenset()
-    """Actions in the header and footer that open above this page; other actions close the page first."""
+    """Actions of the header and footer that open something above this page; others first close the page."""
 
     @on(ChoiceList.Chosen)
     def _on_chosen(self, event: ChoiceList.Chosen) -> None:
@@ -365,7 +365,7 @@ class Page(PageFrame[ItemT]):
             self.listing.move_page(direction)
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or the last row; return False if the key has another action now."""
+        """Select the first or the last row; return False if the key does something else now."""
         self.listing.move_to_end(direction)
         return True
 
@@ -380,7 +380,7 @@ class Page(PageFrame[ItemT]):
         """Run the page's main action on `subject`; pages override this method."""
 
     def on_chosen(self, method: str) -> bool:
-        """Call the page's method `method` with `subject`; return False if there is no subject."""
+        """Call the page's method named `method` with the page's `subject`; return False if there is no subject."""
         subject = self.subject
         if subject is not None:
             getattr(self, method)(subject)
@@ -404,7 +404,7 @@ class Page(PageFrame[ItemT]):
             self.run_intent(event.name, event.argument)
 
     def run_intent(self, name: str, argument: str) -> None:
-        """Run the intent (name of an action, and its argument) of a part that the user clicked."""
+        """Run the action `name` with `argument`, after the user clicked a part that stands for this action."""
 
 
 class LinesScreen(ScrollsLines, FullScreen):

@@ -49,7 +49,7 @@ class SingleScreenApp(Frame, inherit_bindings=False):
             self.content.say(f"[keys] in config.toml: {' '.join(settings.messages)}", "warning")
 
     def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
-        """Show a notice on the app's screen, because there is no prompt."""
+        """Show a notice on the app's only screen, because this app has no prompt to show it above."""
         self.content.say(text, level)
 
     def on_key(self, event: events.Key) -> None:

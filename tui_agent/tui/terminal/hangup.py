@@ -14,13 +14,13 @@ PATIENCE_S = 0.9
 CLOSE_S = 0.6
 """Time to wait for a session to close after a signal, in seconds."""
 STALLED_S = 2.0
-"""Time to wait, after a signal, for a terminal that accepts no output, in seconds."""
+"""If the terminal accepts no output after a signal, the process ends after this time, in seconds."""
 STATUS = 129
 """Exit status that shells expect of a program terminated by SIGHUP."""
 
 
 def end_for_sure(status: int) -> threading.Timer:
-    """Start and return a timer that ends this process after `STALLED_S` seconds, even if it is blocked."""
+    """Start and return a timer that ends this process after `STALLED_S` seconds, even if the process is blocked."""
     timer = threading.Timer(STALLED_S, os._exit, (status,))
     timer.daemon = True
     timer.start()

@@ -1,4 +1,4 @@
-"""Parsing of the terminal's input where Textual's own parser is wrong about keys and pastes.
+"""Parser of the terminal's input, which corrects Textual's own parser for some keys and for pastes.
 
 Invariant: everything between the two marks of a bracketed paste is text, never a key.
 """
@@ -76,12 +76,12 @@ class Keyboard(XTermParser):
         super().__init__(debug)
         begins = {key[1] for key in ANSI_SEQUENCES_KEYS if len(key) > 1 and key[0] == ESC} | {ESC, "["}
         self._alone = re.compile(f"(?<={ESC})(?=[^{re.escape(''.join(sorted(begins)))}])")
-        """Pattern that matches directly after an Esc that does not begin a sequence."""
+        """Matches the place after an Esc that is a key of its own, not the beginning of a control sequence."""
         self._pasted: list[str] | None = None
         self._begun_report = ""
         self._begun_at = 0.0
         self._tail = ""
-        """The last characters read, because a mark of a paste can be split over two reads."""
+        """The last characters read; the mark of a paste can begin here and end in the next read."""
 
     def parse(self, token_callback: TokenCallback[Message]) -> Generator[Read1 | Peek1, str, None]:
         """Parse as the base class does, but take `ESC [ 1 ; 5 R` as Ctrl+F3."""
@@ -147,7 +147,7 @@ class Keyboard(XTermParser):
     def _parse_keys(self, data: str, *, after_esc: bool) -> Iterator[Message]:
         """Yield keys for characters outside a paste.
 
-        `ESC x` alone in one read is the key Alt+x.
+        If `data` is only `ESC x`, yield the key Alt+x.
         """
         if not data:
             return

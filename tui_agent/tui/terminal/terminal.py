@@ -70,7 +70,7 @@ class Terminal:
             self._titled = ""
 
     def notify(self, title: str, text: str) -> None:
-        """Show a notification of the kind that the setting `notifications` selects."""
+        """Notify the user in the way that the setting `notifications` selects, e.g. with the terminal's bell."""
         title, text = (clean_line(part)[:MAX_NOTIFICATION_CHARS] for part in (title, text))
         kind = self.notifications
         if kind == "off" or (kind == "desktop" and not self._remote and self._notify_desktop(title, text)):

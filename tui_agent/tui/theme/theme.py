@@ -1,6 +1,6 @@
 """Themes: colour roles read from TOML, validated, converted to Textual themes, and used as styles.
 
-Invariant: a theme has exactly the roles of `ROLES`, or the terminal's own colours.
+Invariant: a theme defines a colour for exactly the roles in `ROLES`, or uses the terminal's own colours.
 """
 
 import re
@@ -84,14 +84,14 @@ _VARIABLES: Final[tuple[tuple[Role, tuple[str, ...]], ...]] = (
     ("t2", ("text-muted",)),
     ("t3", ("text-disabled", "footer-foreground")),
 )
-"""Pairs of a colour role and Textual's variables that get the role's colour in every mode."""
+"""Pairs of a colour role and the Textual variables that get this role's colour in every colour mode."""
 
 
 class ThemeFile(NamedTuple):
     """A validated theme.
 
     - `colors`: `#rrggbb` for every role; empty if the theme uses the terminal's colours
-    - `colors_256`: colours of some roles in a terminal with 256 colours, if the nearest colour would look wrong
+    - `colors_256`: for terminals with 256 colours, the colours of those roles whose nearest colour would look wrong
     """
 
     name: str
@@ -243,7 +243,7 @@ def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
 
 
 def role_ansi(role: Role, mode: ColourMode) -> str:
-    """Return Textual's name of the terminal colour for a role in mode "16" or "none"."""
+    """Return Textual's name of the terminal colour that a role has in mode "16" or "none"."""
     return _SIXTEEN.get(role, "ansi_default") if mode == "16" else "ansi_default"
 
 

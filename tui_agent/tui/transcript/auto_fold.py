@@ -19,7 +19,7 @@ from tui_agent.tui.transcript.tool_rows import TIME_CELLS, is_quiet
 from tui_agent.units import format_duration
 
 QUIET_RUN: Final = 4
-"""Maximum number of consecutive read-only calls that keep their own rows."""
+"""If more read-only calls than this follow each other, they are folded into one row."""
 
 _NOUNS: Final = {"read": "read", "search": "search", "grep": "search", "find": "search", "glob": "search"}
 
@@ -40,7 +40,7 @@ class Slot:
     opened: bool | None = None
     """True if the user opened the entry, False if the user folded it, otherwise None."""
     start: int | None = None
-    """First shown line of an opened entry that is too long to be drawn as a whole; None for the default part."""
+    """If an opened entry is too long to be drawn as a whole, the first line to show; None for the default."""
     past: bool = False
     """True once the entry's turn has ended."""
     active: bool = False
@@ -69,7 +69,7 @@ class AutoFold:
 
     def __init__(self, layout: Slots) -> None:
         self.deferred: set[int] = set()
-        """Indices of entries that were in view when their turn ended, and that `fold_deferred` will fold."""
+        """Indices of entries that were in view when their turn ended; `fold_deferred` folds them later."""
         self._layout = layout
         self._turn = 0
         self._turn_start = 0

@@ -1,4 +1,4 @@
-"""Display blocks as rows of any width outside the transcript, for the panes of plugins.
+"""Draws display blocks as rows of any width outside the transcript, for the panes of plugins.
 
 Invariant: blocks look the same as below a tool call in the transcript, without the vertical line.
 """

@@ -68,7 +68,7 @@ class Body:
     start: int | None = None
 
     def shown_part(self, lines: int, *, from_end: bool = False) -> slice:
-        """Return the slice of lines that is shown of a text with `lines` lines.
+        """Return the slice of the lines to show, for a text that has `lines` lines.
 
         `from_end`: True to show the last lines by default, not the first lines.
         """
@@ -117,14 +117,14 @@ class Body:
         return [*first, *rows, *last]
 
     def _hint(self, text: str, start: int, target: int) -> Run:
-        """Return a hint, such as `12 more lines`; in an unfolded body, a click shows the lines from `target` on."""
+        """Return a hint such as `12 more lines`; in an unfolded body, clicking it shows the lines from `target` on."""
         hint = self.look.hint(text)
         moves = self.limit is None and start != target
         return hint._replace(act=f"{PART}{start}:{target}") if moves else hint
 
 
 def part_move(row: Row) -> tuple[int, int] | None:
-    """Return the numbers of the first lines shown now and after a click on a row such as `12 earlier lines`.
+    """Return (first line shown now, first line shown after a click) for a row such as `12 earlier lines`.
 
     Return None for any other row.
     """
@@ -198,7 +198,7 @@ def line_count(block: DisplayBlock, read: Reader) -> int:
 
 
 def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
-    """Draw an output, of which the last lines are shown by default.
+    """Draw a program's output; by default, the last lines are shown.
 
     `omitted`: number of lines that are missing before `text`.
     """
@@ -214,7 +214,7 @@ def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
 
 
 def head_rows(lines: Sequence[Sequence[Run]], body: Body) -> list[Row]:
-    """Draw the lines of a text, of which the first lines are shown by default."""
+    """Draw the lines of a text; by default, the first lines are shown."""
     part = body.shown_part(len(lines))
     rows = output_rows(lines[part], body.prefix(), body.look)
     return body.count_hidden(rows, part, len(lines))
@@ -245,7 +245,7 @@ def user_words_rows(text: str, look: Look) -> list[Row]:
 
 
 def _last_rows(rows: list[Row], limit: int) -> list[Row]:
-    """Return at most `limit` of the last rows, beginning with the start of a line if possible."""
+    """Return at most the last `limit` rows; if possible, begin with the start of a line."""
     start = len(rows) - limit
     while start < len(rows) - limit // 2 and rows[start].joined:
         start += 1

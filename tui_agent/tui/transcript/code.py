@@ -1,4 +1,4 @@
-"""Source code as styled runs, in the five colour roles of the theme for code.
+"""Source code as styled pieces of text (runs), coloured with the theme's five colour roles for code.
 
 Invariant: the same lines always have the same colours, whether they are streamed or complete.
 """

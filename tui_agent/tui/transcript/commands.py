@@ -21,7 +21,7 @@ from tui_agent.tui.transcript.selection import selected_source
 
 
 class TranscriptCommands(TranscriptCanvas):
-    """The transcript widget with the operations that the app calls, but without keys and mouse."""
+    """The transcript widget with the operations that the app calls; `TranscriptWidget` adds keys and mouse."""
 
     _hover = ""
 

@@ -61,7 +61,7 @@ class Finder:
         self._lines.clear()
 
     def forget_row(self) -> None:
-        """Forget in which row the current match is, because its entry shows other lines now."""
+        """Forget which row contains the current match; to be called when the match's entry shows other lines."""
         if self.current is not None:
             self.current = self.current._replace(row=-1)
 
@@ -91,7 +91,7 @@ class Finder:
     def step(self, layout: Layout, start: int, direction: int) -> Hit | None:
         """Go to the next (`direction` 1) or previous (-1) match, wrapping around; return None if there is none.
 
-        `start`: index of the entry at which to begin without a current match.
+        `start`: index of the entry at which to begin if there is no current match.
         """
         if not self._counts:
             return None
@@ -148,7 +148,7 @@ class Finder:
         return matches[min(before, len(matches) - 1)] if matches else (first, (0, 0))
 
     def _open(self, layout: Layout, index: int) -> list[Row]:
-        """Return the rows of an entry, unfolded if its folded part contains matches."""
+        """Return the rows of an entry; if its folded part contains matches, unfold it first."""
         slot = layout.slots[index]
         if slot.group >= 0:
             layout.auto_fold.open_group(slot.group)

@@ -238,7 +238,7 @@ class Layout:
         return int(before >= 0 and (slot.has_gaps or self.slots[before].has_gaps))
 
     def _forget(self, first: int, last: int) -> None:
-        """Drop the rows of the least recently drawn slots, but not of the slots from `first` to `last`."""
+        """Drop the rows of the least recently drawn slots, except those of the slots from `first` to `last`."""
         for index in list(self._drawn):
             if len(self._drawn) <= MAX_DRAWN // 2:
                 break

@@ -38,11 +38,11 @@ class Place:
     role: Role = "t1"
 
     def with_prefix(self, first: Sequence[Run], rest: Sequence[Run]) -> "Place":
-        """Return the position for a block inside this block, with `first` and `rest` added to the runs in front."""
+        """Return the position of a block inside this block: `first` and `rest` follow the runs of this block."""
         return replace(self, first=(*self.first, *first), rest=(*self.rest, *rest))
 
     def after_first_row(self) -> "Place":
-        """Return the same position for drawing more rows of a block whose first row is already drawn."""
+        """Return the position for further rows of a block whose first row is already drawn."""
         return replace(self, first=self.rest)
 
 

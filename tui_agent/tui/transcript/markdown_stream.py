@@ -138,7 +138,7 @@ class MarkdownStream:
     def _add_piece(self, piece: OpenPiece, family: str, *, final: bool = False) -> None:
         """Add the rows of a piece.
 
-        `family`: the kind of the previous list item; empty after another piece.
+        `family`: if the previous piece is a list item, its kind; otherwise empty.
         """
         self._add_gap(piece, family)
         if piece.kind == "table" and self._table is not None:
@@ -250,7 +250,7 @@ class _Table:
         self._rows: list[Row] = []
         self._widths: list[int] = []
         self._measured = self._drawn = 0
-        """Number of lines when the column widths were last computed, and number of lines drawn so far."""
+        """Number of lines when the column widths were last computed; `_drawn`: number of lines drawn so far."""
 
     def add(self, line: str, start: int) -> None:
         cells = self._parse(line, start)

@@ -37,9 +37,9 @@ from tui_agent.units import format_bytes, format_time_of_day
 WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
 FOLDED_ROWS: Final = 8
-"""Number of rows shown of a message that is folded because it has more than `MESSAGE_ROWS` rows."""
+"""If a message has more than `MESSAGE_ROWS` rows and is folded by default, this number of rows stays visible."""
 FOLDED_USER_ROWS: Final = 2
-"""Number of rows shown of a message that the user folded by hand."""
+"""If the user folds a message by hand, this number of rows stays visible."""
 _ROW_CHARACTERS: Final = 80
 
 
@@ -102,7 +102,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
 
 
 def _hidden_words(entry: UserEntry) -> str:
-    """Return the words typed by the user that a folded message hides behind a long paste."""
+    """Return the user's own words that a folded message does not show because a long paste comes before them."""
     words = entry.own_words.split(" ")
     pairs = zip(text_preview(entry.text).split(maxsplit=len(words)), words, strict=False)
     visible = sum(1 for _ in takewhile(lambda pair: pair[0].startswith(pair[1]), pairs))
@@ -110,7 +110,7 @@ def _hidden_words(entry: UserEntry) -> str:
 
 
 def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
-    """Return rows with the files mentioned in a message, each with the part that was sent or the reason why not."""
+    """Return rows that list the mentioned files, each with the part that was sent or the reason why it was not sent."""
     rows: list[list[Run]] = []
     for mention in entry.mentions:
         is_sent = mention.kind not in ("refused", "missing")

@@ -122,7 +122,7 @@ def _symbol(level: str, look: Look) -> str:
 
 
 _END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
-"""Maps the end of a turn to its colour role; any other end has the role `warning`."""
+"""Maps the reason why a turn ended to a colour role; all other reasons have the role `warning`."""
 
 
 def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Output of programs as rows; of all control sequences, only those for colours (SGR) have an effect.
+"""Output of programs as rows; control sequences for colours (SGR) have an effect, all others have none.
 
 Invariant: every colour is a role of the theme, or a program's own colour with enough contrast.
 """

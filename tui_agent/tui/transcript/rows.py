@@ -45,7 +45,7 @@ class Run(NamedTuple):
 class Row:
     """One row of the transcript.
 
-    - `ground`: style from the last run to the right edge
+    - `ground`: style of the cells between the last run and the right edge
     - `joined`: True if the row continues the line of the row above
     """
 
@@ -163,7 +163,7 @@ def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
-    """Break a line at the end of a word in the second half of the line, or else at `end`."""
+    """Break a line after a word that ends in the line's second half; if there is no such word, break it at `end`."""
     least = start + (end - start) // 2
     if text[end] == " " and text[end - 1] != " ":
         return end, end
@@ -180,7 +180,7 @@ def _in_word(character: str) -> bool:
 
 
 def _break_at(text: str, start: int, end: int) -> tuple[int, int]:
-    """Break a line at its last space, or at `end` if it has no space; skip the spaces around the break."""
+    """Break a line at its last space, or at `end` if the line has no space, and skip the spaces around the break."""
     if text[end] != " " and (_wide(text[end]) or _wide(text[end - 1])):
         return end, end
     space = text.rfind(" ", start + 1, end + 1)

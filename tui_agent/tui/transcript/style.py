@@ -100,6 +100,6 @@ class Look:
         return self.hint(format_count(count, "more line"), ground)
 
     def both_sides(self, left: Sequence[Run], right: Sequence[Run]) -> Row:
-        """Return a row with the runs `left` aligned left and the runs `right` aligned right."""
+        """Return a row with the runs `left` at its left edge and the runs `right` at its right edge."""
         gap = Run(" " * max(self.right - width_of(left) - width_of(right), 1), self.ground)
         return self.row(*left, gap, *right) if right else self.row(*left)

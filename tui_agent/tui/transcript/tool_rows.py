@@ -35,7 +35,7 @@ QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep
 QUICK_S: Final = 0.15
 """A running read-only call gets a row only after this time, in seconds."""
 COUNTS_AT: Final = 22
-"""Minimum width in cells of a target that is followed by the numbers of changed lines."""
+"""If the numbers of changed lines follow a target, the target is padded to at least this width in cells."""
 TIME_CELLS: Final = 6
 _OUTCOME_LIMIT: Final = 30
 _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
@@ -296,7 +296,7 @@ def _is_long(outcome: str) -> bool:
 
 
 def _first_counts(tally: str) -> str:
-    """Drop counts at the end of a list such as `90 failed, 186 passed`, until it fits into the head row."""
+    """Drop counts from the end of a list such as `90 failed, 186 passed`, until the list fits into the head row."""
     while width(tally) > _OUTCOME_LIMIT and ", " in tally:
         tally = tally.rpartition(", ")[0]
     return tally

@@ -14,7 +14,7 @@ from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 _ROUNDS: Final = 12
-"""Maximum number of times to draw entries that come into view after a wrong estimate."""
+"""Maximum number of times that the visible entries are drawn again because estimated heights were wrong."""
 
 
 class RowPosition(NamedTuple):
@@ -48,7 +48,7 @@ class Viewport:
         self.has_new_part = False
         """True after a very long entry was changed to show other lines."""
         self._seen = (0, 0)
-        """Index and height of the last entry when the user scrolled up."""
+        """Index and height of the entry that was last when the user scrolled up."""
 
     @property
     def end(self) -> int:
@@ -137,7 +137,7 @@ class Viewport:
             self.scroll_to(top - self.height + 1)
 
     def scroll_rows(self, rows: int) -> None:
-        """Scroll by a number of rows; at the end of a very long entry's shown lines, show its next lines."""
+        """Scroll by a number of rows; where the shown lines of a very long entry end, show its next lines."""
         replaced = self._show_next_part(rows)
         # The rows that another part has just replaced were not seen yet.
         rest = min(rows + replaced, 0) if rows < 0 else max(rows - replaced, 0)
@@ -158,7 +158,7 @@ class Viewport:
         return 0
 
     def show_part(self, index: int, start: int, target: int) -> None:
-        """Make a very long entry show its lines from `target` on, instead of its lines from `start` on."""
+        """Show the lines of a very long entry from `target` on; `start` is the first line that it shows now."""
         # Both parts contain this line; it keeps its place.
         line = max(start, target)
         offset = self.layout.top(index) + row_of_line(self.layout.rows(index), line) - self.y

@@ -81,7 +81,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         self.repaint()
 
     def go_to_end(self, direction: int) -> None:
-        """Go to the first entry (`direction` -1), or to the newest entry (1) and follow new rows."""
+        """Go to the first entry (`direction` -1), or go to the newest entry (1) and keep new rows in view."""
         self.viewport.scroll_to(0 if direction < 0 else self.viewport.layout.total)
         self.move_cursor(0 if direction < 0 else len(self.viewport.layout) - 1)
 

@@ -10,7 +10,7 @@ from typing import Final, overload
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 
 LONG: Final = 20_000
-"""Maximum number of entries to lay out in full."""
+"""If a transcript has more entries than this, only its newest part is laid out at first."""
 REACH: Final = 5_000
 """Number of entries added to a window when the user scrolls near its beginning."""
 
@@ -40,9 +40,10 @@ class Window(Sequence[Entry]):
 
 
 def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
-    """Return the first index of a window that contains entry `index` and at least `REACH` entries before it.
+    """Return the index of the first entry of the window to lay out.
 
-    Without `index`, the window has the newest entries; it has all entries if there are at most `LONG`.
+    If `index` is given, the window begins at least `REACH` entries before this entry. Otherwise, the window contains at
+    least the newest `REACH` entries; it contains all entries if there are at most `LONG`.
     """
     if index is None and len(entries) <= LONG:
         return 0

@@ -12,9 +12,9 @@ from tui_agent.tui.actions import Scope, command_word, is_shell_line
 from tui_agent.tui.widgets.keymap import KeyMap
 
 RECENT_S: Final = 2.0
-"""Seconds since the last key during which the user counts as still writing when a question appears."""
+"""The user counts as writing if they pressed a key at most this many seconds before a question appeared."""
 WRITING_PAUSE_S: Final = 0.8
-"""Seconds without a key after which a question accepts keys from a user who was writing."""
+"""If the user was writing when a question appeared, the question accepts keys after a pause of this many seconds."""
 _EDITING_KEYS: Final = frozenset({"backspace", "delete", "left", "right"})
 _SENDING_ACTIONS: Final = frozenset({"send", "steer", "queue"})
 _EDITING_ACTIONS: Final = _SENDING_ACTIONS | {
@@ -60,12 +60,13 @@ class CoveredPrompt:
 
     @property
     def text(self) -> str:
-        """The unsent message; empty if the prompt contains the unedited message of an undone turn."""
+        """The unsent message; empty if the prompt contains the message of an undone turn and the user has not edited
+        it."""
         return "" if self._editor.untouched else self._editor.text.strip()
 
     @property
     def send_action(self) -> str:
-        """The action whose key sends the message now."""
+        """Name of the action that sends the message now: `steer` while a turn runs, otherwise `send`."""
         return "steer" if self._editor.running else "send"
 
     def send(self) -> None:
@@ -89,7 +90,7 @@ class CoveredPrompt:
         self._editor.post_message(events.Paste(text))
 
     def type_key(self, event: events.Key, *, sends: bool = False) -> None:
-        """Pass the keys that `hold_key` has kept to the message, then the key in `event`.
+        """Pass the keys that `hold_key` has kept, and then the key in `event`, to the message.
 
         `sends`: True if the key in `event` sends the message.
         """
@@ -99,9 +100,9 @@ class CoveredPrompt:
         self._held.clear()
 
     def hold_key(self, event: events.Key) -> bool:
-        """Keep a letter that the question ignored while the user was writing.
+        """If the user seems to be writing the message, keep a letter that the question did not use.
 
-        At the second letter, pass both letters to the message and return True.
+        If another letter has already been kept, pass both letters to the message and return True.
         """
         # A single letter is never passed on, because it can be meant as an answer.
         if not (self.is_typing and event.is_printable):

@@ -38,9 +38,9 @@ _SENT: Final = frozenset(
     # Only a numeric keypad sends a modifier with a digit.
     if not re.search(r"\+\d$", name := normalize_key(getattr(key, "value", str(key))))
 ) | {ALT_ENTER, "space", *(f"alt+ctrl+{letter}" for letter in set(ascii_lowercase) - set("hijm"))}
-"""Names of the keys, besides characters, that every terminal sends."""
+"""Names of the keys that every terminal sends, in addition to keys that type a character."""
 EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
-"""The app's actions whose keys work over every screen."""
+"""Names of the app's actions whose keys work on every screen."""
 TYPING: Final[frozenset[Scope]] = frozenset(
     {
         *(
@@ -175,15 +175,14 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
 
 
 def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
-    """Return all actions with these keys; by default, pressing the stop key twice reverts."""
+    """Return all actions with the keys in `given`; by default, the key of `revert` is the stop key, pressed twice."""
     stop = given.get("stop", BY_NAME["stop"].keys)
     keys = {"revert": (f"{stop[0]} {stop[0]}",), **given}
     return tuple(action._replace(keys=keys.get(action.name, action.keys)) for action in ACTIONS)
 
 
 def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator[tuple[Action, Action, str]]:
-    """Yield (first action, second action, key) for two actions with the same key, without intended clashes of default
-    keys."""
+    """If two actions share a key that they do not share by default, yield (first action, second action, key)."""
     if not given:
         return
     keys = {action.name: action.keys for action in actions}

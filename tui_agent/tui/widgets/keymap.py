@@ -1,6 +1,6 @@
 """The user's keys by action and scope (part of the app), and mixins that run the action of a key.
 
-Invariant: no screen compares a key with a literal.
+Invariant: no screen mentions a key in its code; it asks for the action of the key.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ class KeyMap:
     def find(self, key: str, scopes: Sequence[Scope]) -> list[tuple[Action, int]]:
         """Return (action, choice) for each action that has the key in these scopes.
 
-        `choice`: index (from 0) of the action's alternative that the key runs.
+        `choice`: index (from 0) of the key's choice, if the action has several choices, such as up and down.
         """
         exact = normalize_key(key)
         names = dict.fromkeys((exact, without_shift(exact)))
@@ -71,7 +71,10 @@ class KeyMap:
         return any(" " in key for key in self._by_name[name].keys)
 
     def key_of(self, name: str, choice: int = 0) -> str:
-        """Return the printed name of the main key of an action or one of its alternatives; empty if there is none."""
+        """Return the main key of an action, as printed on a keyboard; empty if there is none.
+
+        `choice`: index (from 0) of the choice, if the action has several choices, such as up and down.
+        """
         action = self._by_name[name]
         return action.typed or (key_name(action.keys[choice]) if choice < len(action.keys) else "")
 
@@ -113,7 +116,7 @@ class KeyActions:
     scope: ClassVar[Scope]
     """The scope of the widget's own keys in the registry of actions."""
     key_methods: ClassVar[Mapping[str, str]] = {}
-    """Maps an action's name to a method of this class that replaces the method in the registry."""
+    """Maps an action's name to the method of this class to call instead of the method that the registry names."""
 
     @property
     def key_map(self) -> KeyMap:
@@ -150,9 +153,10 @@ class KeyActions:
 
 
 def claims_key(screen: Screen[Any], event: Key) -> bool:
-    """Return True if `screen` should handle the key, and stop the event.
+    """Return True if `screen` should handle the key; the event is then stopped.
 
-    Return False for keys that the app handles (copy, interrupt, quit), and for a closed screen.
+    Return False for a key that the app handles (copy, interrupt, quit). For a closed screen, stop the event and return
+    False.
     """
     # The event is stopped even for a closed screen, so that the key does not close the screen below.
     keys = key_map_of(screen.app)
@@ -167,7 +171,7 @@ class KeyScreen(KeyActions):
     """Mixin for screens: runs the action of each key, and passes keys without an action to `type_key`."""
 
     takes_every_key: ClassVar[bool] = False
-    """True if the screen also gets the keys that otherwise run the app's own actions."""
+    """True if the keys of the app's own actions are passed to this screen instead of running these actions."""
 
     def on_key(self, event: Key) -> None:
         if claims_key(cast("Screen[Any]", self), event) and not self.run_key(event.key):
@@ -178,7 +182,7 @@ class KeyScreen(KeyActions):
         return ()
 
     def expect_text(self) -> None:
-        """Prepare the screen for keys of a text that the user is typing."""
+        """Prepare the screen for typed or pasted text, whose keys must not run the screen's actions."""
 
     def follow_message(self) -> None:
         """Handle a change of the message in the prompt."""

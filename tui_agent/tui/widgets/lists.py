@@ -50,7 +50,7 @@ class HasLooks:
 
 
 class LinePane(HasLooks, Widget):
-    """A widget that draws whole rows; a click on a part with an intent posts this `Intent`."""
+    """A widget that draws whole rows; if the user clicks a part that has an intent, the widget posts it as an `Intent`."""
 
     ALLOW_SELECT = False
     _rows: list[Strip] | None = None
@@ -79,7 +79,7 @@ class LinePane(HasLooks, Widget):
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def _dependencies(self) -> tuple[object, ...]:
-        """Return everything that the rows depend on besides the data of the pane."""
+        """Return the values, such as size and colours, that require drawing all rows again when they change."""
         return *self.size, self.looks.palette.key, self.looks.symbols.name
 
     def _draw_rows(self) -> list[Strip]:
@@ -271,7 +271,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
             self.post_message(self.Chosen())
 
     def _nearest_selectable(self, index: int, direction: int) -> int:
-        """Return the first selectable row from `index` on; if this direction has none, search the other direction."""
+        """Return the first selectable row from `index` on in `direction`; if there is none, search the other direction."""
         for offset in (direction, -direction):
             number = index
             while 0 <= number < len(self.items):

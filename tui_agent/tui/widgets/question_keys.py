@@ -55,7 +55,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self.is_picked = False
         """True if the user selected the current row, with an arrow key or with its letter."""
         self._letters: list[events.Key] = []
-        """The letters typed just now, which can turn out to be the beginning of a text."""
+        """The letters typed in the last seconds; further letters can show that they are the beginning of a text."""
         self._answer_timer: Timer | None = None
 
     @abstractmethod
@@ -78,11 +78,12 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return None
 
     def end_grace_period(self) -> None:
-        """Accept keys from now on, and give an answer without waiting for further letters."""
+        """End the grace period: accept keys from now on, and give an answer at once instead of waiting for further
+        letters."""
         self._opened_at, self.answer_delay_s = -math.inf, 0
 
     def expect_text(self) -> None:
-        """Begin the grace period again, so that typed keys go to the prompt."""
+        """Begin the grace period again, so that the keys of typed or pasted text go to the prompt."""
         if self.has_grace_period and self.open_field is None:
             self._begin_grace_period(WRITING_PAUSE_S)
             if self.covered_prompt is not None:
@@ -180,7 +181,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
     @property
     def is_alone(self) -> bool:
-        """True unless the user typed the letters of two different answers just now."""
+        """True unless the newest letters belong to two different answers, and so are probably part of a text."""
         return len({letter.key for letter in self._letters if self._is_answer(letter)}) < 2
 
     def begin_writing(self) -> None:
@@ -223,7 +224,8 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return self.covered_prompt.text if self.covered_prompt is not None else ""
 
     def current_hints(self) -> list[KeyHint]:
-        """Return the keys to show: the keys of the sheet, or of the message that the user is writing."""
+        """Return the keys to show in the footer: usually the sheet's keys, but while the user writes a message, its
+        keys."""
         hints, prompt, hint = list(self.key_hints()), self.covered_prompt, self.key_map.hint
         if prompt is None or self.has_selection:
             return hints

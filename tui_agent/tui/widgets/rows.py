@@ -30,7 +30,7 @@ def _meta(intent: str) -> Style:
 
 
 def with_intent(style: Style, intent: str) -> Style:
-    """Add an intent (name of an action, and its argument) to the style, for clicks on text in this style."""
+    """Return `style` with an intent: the name and argument of an action that a click on text in this style runs."""
     return style + _meta(intent)
 
 

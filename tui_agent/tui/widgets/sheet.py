@@ -141,7 +141,10 @@ class ChoiceSheet(Sheet[ResultT]):
             self._choose(number)
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first (`direction` -1) or the last row (1); return False if the key has another meaning now."""
+        """Select the first row (`direction` -1) or the last row (1).
+
+        A subclass can return False instead, if the key should do something else now, such as move the cursor in a text.
+        """
         self._choose(max(0, self.count - 1) if direction > 0 else 0)
         return True
 

@@ -70,9 +70,9 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         self.scrolled.moved = lambda: self.mark_seen(self._in_sight + self.scrolled.scroll_offset.y)
         self._in_sight = 0
         self.cursor_row: int | None = None
-        """Index of the body row to which `redraw` scrolls; None if `redraw` does not scroll."""
+        """Index of the body row that `redraw` scrolls into view; None to leave the scroll position unchanged."""
         self.rows_below_cursor = 0
-        """Number of body rows after `cursor_row` that `redraw` also scrolls into view."""
+        """Number of body rows below `cursor_row` that `redraw` scrolls into view too."""
         self._sheet = Vertical(id="sheet")
         # It covers the footer of the screen below, which is dimmed.
         self._footer = Footer(id="sheet-keys")

@@ -1,1 +1,1 @@
-"""Composition of what extends a session: plugins, hooks, slash commands."""
+"""Composition of a session's extensions: plugins, hooks and slash commands."""

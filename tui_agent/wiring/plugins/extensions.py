@@ -103,7 +103,7 @@ class ExtensionBuilder:
 
         Return None if nothing has changed. This method blocks.
 
-        `try_left_out`: also try plugins that are left out since an earlier load.
+        `try_left_out`: True to also try plugins that were left out because loading them failed earlier.
         """
         faults = self._read_configuration()
         if try_left_out:

@@ -78,7 +78,7 @@ def build_hooks(
 
 
 def _hook_only_variables(base: StartupContext) -> dict[str, str]:
-    """Return the secret variables that only hooks get: all except the keys of model providers."""
+    """Return the secret variables that hooks get and commands do not: all except the keys of model providers."""
     profile_keys = {profile.api_key_env for profile in base.config.models.values()}
     stored = load_keys(base.config.paths.secrets)
     model_keys = (

@@ -57,7 +57,7 @@ def find_sandbox(base: StartupContext, workspace: Path) -> Sandbox:
 
 
 def _private_paths(base: StartupContext) -> tuple[Path, ...]:
-    """Return the private folders, such as those of the sessions, in every data folder possibly in use."""
+    """Return the private folders, such as those of the sessions, in all data folders that tui-agent could be using."""
     usual = {name: value for name, value in os.environ.items() if name != "TUI_AGENT_HOME"}
     cwd = base.options.cwd
     folders = (base.config.data_dir, find_paths(cwd, os.environ).data_dir, find_paths(cwd, usual).data_dir)

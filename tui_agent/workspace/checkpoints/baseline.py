@@ -112,7 +112,8 @@ def _empty_folders_in(workspace: Path, name: str) -> set[str]:
 
 
 async def borrow_index(shadow: CheckpointStore, repository: Repository) -> dict[str, IndexEntry]:
-    """Let the checkpoint store borrow the user's git objects; return the trusted entries of the user's git index."""
+    """Let the checkpoint store borrow the user's git objects; return the usable entries of the user's git index by
+    path."""
     try:
         entries = await run_sync(_index_entries, shadow, repository)
     except (UnreadableIndex, OSError):
@@ -136,7 +137,7 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
 async def find_doubtful(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
-    """Return the files whose content can differ from the user's git index, so that they must be read."""
+    """Return the files that must be read, because their content can differ from the version in the user's git index."""
     if not baseline.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in baseline.entries.values()}

@@ -15,7 +15,7 @@ from tui_agent.workspace.checkpoints.store_state import CheckpointStore, write_f
 
 DURABLE_OPTIONS = ("-c", "core.fsync=pack,pack-metadata,loose-object,reference", "-c", "pack.threads=1")
 MAX_COPY_PACKS = 8
-"""Number of packs with copied objects at which all these packs are merged into one."""
+"""As soon as there are this many packs with copied objects, they are merged into one pack."""
 
 
 def borrow_objects(store: Path, objects: Path) -> None:

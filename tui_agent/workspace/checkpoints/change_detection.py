@@ -41,7 +41,8 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 MAX_EXAMPLES = 3
 """Maximum number of paths that a sentence about skipped files names."""
 MAX_SHOWN_FILES = 32
-"""Maximum total size of the file contents from one search for changes, as a multiple of `Limits.shown_bytes`."""
+"""The contents that one search for changes returns have a total size of at most this many times `Limits.shown_bytes`.
+"""
 
 
 @dataclass
@@ -164,7 +165,7 @@ def changed_after(shadow: CheckpointStore, paths: Iterable[str], time: float) ->
 
 
 def _change_time(root: int, path: str) -> float:
-    """Return the change time of a path, or of the last existing folder above it."""
+    """Return the change time of a path; if it does not exist, return that of the nearest existing folder above it."""
     status, current = os.stat(root), ""
     for part in path.split("/"):
         current = f"{current}/{part}" if current else part
@@ -256,7 +257,7 @@ def find_changed_bits(shadow: CheckpointStore) -> list[str]:
 
 
 def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the files of the newest checkpoint whose folder was replaced by a link."""
+    """Return the files that are in the newest checkpoint, but whose folder has been replaced by a link."""
     new = {path for path in candidates if path not in shadow.tracked and not path.endswith("/")}
     replaced = {f"{path}/" for path in new if (shadow.workspace / path).is_symlink()}
     if not replaced:
@@ -270,7 +271,8 @@ def examine_candidates(
 ) -> list[ChangedPath]:
     """Return those `candidates` that really differ from the newest checkpoint, sorted by path.
 
-    `named`: True to read all changed files in detail, False to read only the first `max_paths` of them.
+    `named`: True if the caller asked for these paths; then all of them are read in detail. Otherwise, only the first
+    `max_paths` changed files are read in detail.
     """
     folder_of = shadow.find_generated().folder_of
     nested: dict[str, bool] = {}
@@ -418,9 +420,9 @@ def _rewrite_lines(text: str, below: tuple[str, ...]) -> list[str]:
 
 
 def rewrite_pattern(pattern: str, below: tuple[str, ...]) -> str | None:
-    """Rewrite an ignore pattern for a subfolder; return None if it cannot match anything there.
+    """Convert an ignore pattern of a folder to one for its subfolder; return None if it cannot match anything there.
 
-    `below`: the parts of the subfolder's path.
+    `below`: the components of the subfolder's path.
     """
     negated = pattern.startswith("!")
     body = pattern.removeprefix("!")

@@ -16,9 +16,9 @@ class Limits:
     """Size limits of a checkpoint store, in bytes except `max_paths`."""
 
     file_bytes: int = 5 * MEGABYTE
-    """Maximum size of a new file in a checkpoint, in bytes; files in an earlier checkpoint have no limit."""
+    """A new file above this size, in bytes, is not saved; a file that an earlier checkpoint contains has no limit."""
     total_bytes: int = 1_000 * MEGABYTE
-    """Maximum bytes that the first checkpoint reads, and maximum growth of the store after that."""
+    """Maximum bytes that the first checkpoint reads, and by which the store can grow after that."""
     baseline_bytes: int = 256 * MEGABYTE
     """Maximum total bytes of borrowed objects that are copied into the store."""
     shown_bytes: int = MEGABYTE
@@ -37,7 +37,7 @@ def read_limits(settings: CheckpointSettings) -> Limits:
 
 
 def find_git(workspace: Path) -> str | None:
-    """Return the path of the git program outside the workspace and the current folder; None if there is none."""
+    """Return the path of a git program that is not in the workspace or the current folder; None if there is none."""
     current, home_folder = _current_folder(), _home_folder()
     if (
         current is None

@@ -89,7 +89,7 @@ async def update_draft(shadow: CheckpointStore, draft: Path, paths: Collection[s
 async def _add(
     shadow: CheckpointStore, draft: Path, paths: list[str], states: Mapping[str, FileState]
 ) -> None:
-    """Add the files at `paths` to the draft index, except those that are replaced in the meantime."""
+    """Add the files at `paths` to the draft index; skip a file that another program has replaced in the meantime."""
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
     try:
         await shadow.git("update-index", *options, stdin=join_paths(paths), index=draft)
@@ -107,9 +107,9 @@ async def _add(
 
 
 async def commit_version(shadow: CheckpointStore, path: str, content: bytes | None) -> str:
-    """Commit the newest checkpoint's files, with `content` at `path` (None: no file), and return the commit.
+    """Create a commit with the newest checkpoint's files, but with `content` at `path`; return the commit.
 
-    The commit does not become the newest checkpoint.
+    If `content` is None, the commit has no file at `path`. The commit does not become the newest checkpoint.
     """
     entry, modes = await _newest_version(shadow, path)
     if entry.git_mode == LINK:

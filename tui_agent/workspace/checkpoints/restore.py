@@ -48,7 +48,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import format_before_lines, f
 async def restore(
     shadow: CheckpointStore, plan: RestorePlan, overwrite: Sequence[str], operations: FileOperations
 ) -> RestoreResult:
-    """Run a restore plan; of the operations with a conflict, run only those on the paths in `overwrite`."""
+    """Run a restore plan; skip each operation with a conflict, unless its path is in `overwrite`."""
     if plan.head != shadow.head:
         raise CheckpointError(
             "The files were checkpointed again after this restore was planned.",

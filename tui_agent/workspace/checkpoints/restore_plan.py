@@ -156,7 +156,7 @@ class PreparedRestore:
     operations: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """Maps git's id of a content to the content, for the small contents that the operations need."""
+    """The small contents that the operations need, by git's object id."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
     """Maps each path that the source checkpoint lacks to the commit that first saved it."""
     as_found: frozenset[str] = frozenset()
@@ -255,7 +255,7 @@ def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
 async def _first_kept(
     shadow: CheckpointStore, ours: TouchedPaths, differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> dict[str, tuple[Entry, int]]:
-    """Return the first saved version (entry, bits) of paths that were saved only after the source checkpoint."""
+    """Map each path that was first saved after the source checkpoint to its first saved version (entry, bits)."""
     versions = {}
     modes: dict[str, Modes] = {}
     for path, commit in ours.first_kept.items():
@@ -331,7 +331,7 @@ def _blocking_reason(state: FileState) -> str:
 def mark_blocked(
     shadow: CheckpointStore, operations: list[RestoreOperation], chosen: set[str]
 ) -> list[RestoreOperation]:
-    """Return all operations, with `blocked` set if the path would still be occupied after the `chosen` operations."""
+    """Return all operations; if an operation's path is not free even after the `chosen` operations, set `blocked`."""
     removed = {
         operation.path
         for operation in operations

@@ -90,7 +90,7 @@ class GitCheckpoints:
     async def _open_exclusively(
         self, *, begun: bool = True, upkeep: bool = False
     ) -> AsyncIterator[CheckpointStore]:
-        """Open the store for one call at a time; cancels a running maintenance."""
+        """Open the store so that no other call can use it; cancel a running maintenance."""
         if self.unavailable_reason:
             raise CheckpointError(self.unavailable_reason)
         if self._upkeep_scope is not None and not upkeep:
@@ -115,9 +115,10 @@ class GitCheckpoints:
             yield shadow
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from the checkpoint `known`; if it is empty or lost, take a baseline and return it.
+        """Continue from the checkpoint `known`; if `known` is empty or lost, take a first checkpoint and return it.
 
-        `unchanged`: True if the session changed nothing after `known`; a baseline can then replace a lost `known`.
+        `unchanged`: True if the session changed nothing after `known`, so that the first checkpoint can replace a lost
+        `known`.
         """
         if self.unavailable_reason:
             return None
@@ -133,7 +134,7 @@ class GitCheckpoints:
             return first
 
     async def load_read_only(self, known: str) -> bool:
-        """Load the checkpoint `known` for planning only; return False if the checkpoint is lost.
+        """Load the checkpoint `known`, so that a restore can be planned; return False if the checkpoint is lost.
 
         The workspace is never changed.
         """
@@ -173,9 +174,9 @@ class GitCheckpoints:
             )
 
     async def save_version(self, path: str, content: bytes | None) -> str:
-        """Commit the newest checkpoint's files, with `content` at `path` (None: no file), and return the commit.
+        """Create a commit with the newest checkpoint's files, but with `content` at `path`; return the commit.
 
-        The commit does not become the newest checkpoint.
+        If `content` is None, the commit has no file at `path`. The commit does not become the newest checkpoint.
         """
         async with self._open_exclusively() as shadow:
             return await commit_module.commit_version(shadow, path, content)
@@ -199,7 +200,7 @@ class GitCheckpoints:
             return replace(plan, kept_changes=tuple(pairs))
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
-        """Run a restore plan; of the actions with a conflict, run only those on the paths in `overwrite`."""
+        """Run a restore plan; skip each action with a conflict, unless its path is in `overwrite`."""
         async with self._open_exclusively() as shadow:
             return await restore_module.restore(shadow, plan, overwrite, self._operations)
 

@@ -49,7 +49,7 @@ def _lay_out(store: Path) -> None:
 
 
 def recreate_refs(store: Path) -> list[str]:
-    """Recreate the store's missing files except git objects; return their names, without `config`."""
+    """Recreate missing files of the store that are not git objects; return their names, except `config`."""
     if not (store / "objects").is_dir():
         return []
     missing = [name for name in ("HEAD",) if not (store / name).is_file()]
@@ -63,7 +63,7 @@ def recreate_refs(store: Path) -> list[str]:
 
 
 async def restore_borrowing(shadow: CheckpointStore) -> None:
-    """Borrow from the repository around the workspace if the store's own borrowed object folders are missing."""
+    """If object folders from which the store borrows are missing, borrow from the repository around the workspace."""
     if await run_sync(find_missing_folders, shadow.git.folder):
         repository = await run_sync(find_repository, shadow.workspace)
         if repository is not None:

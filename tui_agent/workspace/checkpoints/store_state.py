@@ -54,7 +54,7 @@ class CheckpointStore:
     unsaved_paths: set[str] = field(default_factory=set)
     """Existing paths that no checkpoint contains: git ignores them, or they were skipped. Folders end with `/`."""
     checked_ignored: frozenset[str] = frozenset()
-    """Paths that the last search for changes in the whole workspace included although git ignores them."""
+    """Paths that git ignores, but that the last search for changes in the whole workspace included."""
     maintained_head: str = ""
     """The newest checkpoint at the time of the last maintenance."""
     notices: list[str] = field(default_factory=list)

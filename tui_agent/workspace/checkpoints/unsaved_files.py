@@ -41,22 +41,24 @@ def parse_before_lines(message: str) -> set[str]:
 
 
 def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
-    """Return a line `Left: ["path", "commit"]` for the commit message for each path that a restore did not change.
+    """Return the lines `Left: ["path", "commit"]` for a commit message, one for each path that a restore left
+    unchanged.
 
-    `first_kept`: maps a path to the commit that first saved it, if there is one.
+    `first_kept`: maps a path to the commit that first saved it; the line of any other path has an empty commit.
     """
     return [f"{LEFT_KEY}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
 
 
 def parse_left_lines(message: str) -> dict[str, str]:
-    """Return a map from the paths in a message's `Left` lines (see `format_left_lines`) to the commits there."""
+    """Read the `Left` lines of a commit message (see `format_left_lines`), and return a map from path to commit."""
     lines = (line.partition(": ") for line in trailer_lines(message))
     pairs = (json.loads(value) for key, _, value in lines if key == LEFT_KEY)
     return {str(path): str(commit) for path, commit in pairs}
 
 
 async def record_unsaved(shadow: CheckpointStore, skipped: Iterable[str]) -> None:
-    """Update `unsaved_paths`: add the paths that a change detection `skipped`, and remove paths that no longer exist."""
+    """Update `unsaved_paths` after a search for changes: add its `skipped` paths, and remove paths that no longer
+    exist."""
     known = shadow.unsaved_paths | {path for path in skipped if path not in shadow.tracked}
     shadow.unsaved_paths = await run_sync(_keep_existing, shadow.workspace, known)
 
@@ -66,9 +68,9 @@ def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
 
 
 async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
-    """Add to `unsaved_paths` the paths in `new` that git ignored before the ignore rules changed.
+    """If an ignore file was changed, add to `unsaved_paths` those paths in `new` that git ignored before.
 
-    `changed`: the changed paths, which can include ignore files.
+    `changed`: all changed paths.
     """
     if new and any(path.rsplit("/", 1)[-1] == IGNORE_FILE for path in changed):
         shadow.unsaved_paths |= await _find_previously_ignored(shadow, new)

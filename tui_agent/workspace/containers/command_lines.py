@@ -107,7 +107,8 @@ class DockerCommandLine:
         )
 
     def run(self, name: str, env: Mapping[str, str], *, has_input: bool = False) -> tuple[str, ...]:
-        """Return the words before a program's command line that run it in the container in `env["PWD"]`."""
+        """Return the words to put before a program's command line to run it in the container, in the folder
+        `env["PWD"]`."""
         variables = (word for key, value in env.items() for word in ("-e", f"{key}={value}"))
         return (*self._command, "exec", *(["-i"] if has_input else []), "-w", env["PWD"], *variables, name)
 

@@ -31,7 +31,7 @@ REMOVE_LIMIT_S = 10.0
 POLL_S = 0.03
 _REMOVAL_VARIABLES = ("HOME", "PATH", "TMPDIR", "USER")
 _REMOVAL_PREFIXES = ("CONTAINER", "DOCKER_", "XDG_", "STORAGE_", "REGISTRY_", "DBUS_")
-"""Name prefixes of environment variables that the container program possibly needs to find the container again."""
+"""Prefixes of the names of environment variables that the container program can need to find a container again."""
 
 
 class Container:

@@ -94,7 +94,7 @@ attr bitmappseudomerge browser bundle completion credentialcache credentialstore
 gitcvs gitweb guitool help history hook imap include includeif instaweb lsrefs mailmap man pretty promisor protocol
 reftable remotes replay revert safe sequence showbranch sideband ssh trace2 trailer uploadarchive uploadpackfilter web
 """
-"""Names of sections that git reads but that have no key in the list of harmless keys."""
+"""Names of sections that git reads, but of which no key is in the list of harmless keys."""
 
 OPEN_SECTIONS = frozenset({"advice", "color", "column", "gui"})
 """Sections of a git configuration that have only harmless settings."""
@@ -133,13 +133,13 @@ _VALUES = {
     "submodule.recurse": _OFF,
     "tag.sort": _SORT,
 }
-"""Maps a git setting to a pattern of its harmless values."""
+"""Maps a git setting to a pattern that matches its harmless values."""
 VALUES: Mapping[str, re.Pattern[str]] = {key: re.compile(value) for key, value in _VALUES.items()}
 VALUES_OF_SECTIONS: Mapping[str, re.Pattern[str]] = {
     "fsck": re.compile("error|warn|ignore"),
     "pager": re.compile(_SWITCH),
 }
-"""Maps a section to a pattern of harmless values, for every setting in the section."""
+"""Maps a section to a pattern that matches the harmless values of all settings in the section."""
 
 
 def _parse_listed() -> Mapping[str, frozenset[str]]:
@@ -184,12 +184,12 @@ _SETTING = re.compile(
 )
 """Regular expression for a key and its value; possessive quantifiers prevent slow matching."""
 _TOOL_SECTIONS = frozenset({"branch", "remote"})
-"""Sections in which other tools have keys with hyphens; git's own keys have none."""
+"""Sections in which a key with a hyphen belongs to another tool, and so is harmless for git."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """The settings that refer to other folders, in a git configuration that is otherwise harmless."""
+    """The settings of one git configuration that refer to other folders; all its other settings are harmless."""
 
     hooks: tuple[str, ...] = ()
     """Values of `core.hooksPath`."""

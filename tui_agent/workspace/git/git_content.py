@@ -1,4 +1,4 @@
-"""Check if a git repository already contains a file's current content, so that hiding the file is useless.
+"""Search for a file's current content in git: if a repository already contains it, hiding the file is useless.
 
 Invariant: this module only reads files, and runs nothing.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MAX_FILE_BYTES = 4_000_000
-"""Maximum size of a file to hash, in bytes; a larger file counts as not contained."""
+"""Maximum size of a file to hash, in bytes; a larger file is treated as if no repository contained its content."""
 _MAX_INDEX_BYTES = 64_000_000
 _ENTRY_HEAD_BYTES = 62
 """Number of bytes of an index entry before its path: ten numbers, the content's hash, the flags."""
@@ -21,8 +21,8 @@ _MAX_NAME_FLAG = 0xFFF
 class TrackedVersion(NamedTuple):
     """The tracked version of a file in a git repository.
 
-    - `is_current`: the tracked version equals the file's current content
-    - `version`: size in bytes and modification time in seconds of a tracked version that differs
+    - `is_current`: True if the tracked version equals the file's current content
+    - `version`: if the tracked version differs, its size in bytes and its modification time in seconds
     """
 
     is_current: bool = False

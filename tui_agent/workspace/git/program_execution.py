@@ -33,7 +33,7 @@ MAX_ENTRIES = 200_000
 MAX_BORROWED = 5
 """Maximum length of a chain of object stores that borrow from each other, the same as git's maximum."""
 _READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
-"""Folders in a git repository with files that git displays or that contain names of objects."""
+"""Folders in a git repository whose files are displayed by git or contain names of objects."""
 _OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
 _HOOKS = "hooks"
 _WATCHER = "fsmonitor--daemon.ipc"
@@ -264,9 +264,9 @@ class _Check:
 
 
 def _is_work_tree(path: str, folder: str) -> bool:
-    """Return True for a work tree of the repository `folder`, False for an empty or missing folder.
+    """Return True if `path` is a work tree of the repository with the git folder `folder`.
 
-    Raise `SteeredError` for any other folder.
+    Return False if `path` is empty or missing, and raise `SteeredError` if it is anything else.
     """
     try:
         with os.scandir(path) as entries:

@@ -28,7 +28,7 @@ _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A git repository as git finds it from a folder, with real paths."""
+    """The git repository that git uses when it runs in a certain folder; all paths are real paths."""
 
     work_tree: str
     """The top folder of the repository's files, or empty if git runs in the repository's own folder."""

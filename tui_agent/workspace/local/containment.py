@@ -98,11 +98,12 @@ class Containment:
         self._names = names or NameLookup()
 
     def whole_file_system(self) -> "Containment":
-        """Return access to the whole file system that refuses a path with a link."""
+        """Return a `Containment` for the whole file system, which refuses a path that contains a link."""
         return self.for_folder("/")
 
     def for_folder(self, folder: str) -> "Containment":
-        """Return access to everything below the real path `folder` that refuses a path with a link."""
+        """Return a `Containment` for everything below the real path `folder`, which refuses a path that contains a
+        link."""
         return Containment(folder, exact=True, open_folder=self._open, names=self._names)
 
     def resolve(self, path: str) -> str:

@@ -52,7 +52,7 @@ CHILD_ENVIRONMENT = {
 DEFAULT_OUTPUT_COLUMNS = 80
 """Width of program output in columns until a client sends the width of its display."""
 OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
-"""Maps the name of a program that tui-agent itself runs to its path if it is not found by name."""
+"""For programs that tui-agent itself runs: maps a name to the path to use if no program of this name is found."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 

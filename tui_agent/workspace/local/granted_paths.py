@@ -34,7 +34,7 @@ def grant_paths(
 ) -> Environment:
     """Return `env` with access to the files outside the workspace that a tool call's `effects` read or write.
 
-    `resolved`: maps the call's paths to their real paths when the policy decided; None before a decision.
+    `resolved`: maps the call's paths to the real paths that they had when the policy decided; None before a decision.
 
     An environment on another machine is returned unchanged.
     """
@@ -123,7 +123,8 @@ class GrantedEnvironment(EnvironmentWrapper):
         return {path: self.resolve(path) for path in paths}
 
     def _local_path(self, path: str) -> str | None:
-        """Return the real path of a file that is opened here, or None if the inner environment must open it."""
+        """Return the real path of a file that this object opens itself; None if the inner environment must open the
+        file."""
         real = self._pinned.get(path)
         return real if real is not None else self._allowed_outside(self._inner.resolve(path))
 

@@ -43,7 +43,7 @@ class _FolderRules:
     left_out: bool = False
     """True if the folder itself is hidden from searches."""
     brought_back: tuple[str, ...] = ()
-    """Patterns in lower case for the file names (last components of paths) that a rule can re-include."""
+    """File name patterns that a rule can re-include, in lower case: `!logs/*.LOG` gives `*.log`."""
 
 
 class IgnoreFiles:
@@ -138,7 +138,8 @@ class IgnoreFiles:
         return [f"{folder}/info/exclude" for folder in (own, os.path.join(own, shared))]  # noqa: PTH118
 
     def _read_limited(self, path: str) -> bytes:
-        """Read a file and subtract its size from the remaining limit, which a longer file makes negative."""
+        """Read a file and subtract its size from the remaining limit; after a file over the limit, the limit is
+        negative."""
         if path not in self._files:
             self._files[path] = data = _read_start(path, self._bytes_left + 1)
             self._bytes_left -= len(data)

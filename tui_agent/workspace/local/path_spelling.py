@@ -35,7 +35,7 @@ class NameLookup:
 def listed_spelling(path: str, above: str, names: NameLookup) -> str:
     """Return `path`, which must be absolute and without links, as it is spelled on disk.
 
-    `above`: a folder above `path`, whose part of the path is returned unchanged.
+    `above`: a folder above `path`; the spelling of the path up to this folder is not changed.
     """
     base = above.rstrip("/") if path.startswith(above.rstrip("/") + "/") else ""
     remaining = [name for name in path[len(base) :].split("/") if name]

@@ -198,8 +198,8 @@ class ReaperClient:
         """Start a command in the folder of the descriptor `folder`; call this in a thread, because it blocks.
 
         - `child_descriptors`: maps the descriptor numbers that the command expects to our descriptors
-        - `wrapped`: True if the command only runs another program, to which SIGTERM is then sent
-        - `cleanup`: a program to run after the command if this process has ended
+        - `wrapped`: True if the command only runs another program; SIGTERM is then sent to that program
+        - `cleanup`: a program that runs after the command if this process has ended by then
 
         Raise `ReaperError`, or `OSError` if there are no free descriptors or memory.
         """
@@ -303,7 +303,7 @@ def _is_closed(line: socket.socket) -> bool:
 
 
 def user_process_limit(processes: int) -> int:
-    """Return the RLIMIT_NPROC for a command with at most `processes` processes; 0 means no limit."""
+    """Return the resource limit RLIMIT_NPROC that lets a command have `processes` processes; 0 for no limit."""
     # The kernel counts all processes of the user, so their present number is added. Root has no such limit.
     if os.getuid() == 0 or not reaper.LINUX:
         return 0

@@ -37,7 +37,7 @@ _CERTIFICATE_ENDINGS = (".pem", ".crt")
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
-"""Minimum age of a folder's last change, in nanoseconds, for reusing the folder's listing."""
+"""A folder's listing is reused only if it was read more than this many nanoseconds after the folder's last change."""
 # A second change soon after the first could have the same time.
 _MAX_NAME_BYTES = 255
 """Maximum bytes of a name in a folder."""
@@ -87,14 +87,15 @@ class SecretFiles:
         self._steering = steering_names
         self._root = root.rstrip("/")
         self._longest = os.pathconf("/", "PC_PATH_MAX") - _MAX_NAME_BYTES - 2
-        """Maximum length of a folder's path, in bytes, for file paths within the system's limit."""
+        """Maximum length of a folder's path, in bytes; in a longer one, a file's path could exceed the system's limit.
+        """
         self._secret = is_secret
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
         """Maps a path to its folder, for the folders that were read in the current scan."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
-        """Maps the path of a possible certificate file to its stamp, and True if it contains a private key."""
+        """Maps the path of a possible certificate file to (stamp, True if the file contains a private key)."""
         self._git = GitContent()
         self._ignore = IgnoreFiles(self._root, self._control_names)
         """The ignore files at the time of the current scan."""

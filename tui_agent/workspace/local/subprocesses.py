@@ -32,7 +32,7 @@ CANCEL_GRACE_S = 0.1
 CLEANUP_LIMIT_S = 5.0
 _CHUNK = 1 << 16
 _TRIM_BYTES = 4 << 20
-"""Number of bytes over the limit at which the collected end of the output is trimmed."""
+"""When the collected end of the output is longer than its limit by this many bytes, it is cut to the limit."""
 SIGNAL_CODES = range(129, 160)
 _FINAL_OUTPUT_S = 0.5
 """Seconds to wait for more output if the program has ended but other processes still have the pipe open."""
@@ -59,7 +59,7 @@ class Command:
     descriptors: Mapping[int, int] = field(default_factory=dict)
     """Maps the number of an additional descriptor in the program to our descriptor."""
     is_wrapper: bool = False
-    """True if the program only runs another program, to which SIGTERM is then sent."""
+    """True if the program only runs another program; SIGTERM is then sent to that program."""
     cleanup: tuple[str, ...] = ()
     """A program to run after the end of the command if tui-agent itself has ended by then."""
 
@@ -98,7 +98,7 @@ class Launcher(Protocol):
 class OutputCollector:
     """Passes a program's output to `sink`, and collects at most `limit` bytes of it.
 
-    Of a longer output, the beginning and the last `newest` bytes are collected.
+    If the output is longer, its beginning and its last `newest` bytes are collected.
     """
 
     def __init__(self, limit: int, sink: OutputSink, newest: int = 0) -> None:

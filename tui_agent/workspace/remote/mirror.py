@@ -45,7 +45,8 @@ class Mirror:
         await self.push()
 
     async def create_place(self) -> None:
-        """On the machine, create the folder `place`, and `root` as a link to it unless `root` exists."""
+        """On the machine, create the folder `place`; if nothing exists at the path `root`, make it a link to this
+        folder."""
         await self._run(_CREATE, self._place, self._root, cwd="/")
 
     async def push(self) -> None:

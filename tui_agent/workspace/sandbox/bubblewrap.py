@@ -103,7 +103,8 @@ def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
 
 @contextmanager
 def open_descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
-    """Yield a map from bubblewrap's descriptor numbers to our descriptors, and our end of the pipe for its status.
+    """Create pipes to bubblewrap; yield (map from bubblewrap's descriptor numbers to ours, our descriptor for its
+    status).
 
     `calls`: the seccomp filter for bubblewrap, or None.
     """

@@ -280,7 +280,7 @@ class Confinement:
         *,
         network: bool,
     ) -> Iterator[tuple[list[str], Mapping[int, int], int]]:
-        """Yield bubblewrap's command line, the descriptors for the command, and our end of the pipe for its status."""
+        """Yield (bubblewrap's command line, the descriptors that it gets, our descriptor for reading its status)."""
         covers = bubblewrap.cover_files(mounts, private)
         guards = tuple(guard_arguments(mounts, covers, [place.path for place in extra]))
         filtered = self._support.filter is not None

@@ -57,13 +57,13 @@ _GIT_ADD_FAILED = re.compile(r"unable to index file|adding files failed")
 _VARIABLE = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*_[A-Z0-9_]+(?![A-Za-z0-9_])")
 _ASSIGNMENT = re.compile(r"^[ \t]*+(?:export[ \t]++)?([A-Z][A-Z0-9_]*+)[ \t]*+=", re.MULTILINE)
 _COMMON_VARIABLES = frozenset({"NODE_ENV", "LOG_LEVEL", "FLASK_ENV", "RAILS_ENV", "APP_ENV"})
-"""Names of variables that are too common to tell which settings file is missing."""
+"""Names of variables that many settings files contain, so that they do not show which file is missing."""
 _BAD_SYSTEM_CALL = 128 + 31
 """Exit code that a shell reports for a process ended by SIGSYS, the signal for a forbidden system call."""
 
 
 class SecretDenial(NamedTuple):
-    """A sentence about a denied access to secret files, and the files; both are empty if nothing was denied."""
+    """The secret files that a command could not read, and a sentence about them; both are empty if nothing was denied."""
 
     reason: str = ""
     files: tuple[SecretFile, ...] = ()

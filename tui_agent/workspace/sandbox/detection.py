@@ -1,4 +1,4 @@
-"""Detection of sandbox support, by one real attempt per process.
+"""Detection of sandbox support: each process tries once to run a program in a sandbox.
 
 Invariant: the detection never raises and never changes anything.
 """

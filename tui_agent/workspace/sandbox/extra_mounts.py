@@ -106,7 +106,8 @@ def _may_be_opened(bounds: Bounds, path: str) -> bool:
 
 
 def _is_harmless(bounds: Bounds, folder: str) -> bool:
-    """Return True if nothing at or below a folder is guarded (must never be written) or gives access to a service."""
+    """Return True if neither `folder` nor anything in it is guarded (must never be written) or gives access to a
+    service."""
     protected = (
         bounds.root,
         bounds.home,

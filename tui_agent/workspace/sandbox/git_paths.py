@@ -16,7 +16,7 @@ _HOOKS_PATH = re.compile(r"hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECA
 """Regular expression for the setting `hooksPath` anywhere in a line, even in a comment."""
 _WORKTREE = re.compile(r"^[ \t]*+worktree[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _BARE_PARTS = ("refs", "objects", "HEAD")
-"""Names that together make a folder without `.git` a repository; the first missing one gets a placeholder."""
+"""A folder that has all these names is a repository, even without `.git`; the first missing name gets a placeholder."""
 _COMMON_DIR = "commondir"
 """Name of the file that makes a repository use another repository for everything except `HEAD`."""
 # If there is a folder with this name, git fails.
@@ -44,7 +44,7 @@ class GitPlaces:
 
 
 def find_git_places(root: str) -> GitPlaces:
-    """Return the git paths of the repository at the top of a workspace; none for a repository in a folder above."""
+    """Return the git paths of the repository whose top folder is the workspace; empty if there is no such repository."""
     top = Path(root, ".git")
     if (top / "HEAD").is_file():
         return _folder_places(str(top), root)
@@ -68,11 +68,11 @@ class SealedPaths:
     writable: tuple[str, ...]
     read_only: tuple[str, ...]
     outside: tuple[str, ...] = ()
-    """Parts of the repository outside the `writable` paths."""
+    """Paths that commits need and that are not inside a `writable` path."""
 
 
 def seal_repository(writable: Sequence[str], read_only: Sequence[str], root: str) -> SealedPaths:
-    """Change the `writable` and `read_only` paths so that the workspace's repository is read-only, and return them."""
+    """Return the `writable` and `read_only` paths, changed so that the workspace's repository is read-only."""
     git = find_git_places(root)
     if not git.folder:
         return SealedPaths(tuple(writable), tuple(read_only))

@@ -28,7 +28,7 @@ REFER, TRUNCATE, IOCTL_DEVICE = 1 << 13, 1 << 14, 1 << 15
 READ = EXECUTE | READ_FILE | READ_DIR
 ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 SCOPES = 3
-"""Landlock scopes: no connections to outside abstract sockets, and no signals to outside processes."""
+"""Landlock scopes: the command cannot connect to abstract sockets, or send signals, outside the sandbox."""
 _SIGPIPE, _SIGXFSZ = 13, 25
 """Signals that Python ignores."""
 # A program that Python executes would ignore them too.

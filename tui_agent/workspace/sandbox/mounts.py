@@ -103,7 +103,7 @@ def find_mounts(
 
     - `words`: the command line; paths in it stay visible
     - `opened`: additional paths that the command can write
-    - `own`: paths in private folders at which the command sees files of earlier sandboxed commands
+    - `own`: paths, for example in /tmp, at which the command sees the files that earlier sandboxed commands made
     """
     git = find_git_places(bounds.root)
     writable = [
@@ -216,11 +216,11 @@ def is_private(path: str) -> bool:
 
 
 PRIVATE_NAMES = {"/tmp": "tmp", "/var/tmp": "longer"}
-"""Maps a private folder that lasts for the session, such as /var/tmp, to its name in the sandbox's own folder."""
+"""Maps a folder that the sandbox replaces by one for the session, such as /var/tmp, to the replacement's name."""
 
 
 def first_private_name(path: str) -> str:
-    """Return the path directly below a folder of `PRIVATE_NAMES` that is `path` or contains it; empty if there is none.
+    """Return `path` up to the first name below a folder of `PRIVATE_NAMES`; empty if it is not below such a folder.
 
     Example: `/var/tmp/build/log/1` → `/var/tmp/build`.
     """

@@ -41,7 +41,7 @@ UNSUPPORTED_CALLS: Final = ("clone3", "openat2", "io_uring_setup", "io_uring_ent
 SET_USER_ID: Final = 0o4000
 """Mode bit that makes a program run as its owner, whoever starts it."""
 _CREATES: Final = 0x400040
-"""Flags `O_CREAT` and `O_TMPFILE`; a call that opens a file uses its mode only with one of them."""
+"""Flags `O_CREAT` and `O_TMPFILE`: without one of them, a call that opens a file ignores its mode argument."""
 _MODE_ARGUMENTS: Final = {
     "chmod": 1,
     "fchmod": 1,

@@ -65,7 +65,10 @@ def final_sums(side: Side) -> Beat:
 
 
 def sums_at(side: Side, ms: float) -> Beat:
-    """Return the numbers of a compared session `ms` milliseconds after the fork point, or at its end."""
+    """Return the numbers of a compared session `ms` milliseconds after the fork point.
+
+    If the session ended earlier, return the numbers at its end.
+    """
     if not side.timeline or ms >= side.timeline[-1].at_ms:
         return final_sums(side)
     cost = None if side.cost_usd is None else 0.0

@@ -191,7 +191,7 @@ class CompareScreen(PlayheadScreen):
 
 
 def _merge_timelines(comparison: Comparison | None) -> Timeline:
-    """Return one timeline with the times of all events of both branches, in seconds."""
+    """Return one timeline that has the time of every event of both branches, in seconds."""
     sides = () if comparison is None else (comparison.left, comparison.right)
     clock = {0.0, *(beat.at_ms / 1000 for side in sides for beat in side.timeline)}
     return Timeline(tuple(sorted(clock)), (), (), ())

@@ -71,7 +71,7 @@ class MapLine(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Path and signature, which identify the row after the files are listed again."""
+        """Path and signature, by which the same row is found after the files are listed again."""
         return self.file.path, self.symbol.text if self.symbol is not None else ""
 
 

@@ -50,7 +50,7 @@ COUNT_S = 0.8
 MAX_REPEATS = 5
 """Maximum number of automatic requests for the same map, in case files keep changing."""
 BUILDING = "the index is still being built"
-"""The note of `tui-agent map` for a map from an incomplete index."""
+"""The note that `tui-agent map` adds to a map if the index is incomplete."""
 
 
 class MapPage(SearchPage[MapLine | None]):
@@ -172,7 +172,7 @@ class MapPage(SearchPage[MapLine | None]):
         self._show_progress()
 
     def _progress(self) -> str:
-        """Return the words for the progress of reading the repository; empty if the map is up to date."""
+        """Return a text about the progress of reading the repository; empty if the map is up to date."""
         if not self.busy and self._is_built:
             return ""
         files = f" {format_count(self._indexed_files, 'file')}" if self._indexed_files else ""

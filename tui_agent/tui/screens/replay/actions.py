@@ -41,7 +41,7 @@ MAX_JOB_LINES = 8
 
 
 class ReplayActions(MomentScreen):
-    """The replay screen with its actions, but without the keys that move through the session."""
+    """The replay screen with its actions; the subclass `ReplayScreen` adds the keys that move through the session."""
 
     def offered_actions(self) -> list[Action]:
         """Return the actions that are available in this replay, with their current words for the footer."""

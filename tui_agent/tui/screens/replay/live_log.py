@@ -1,6 +1,6 @@
 """Replay of a session that another process is writing: new events extend the timeline.
 
-Invariant: new events move only a playhead that is at the end.
+Invariant: a new event moves the playhead only if the playhead is at the end.
 """
 
 import asyncio

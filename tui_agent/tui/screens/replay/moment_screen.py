@@ -153,7 +153,7 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
 
 
 class MomentScreen(PlayheadScreen):
-    """The panes of a replay at the event under the playhead, without keys and actions.
+    """Shows the panes of a replay at the event under the playhead; subclasses add keys and actions.
 
     `to_seq`: the event at which the replay starts; None for the last event.
     """

@@ -47,9 +47,9 @@ class ReplayHost:
     ask: Ask
     opens: str
     revert: "Callable[[int, Callable[[], object]], None] | None" = None
-    """Reverts the open session to an event; the second argument closes the replay."""
+    """Function that reverts the open session; it takes an event's number and a function that closes the replay."""
     fork: StartFork | None = None
-    """Creates a fork at an event and opens it; None to only create the fork and show its id."""
+    """Function that creates a fork at an event and opens it; if None, a fork is only created and its id shown."""
     what_if: StartFork | None = None
     leave: Callable[[], None] | None = None
     """Function that closes the replay; if None, the screen below is shown again."""

@@ -23,7 +23,7 @@ class Head(NamedTuple):
     """The content of the state row above the timeline.
 
     - `find`: the drawn search field, while the user types a search
-    - `notice`: shown below the state row or, on a low pane, at its end
+    - `notice`: shown below the state row; if the pane is low, shown at the end of the state row
     """
 
     place: int = 0

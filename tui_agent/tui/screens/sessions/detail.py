@@ -109,7 +109,7 @@ class SessionDetail:
         """All text drawn so far, to check which words of the search appear in it."""
 
     def draw(self, session: Row, hit: Hit | None, preview: Preview | None) -> None:
-        """Add all rows; without a preview, only the facts from the list of sessions."""
+        """Add all rows; if there is no preview, add only the facts from the list of sessions."""
         facts = self._facts
         facts.gap()
         for line in wrap(session.name, facts.room):

@@ -41,7 +41,7 @@ MIN_SEARCH_CHARS = 2
 
 
 class SessionsPage(SearchPage[Line]):
-    """The list of sessions with the search and the details, without actions on sessions."""
+    """The list of sessions with search and details; the subclass `SessionsScreen` adds actions on sessions."""
 
     scope = "sessions"
     find_scope = "sessions_find"
@@ -65,7 +65,7 @@ class SessionsPage(SearchPage[Line]):
         self._status = "Reading the sessions …"
         """Text shown in the list while there are no sessions to show."""
         self._previews: dict[str, tuple[float, Preview]] = {}
-        """Maps a session's id to (time, preview); the time is the session's last change before the preview was read."""
+        """Maps a session's id to (time, preview); `time` is the newest change that the preview contains."""
         self._count = 0
 
     def on_mount(self) -> None:

@@ -65,7 +65,7 @@ class Row:
 
     @property
     def search_text(self) -> str:
-        """The title, the fork note and the id, in a form for searching without regard to case."""
+        """The title, the fork note and the id as one text, prepared for a search that ignores case."""
         return f"{self.title}{self.fork_note}\n{self.id}".casefold()
 
 
@@ -107,7 +107,7 @@ def parse_hits(output: str) -> dict[str, Hit]:
 
 
 def filter_rows(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspace: str = "") -> list[Row]:
-    """Return the sessions in `hits`, and those with a name that contains every word of `text`.
+    """Return the sessions in `hits`, and the sessions whose name contains every word of `text`.
 
     `workspace`: if set, return only the sessions of this workspace.
     """

@@ -33,7 +33,7 @@ WATERFALL_FROM: Final = 96
 """Minimum width of the list, in cells, for bars."""
 NAME_CELLS: Final = 48
 LONG_S: Final = 59.5
-"""Duration, in seconds, from which on a text has two units, e.g. `1 min 5 s`."""
+"""A duration of at least this many seconds is written with two units, e.g. `1 min 5 s`."""
 _BARS: Final[dict[str, Role]] = {"model": "accent", "tool": "success", "subtask": "accent"}
 _STATE_BARS: Final[dict[str, Role]] = {"failed": "error", "denied": "warning", "interrupted": "warning"}
 _LEGEND: Final[tuple[tuple[str, Role], ...]] = (

@@ -1,4 +1,4 @@
-"""The screen with the checkpoints of the open session, their changes, and an action that reverts to one.
+"""The screen with the checkpoints of the open session and their changes; the user can revert to a checkpoint.
 
 Invariant: moving through the list changes nothing.
 """
@@ -176,7 +176,7 @@ class CheckpointsScreen(Page[Checkpoint]):
 
 
 def _name(checkpoint: Checkpoint) -> str:
-    """Return a name for a checkpoint: the files that it changed, or the operation on them."""
+    """Return a name for a checkpoint that tells what it did, e.g. `app.py and 2 more` or `restored 3 files`."""
     count = len(checkpoint.files) + checkpoint.unlisted_count
     if checkpoint.restored:
         return f"restored {format_files(count, checkpoint.folders)}"

@@ -32,7 +32,7 @@ from tui_agent.tui.panes.notice import Level
 
 Say: TypeAlias = Callable[[str, Level], None]
 StartFork: TypeAlias = Callable[[ForkPoint, Say], None]
-"""A function that creates a fork at an event and opens it; notices are passed to `Say`."""
+"""A function that creates a fork at an event and opens it; it shows its notices with the given `Say`."""
 
 
 async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
