@@ -317,7 +317,7 @@ class SessionTool(BaseTool):
     """The part of the session that the tool reads or changes, such as `todos`."""
 
     def effects(self, args: Any) -> tuple[Effect, ...]:
-        """Return an effect on the session only, which the policy always allows."""
+        """Return one effect that concerns only the session. The policy always allows this effect."""
         return (InternalEffect(subject=self.subject),)
 
 

@@ -229,7 +229,8 @@ def tool(
     - `reads`, `writes`, `connects`, `runs`: names of parameters with paths, host names or commands for bash.
     - `internal`: word for the part of the session that the tool changes.
     - `effects`: function of the parameters, without `ctx`, that returns the effects.
-    - `target`: function of the same parameters that returns the text shown for a call (default: the first declared one).
+    - `target`: function of the same parameters that returns the text shown for a call. By default, it is the first
+      parameter named in `reads`, `writes`, `connects` or `runs`; if none is named, the function's first parameter.
 
     Raise `PluginError` if no effects are declared.
     """

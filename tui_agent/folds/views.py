@@ -61,7 +61,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""Maps the name of a fold to the only classes of events that the fold gets."""
+"""Maps the name of a fold to the classes of events that the fold gets. This fold gets no other events."""
 
 _USER_EVENTS: Final = (UserMessageReceived, UserSteered, UserShellStarted)
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
@@ -82,7 +82,7 @@ _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FoldFault:
-    """An error of a fold while it applied an event."""
+    """An error that a fold raised while it applied an event."""
 
     view: str
     seq: int
@@ -102,7 +102,7 @@ class Views:
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._keep = keep
         self.branches = Branches()
-        """The fold of the branches, which gets the records of every branch."""
+        """The fold that computes the branches. It gets the records of every branch."""
         self.head_moved = False
         """True from a move to another branch until `reset`. Meanwhile, most folds show the old branch."""
         self.reset()
@@ -182,7 +182,7 @@ class Views:
 
     @classmethod
     def restore(cls, outline: SnapshotOutline, seq: int, tail: Sequence[Record]) -> "Views | None":
-        """Return the views as of the last record of `tail`, continued from the snapshot `outline`.
+        """Build the views as of the last record of `tail`, from the snapshot `outline` and the records after it.
 
         `seq`: event of the snapshot. The snapshot cannot be used again.
 

@@ -92,7 +92,7 @@ class BrowserAnswer:
             self._arrived.set()
 
     def _take_address(self, address: str) -> str:
-        """Store the answer in a pasted address. Return an error message, or an empty string."""
+        """Store the answer that a pasted address contains. Return an error message, or an empty string."""
         try:
             url = urlsplit(address)
         except ValueError:
@@ -107,7 +107,7 @@ class BrowserAnswer:
         return ""
 
     async def _read_lines(self) -> None:
-        """Read pasted addresses, because a browser on another machine cannot reach this machine's port."""
+        """Read the addresses that the user pastes. A browser on another machine cannot reach this machine's port."""
         while True:
             await anyio.wait_readable(sys.stdin)
             line = sys.stdin.buffer.readline().decode(errors="replace")

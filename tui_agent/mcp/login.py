@@ -59,7 +59,7 @@ class OAuthError(BaseModel):
 
 
 class ServerLogin(httpx2.Auth):
-    """Adds the saved token to each request. A new login starts only with `ask_user`."""
+    """Adds the saved token to each request. A new login is possible only if `ask_user` is given."""
 
     def __init__(self, file: LoginFile, redirect_uri: str = "", ask_user: AskUser | None = None) -> None:
         self.refused = anyio.Event()
@@ -170,7 +170,7 @@ class ServerLogin(httpx2.Auth):
         self._url = url
 
     async def _wait(self, fault: str = "") -> AuthorizationCodeResult:
-        """Ask the user until the answer comes from the login's authorization server."""
+        """Ask the user for the browser's answer until it comes from the authorization server of this login."""
         assert self._ask_user is not None
         while True:
             answer = await self._ask_user(self._url, fault)
@@ -204,7 +204,7 @@ async def _refused_code(request: httpx2.Request, response: httpx2.Response) -> s
 
 
 def _with_code(request: httpx2.Request, code: str) -> httpx2.Request:
-    """Return a request that exchanges another code."""
+    """Return a copy of a token request with another login code."""
     fields = {**dict(_form_fields(request)), "code": code}
     headers = {name: value for name, value in request.headers.items() if name != "content-length"}
     return httpx2.Request(request.method, request.url, data=fields, headers=headers)

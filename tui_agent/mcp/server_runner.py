@@ -255,7 +255,7 @@ class ServerRunner:
         return await (await self._wait_for_connection(ConfigError)).get_prompt(name, arguments)
 
     async def call(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
-        """Call a tool of the server, after its start if necessary. Raise `ToolError` if the call fails."""
+        """Wait until the server runs, and call one of its tools. Raise `ToolError` if the call fails."""
         return await (await self._wait_for_connection(ToolError)).call_tool(name, arguments, services)
 
     @property
@@ -264,7 +264,7 @@ class ServerRunner:
         return self._connection is not None and self._resources is not None
 
     async def read_resource(self, uri: str) -> ResourceContent:
-        """Return the content of a resource, after the server's start if necessary.
+        """Wait until the server runs, and return the content of a resource.
 
         Raise `ToolError` if the request fails.
         """

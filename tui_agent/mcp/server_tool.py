@@ -92,7 +92,7 @@ class ServerTool:
         return clip_line(reveal_invisible(f"{self._server} {self._remote.name} {values}"), 120)
 
     def effects(self, args: JsonArguments) -> tuple[Effect, ...]:
-        """Return the call of the server's tool as the only effect."""
+        """Return one effect: the call of the server's tool."""
         remote = self._remote
         return (
             McpCallEffect(

@@ -1,4 +1,4 @@
-"""The times that MCP servers took to start, from which a run without a user chooses how long to wait.
+"""The times that MCP servers took to start. A run without a user decides by them how long to wait.
 
 Invariant: the files are only a cache and can be deleted at any time.
 """
@@ -14,7 +14,7 @@ PATIENCE_S = 2.0
 """Minimum time that a run waits for a server, in seconds."""
 MAX_PATIENCE_S = 10.0
 SPREAD = 3.0
-"""A run waits for a server this many times as long as the server's last start took."""
+"""A run waits for a server up to this many times the duration of the server's last start."""
 
 
 class StartTimes:

@@ -76,7 +76,7 @@ class _Call:
         return "".join(self.pieces)
 
     def is_unfinished(self) -> bool:
-        """Return True if the arguments are certainly not complete yet."""
+        """Return True if the arguments received so far are certainly incomplete."""
         new, start = "".join(self.pieces[self._read :]), int(self._escapes)
         self._escapes = self._escapes and not new
         for match in _STRUCTURE.finditer(new, start):

@@ -93,7 +93,7 @@ class ChaosClient:
 
 
 def _disturb(chunk: ModelChunk, mischief: ChaosFault) -> list[ModelChunk]:
-    """Return the chunks that a server with the fault `mischief` would send instead of `chunk`."""
+    """Return the chunks that a server with the fault `mischief` sends in place of `chunk`."""
     if not isinstance(chunk, ToolCallChunk):
         return [chunk]
     match mischief:

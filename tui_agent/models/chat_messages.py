@@ -1,6 +1,6 @@
 """Conversion of the history to Chat Completions messages.
 
-Invariant: every call is followed by its result, and only the model profile that produced reasoning gets it back.
+Invariant: every call is followed by its result, and reasoning is sent back only to the model profile that produced it.
 """
 # Tool messages can contain only text, so images of tool results are sent in a user message.
 
@@ -37,7 +37,7 @@ IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 class MessageCache:
     """Cache of converted answers with calls or reasoning, which are slow to convert.
 
-    An answer is dropped after at most 2 × `CACHE_AGE` requests without it.
+    An answer that requests no longer contain is dropped after at most 2 × `CACHE_AGE` requests.
     """
 
     def __init__(self) -> None:

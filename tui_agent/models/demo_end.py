@@ -1,4 +1,6 @@
-"""The end of a built-in demo: after the last scripted answer, a refused call, or a task that is not in the script.
+"""The end of a built-in demo.
+
+A demo ends after its last scripted answer, after a refused call, or at a task that is not in its script.
 
 Invariant: the ending depends only on the conversation, and every later answer says that the demo has ended.
 """

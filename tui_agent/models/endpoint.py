@@ -1,6 +1,6 @@
 """Address, key and options of a provider.
 
-Invariant: only an `Endpoint` holds a key, and its representation never shows it.
+Invariant: only an `Endpoint` holds a key, and the `repr` of an `Endpoint` never shows the key.
 """
 
 import ipaddress

@@ -35,9 +35,9 @@ REPLAY_WINDOW = 200_000
 NO_MODEL = "none"
 """Name of the profile and provider in a session without a model."""
 NEAREST_EFFORTS: Mapping[Effort, Effort] = {"minimal": "low", "xhigh": "high"}
-"""Maps an effort that not every model has to the effort that is sent instead."""
+"""Maps an effort that some models lack to the effort that is sent to these models instead."""
 _FILE_PREFIXES = ("scripted:", "chaos:")
-"""Prefixes of model names that contain a file path, with any characters."""
+"""Prefixes of model names that end with a file path. Such a name may contain any characters."""
 _MODULES = {
     "openai-chat": ("tui_agent.models.chat_completions", "ChatCompletionsClient"),
     "openai-responses": ("tui_agent.models.responses", "ResponsesClient"),
@@ -319,7 +319,7 @@ def _parse_chaos(name: str) -> tuple[int, str]:
 
 
 def supported_efforts(client: ClientName, model: str, vendor: str) -> tuple[Effort, ...]:
-    """Return the reasoning efforts that can be sent to a model as they are.
+    """Return the reasoning efforts that can be sent to a model unchanged.
 
     `vendor`: litellm's name of the provider.
     """

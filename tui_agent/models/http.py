@@ -238,7 +238,7 @@ class HttpClient:
         return replace(fault, hint=f"It has: {list_first(names, MAX_NAMED_MODELS)}.") if names else fault
 
     def _describe_missing(self, url: str) -> str:
-        """Return the hint for the case that the user's own server does not have this URL."""
+        """Return the hint to show if the user's own server does not have this URL."""
         if not re.search(r"/v\d", urlsplit(self._endpoint.base_url).path):
             return "Does the address end in /v1?"
         return f"Check the address and the model's name: {url} was not found."

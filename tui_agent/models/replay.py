@@ -112,7 +112,7 @@ class ReplayClient:
 
 
 def chunks_of(answer: ModelResponded) -> Iterator[ModelChunk]:
-    """Yield the chunks of an answer with complete texts, as a provider would stream it."""
+    """Yield the chunks that a provider would stream for this answer. The texts of the answer must be complete."""
     for number, part in enumerate(answer.parts):
         yield _chunk(part, number)
     yield UsageChunk(answer.usage, answer.cost_usd)

@@ -220,7 +220,7 @@ _KEY = re.compile(
 )
 """Matches a text that begins like a vendor's key and, unlike ordinary words, contains a digit."""
 _RANDOM = re.compile(r"(?=[^/:.\-@]*[0-9])(?=[^/:.\-@]*[A-Za-z])[A-Za-z0-9_+=]{28,}")
-"""Matches a long run of letters and digits without a separator, which no model name contains."""
+"""Matches a long run of letters and digits without a separator. No model name contains such a run."""
 _REDACTOR = Redactor()
 
 

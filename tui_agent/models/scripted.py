@@ -61,7 +61,7 @@ class ScriptedClient:
 
     `name`: name of the script in messages.
 
-    A demo answers an unexpected request with a text about its end. Any other script fails.
+    If a request does not fit the script, a demo answers that the demo has ended. Any other script fails.
     """
 
     script: Script

@@ -43,7 +43,7 @@ def copy_plugins(files: ProjectFiles | None, below: str, root: Path) -> Path | N
 
 
 def _read_copy(place: Path) -> dict[str, bytes] | None:
-    """Return the files of a plugin's copy without Python's caches, or None if there is no valid copy."""
+    """Return the files of a plugin's copy, except Python's caches. Return None if there is no valid copy."""
     if not place.is_dir() or place.is_symlink():
         return None
     contents: dict[str, bytes] = {}

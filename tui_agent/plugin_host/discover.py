@@ -23,7 +23,7 @@ Source: TypeAlias = Literal["bundled", "user", "project", "entry_point", "option
 ENTRY_POINTS = "tui_agent.plugins"
 MANIFEST = "plugin.toml"
 FOLDS = "folds.py"
-"""Name of the file with a plugin's panes, and with the folds that the panes show."""
+"""Name of the file that defines a plugin's panes and their folds, which compute the data of the panes."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _KNOWN = frozenset({"name", "version", "api", "description", "enabled", "themes", "panes"})
 
@@ -49,7 +49,7 @@ class PluginPlaces:
     notes: Path | None = None
     """The folder with notes on the project, or None if there is no project."""
     config: "Config | None" = None
-    """The configuration with the settings of the plugins; None in a check."""
+    """The configuration with the settings of the plugins. None if a plugin is only checked."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Maps the name of a variable, such as `ACME_API_KEY`, to the user's key."""
 

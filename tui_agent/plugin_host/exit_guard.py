@@ -1,4 +1,4 @@
-"""A guard against calls of `os._exit` in other people's code, which would end the process without a message.
+"""A guard against calls of `os._exit` in other people's code. Such a call would end the process without a message.
 
 Invariant: only calls from guarded files in this process are changed.
 """

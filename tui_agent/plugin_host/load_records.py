@@ -21,7 +21,7 @@ RECORDS_FOLDER = "plugins_loading"
 ENDED_THE_PROGRAM = "Loading it ended the program, so it is not loaded again until its files change."
 TOOK_TOO_LONG = "Loading it took over {}, so it is not loaded again until its files change."
 TRIAL_ENDED = b"The trial has ended."
-"""Output of a trial if the plugin did not end the process."""
+"""Text that the trial process writes if loading the plugin did not end the process."""
 
 
 class PluginLeftOut(PluginError):
@@ -47,9 +47,9 @@ class LoadRecords:
         return self.find_reason(plugin.name, files)
 
     def find_reason(self, name: str, files: str) -> str:
-        """Return why the plugin `name` is left out when plugins are loaded, or an empty string.
+        """Return the recorded reason why the plugin `name` is left out, or an empty string.
 
-        `files`: the state of the plugin's files (see `files_state`).
+        `files`: the state of the plugin's files (see `files_state`). A reason for other files does not count.
         """
         record = self._read(name)
         return str(record["left_out"]) if record is not None and record["files"] == files else ""

@@ -1,6 +1,8 @@
-"""Entry point of the child process that loads one suspect plugin, a pickled `FoundPlugin` on standard input.
+"""Entry point of the child process that tries to load one suspect plugin.
 
-Invariant: the process writes `TRIAL_ENDED` if the plugin does not end it.
+The process reads the plugin from standard input, as a pickled `FoundPlugin`.
+
+Invariant: the process writes `TRIAL_ENDED` unless the plugin ends the process.
 """
 
 import pickle

@@ -164,7 +164,7 @@ class PluginHost:
         loaded: LoadedPlugins,
         taken: dict[str, str],
     ) -> PluginLoaded | PluginFailed:
-        """Add the objects of a plugin, or of its previous version, to `loaded`, and return the plugin's event."""
+        """Add a plugin's objects, or those of its previous version, to `loaded`, and return the plugin's event."""
         place = _location(plugin)
         earlier = self._in_use.get(plugin.name)
         if earlier is not None:

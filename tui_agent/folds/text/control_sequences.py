@@ -11,7 +11,7 @@ _CONTROL = re.compile(
 
 
 def strip_control_sequences(text: str) -> str:
-    """Remove control sequences. Only the last text stays of a line that carriage returns overwrote."""
+    """Remove control sequences. If carriage returns overwrote a line, keep only the line's last text."""
     plain = _CONTROL.sub("", text).replace("\r\n", "\n")
     if "\r" not in plain:
         return plain

@@ -16,9 +16,9 @@ from tui_agent.folds.text.glob import NamePattern, compile_parts, matches_parts
 MAX_LINES = 5_000
 """Maximum number of lines that are read. A line with `**` counts several times."""
 MAX_LINE_CHARS = 1_000
-"""Maximum length of a line that is not skipped, in characters."""
+"""Maximum length of a line, in characters. Longer lines are skipped."""
 MAX_STAR_RUNS = 10
-"""Maximum number of star sequences (`*` or `**`) in a line that is not skipped."""
+"""Maximum number of star sequences (`*` or `**`) in a line. Lines with more of them are skipped."""
 _STARS = re.compile(r"\*+")
 
 
@@ -43,7 +43,7 @@ class _Line:
 
 
 class IgnoreFile:
-    """The lines of one ignore file, of which the last matching line decides."""
+    """The lines of one ignore file. The last matching line decides."""
 
     def __init__(self, text: str) -> None:
         lines = [
@@ -62,7 +62,7 @@ class IgnoreFile:
         return self._by_name + self._by_path * (path.count("/") + 1)
 
     def verdict(self, path: str, folder: bool) -> bool | None:
-        """Return True if `path` is ignored, False if it is not ignored because of a `!`, and None if no line matches.
+        """Return True if a line ignores `path`, False if a line with `!` includes it, and None if no line matches.
 
         `path` is relative to the folder of the ignore file.
         """
@@ -80,7 +80,7 @@ class IgnoreFile:
 
 
 class IgnoreRules:
-    """The ignore files that apply to a folder, of which the deepest file with a matching line decides."""
+    """The ignore files that apply to a folder. The deepest file with a matching line decides."""
 
     def __init__(self, files: tuple[tuple[str, IgnoreFile], ...] = ()) -> None:
         self._files = files

@@ -13,7 +13,7 @@ from typing import TypeAlias
 MAX_PATTERN_CHARS = 500
 MAX_ALTERNATIVES = 64
 NamePattern: TypeAlias = Pattern[str] | None
-"""Pattern for one name of a path (None: `**`, which matches any number of names)."""
+"""The pattern of one name in a path pattern. None stands for `**`, which matches any number of names."""
 
 _FIXED_FOLDERS = re.compile(r"(?:[^*?\[{/]*+/)*+")
 """Matches the names of folders at the start of a path pattern, up to the first wildcard."""
@@ -54,7 +54,7 @@ def compile_path_pattern(pattern: str) -> Callable[[str], bool]:
 
 
 def relative_path_pattern(pattern: str, folder: str) -> str | None:
-    """Return a path pattern without `.` or the folder `folder` at its start. Return None if it has `..`."""
+    """Remove `./` or the folder `folder` from the start of a path pattern. Return None if the pattern contains `..`."""
     plain = pattern.strip()
     if ".." in plain.split("/"):
         return None
@@ -63,9 +63,10 @@ def relative_path_pattern(pattern: str, folder: str) -> str | None:
 
 
 def other_folder_hint(pattern: str, path: str, argument: str) -> str:
-    """Tell the model how to search the folder that a path pattern for `path` begins with.
+    """Return a hint for the model on how to search the folder that a pattern such as `../lib/*.py` begins with.
 
-    `argument`: name of the tool's argument for the pattern.
+    - `path`: the folder that the pattern is relative to.
+    - `argument`: name of the tool's argument for the pattern.
     """
     plain = pattern.strip()
     names = f"{plain}/*" if plain.endswith("..") else plain
@@ -76,7 +77,7 @@ def other_folder_hint(pattern: str, path: str, argument: str) -> str:
 
 
 def compile_parts(pattern: str, *, escapes: bool = False) -> tuple[NamePattern, ...]:
-    """Return the pattern of each name in a path pattern.
+    """Split a path pattern at `/`, and return the pattern of each name.
 
     `escapes`: True if a backslash makes the next character literal.
     """
@@ -110,7 +111,7 @@ def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
 
 
 def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
-    """Add the indexes that are reached by skipping any `**`, which can match zero names."""
+    """Return the positions `reachable`, and the positions behind each `**` there, because `**` can match zero names."""
     positions = set(reachable)
     for index in reachable:
         position = index
@@ -171,7 +172,7 @@ def _compile_name(name: str, escapes: bool) -> Pattern[str]:
 
 
 def _find_set_end(name: str, position: int, escapes: bool) -> int:
-    """Return the position of the `]` that closes the set (such as `[abc]`) opened before `position`, or -1."""
+    """Return the position of the `]` that closes a set such as `[abc]`, or -1. `position` is the one after the `[`."""
     position += (
         name[position : position + 1] in ("!", "^") if escapes else name[position : position + 1] == "!"
     )

@@ -1,4 +1,4 @@
-"""The hunks of a unified diff, and the reverting of one hunk in a text that has possibly changed.
+"""The hunks of a unified diff, and the undoing of one hunk in a text that may have changed since the diff.
 
 Invariant: a hunk is reverted only where all lines of the hunk, including context lines, match the text.
 """
@@ -40,7 +40,7 @@ def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
 
 
 def drop_line_end_returns(diff: str) -> str:
-    """Remove the carriage returns from the diff of a file if all lines end with CR LF."""
+    """Remove the carriage returns from a file's diff if all lines in the diff end with CR LF."""
     if "\r\n" not in diff:
         return diff
     lines = diff.split("\n")

@@ -1,6 +1,6 @@
-"""The files that an undo or revert kept, in words.
+"""Texts about the files that an undo or revert kept as they were.
 
-Invariant: a text names only a few files, and says so if there are more.
+Invariant: a text names only a few files, and shows `…` if there are more.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,16 @@ MAX_FILES_NAMED: Final = 3
 
 
 def list_names(names: Sequence[str], *, is_complete: bool) -> str:
-    """Return the first names, followed by `…` if there are more or if `names` is not the complete list."""
+    """Return the first names. Append `…` if there are more, or if `names` is not the complete list."""
     listed = ", ".join(names[:MAX_FILES_NAMED])
     return listed if is_complete and len(names) <= MAX_FILES_NAMED else f"{listed}, …"
 
 
 def describe_kept(restored: CheckpointRestored) -> str:
-    """Return the kept files with the reasons, e.g. `1 file kept, because you changed it: a.py` (empty: none)."""
+    """Return the kept files with the reasons, e.g. `1 file kept, because you changed it: a.py`.
+
+    Return an empty string if no file was kept.
+    """
     reasons = restored.skipped_reasons
     by_reason: dict[str, list[str]] = {}
     for path in restored.skipped_paths:

@@ -82,7 +82,7 @@ def unknown_price_warning(model: str, limit_usd: float | None, *, has_price: boo
 
 
 def fork_changes(changed: ForkChange) -> tuple[str, ...]:
-    """Return a short label for each change of a fork.
+    """Return a short label for each thing that a fork changes, such as the model.
 
     No label contains text that a model, a tool or a user wrote.
     """

@@ -39,7 +39,7 @@ _ABSOLUTE_STARTS: Final = tuple(
         *("private", "proc", "root", "run", "srv", "sys", "tmp", "usr", "var"),
     )
 )
-"""Starts of absolute paths that are read as mentions."""
+"""Beginnings of absolute paths, such as `/home/`. A text that begins with one of them is read as a path."""
 # Not every `/` is a start: `@/components/x` is an import in some languages.
 
 

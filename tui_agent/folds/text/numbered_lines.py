@@ -7,7 +7,7 @@ from tui_agent.folds.text.charset import DecodedText
 from tui_agent.protocol.unicode_text import format_count
 
 MAX_LINE_CHARS: Final = 2_000
-"""A longer line is cut after this many characters."""
+"""Maximum length of a line, in characters. The rest of a longer line is cut off."""
 
 
 def number_lines(lines: Sequence[str], first: int, room: int) -> tuple[list[str], int]:

@@ -15,7 +15,7 @@ _PIECE = re.compile(
 )
 """Matches the pieces into which an identifier is split. Words like i18n, k8s, 2fa or URLs stay one piece."""
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
-"""Matches the pieces of words that consist of ASCII letters only, faster than `_PIECE`."""
+"""Matches the pieces of a word that consists of ASCII letters only. For such words, this is faster than `_PIECE`."""
 _WIDE = re.compile(r"(?![\u3100-\u33ff])[\u3040-\u9fff\uac00-\ud7af]")
 """Matches a Kana, Han or Hangul character."""
 # This form compiles twenty times faster than a set of the three ranges.
@@ -28,7 +28,7 @@ MIN_GENERATED_CHARS = 20
 MIN_GENERATED_DIGITS = 3
 """Minimum number of digits in a run of letters and digits that looks generated."""
 MAX_CHARS_PER_CHANGE = 4
-"""Maximum ratio of characters to changes of character class in a word that looks generated.
+"""A word looks generated if it has at most this many characters for each change of character class.
 
 The classes are lower case, capitals and digits. For example, a word of 20 characters needs 5 changes.
 """

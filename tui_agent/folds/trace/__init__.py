@@ -1,1 +1,1 @@
-"""Folds of measurements: spans, metrics, parts and the timeline."""
+"""Measurements of a session, computed from its events: spans, metrics, parts and the timeline."""

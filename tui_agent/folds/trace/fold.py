@@ -96,7 +96,7 @@ class Trace:
         return copy
 
     def note_crash(self) -> None:
-        """After a crash, record the time of the last event. No open span ends later."""
+        """Record the time of the last event before a crash. Spans that are still open end no later than this."""
         if self.turn is None:
             self.tree.crash_time = None
         elif self.tree.crash_time is None:

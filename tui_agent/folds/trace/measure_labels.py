@@ -1,4 +1,4 @@
-"""Labels for the measures of a session, for the terminal and the screen.
+"""Labels for the measured values of a session, for the terminal and the screen.
 
 Invariant: a value that was not measured has no row.
 """

@@ -1,6 +1,6 @@
 """All measured values of a session.
 
-Invariant: distances are counted in message parts, which do not depend on the model's speed.
+Invariant: a distance is a number of message parts, because a time would depend on the model's speed.
 """
 
 from dataclasses import dataclass, field, replace

@@ -80,7 +80,7 @@ class SpanTree:
         self._longest = 0.0
         self._has_costs = False
         self.crash_time: float | None = None
-        """Time of a crash. No open span ends later."""
+        """Time of a crash. Spans that are still open end no later than this."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span and return its node."""
@@ -182,7 +182,7 @@ class SpanTree:
 
     @staticmethod
     def iteration_end_state(node: Node) -> SpanState:
-        """Return the end state of an iteration, which is the state of its model call."""
+        """Return `failed` or `interrupted` if an iteration's model call ended like this, otherwise `done`."""
         for child in node.children:
             if child.kind == "model" and child.state in ("failed", "interrupted"):
                 return child.state

@@ -70,7 +70,7 @@ class UserEntry(EntryBase):
     state: Literal["sent", "queued", "steered", "removed"]
     queue_id: RequestId | None = None
     mentions: tuple[Mention, ...] = ()
-    """The mentions in the message, without the texts that were read for the mentions."""
+    """The mentions in the message, without the contents that were read for the mentions."""
     command: str = ""
     """The slash command that produced the text, as the user typed it."""
     own_words: str = ""
@@ -80,7 +80,7 @@ class UserEntry(EntryBase):
 
     @property
     def headline(self) -> str:
-        """The user's own words in one line, as a name of the message in lists and notices."""
+        """The user's own words in one line. Lists and notices show this line to identify the message."""
         return " ".join(text_preview(self.own_words or self.text).split()) or "(a picture)"
 
 
@@ -135,7 +135,7 @@ class ToolEntry(EntryBase):
     arguments: JsonMap
     outcome: str = ""
     started_at: float | None = None
-    """Start of the call, moved forward by the time spent waiting for the user's answers."""
+    """Start of the call. The time that the user took to answer questions moves it forward."""
     asked_at: float | None = None
     """Time of the newest question about the call."""
     duration_ms: float | None = None
@@ -150,7 +150,7 @@ class ToolEntry(EntryBase):
     subtask: Subtask | None = None
     """The delegate that does the work of the call, if any."""
     is_question: bool = False
-    """True if the call only asks the question that the next entry shows."""
+    """True if the call does nothing but ask a question, which the next entry shows."""
 
     @property
     def result(self) -> str:

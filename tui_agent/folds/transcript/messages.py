@@ -236,7 +236,7 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
 def _finish_part(
     draft: Draft, ev: Envelope, entry_id: str, part: TextPart | ReasoningPart, unfinished: list[int]
 ) -> None:
-    """Set the final text of the first unfinished entry of the part's kind, or add an entry."""
+    """Set the final text of the first unfinished entry of the same kind. If there is none, add an entry."""
     entry_class = AnswerEntry if isinstance(part, TextPart) else ReasoningEntry
     index = next(
         (candidate for candidate in unfinished if isinstance(draft.entries[candidate], entry_class)), None

@@ -317,7 +317,7 @@ def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> None:
 
 
 def _messages_until(draft: Draft, seq: int) -> Iterator[str]:
-    """Yield the beginnings of the sent messages up to the event `seq`, in quotes, newest first."""
+    """Yield the beginning of each message sent up to the event `seq`, in quotes, newest first."""
     for index in range(len(draft.entries) - 1, -1, -1):
         entry = draft.entries[index]
         if isinstance(entry, UserEntry) and entry.state == "sent" and entry.seq <= seq:

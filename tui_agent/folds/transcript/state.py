@@ -69,7 +69,7 @@ class TurnSums:
         self.cost_precision = combine_precision(self.cost_precision, end.cost_precision)
 
     def add_change(self, change: FileChanged, seq: int) -> None:
-        """Add the change of a file that the event `seq` reports."""
+        """Add a file's change, which the event `seq` reports."""
         file = self._files.get(change.path) or unchanged_file(change)
         self._files[change.path] = file.with_change(change, seq)
 
@@ -105,7 +105,7 @@ class Draft:
         self.changed: set[int] = set()
         self.turn = 0
         self.undone_turn = 0
-        """Number of the newest turn before the newest undo, redo or revert."""
+        """The highest turn number at the time of the newest undo, redo or revert. New turns get higher numbers."""
         self.turn_running = False
         self.sums = TurnSums()
         self.turn_end: int | None = None
@@ -140,7 +140,7 @@ class Draft:
         self.is_redo = False
         """True if the newest undo, redo or revert was a redo."""
         self.file_move: str | None = None
-        """Reason of a restore of files whose `checkpoint.restored` event is still expected."""
+        """The reason for restoring files (such as `hunk`), until the event `checkpoint.restored` names the files."""
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
         """(paths that the newest restore of files did not change, True if a redo caused the restore)."""
         self.price = ("", False)

@@ -12,7 +12,7 @@ from tui_agent.folds.transcript.packed_entries import PackedEntries
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 
 OUTPUT_TAIL_CHARS = 16 * 1024
-"""Number of characters at the end of a running tool's output that stay after a cut."""
+"""If a running tool's output is cut, this many characters at its end are kept."""
 _SLACK = 4 * OUTPUT_TAIL_CHARS
 """Length at which a running tool's output is cut, in characters."""
 

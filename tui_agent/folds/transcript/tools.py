@@ -71,7 +71,7 @@ def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
 
 
 def _mark_delegate_call(draft: Draft, row: int, finished: ToolFinished) -> None:
-    """Add the status of a delegate's unsuccessful call to the line of the call, e.g. `write a.md (denied)`."""
+    """Append the status of a delegate's unsuccessful call to the line of the call, e.g. `write a.md (denied)`."""
     label, entry = draft.delegate_labels.pop(finished.call_id, ""), draft.tool_entry(row)
     if finished.status == "ok" or not label or entry is None:
         return

@@ -8,7 +8,7 @@ from tui_agent.protocol.unicode_text import clip_line, replace_invisible
 
 MAX_DESCRIPTION_CHARS = 2_000
 MAX_RESULT_CHARS = 4_000_000
-"""Maximum length of a result's text, before the engine's own limit."""
+"""Maximum length of a result's text. The engine later applies its own limit."""
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|.)", re.DOTALL)
 """Regular expression for a terminal sequence."""
 

@@ -150,7 +150,7 @@ def _set_type(node: JsonMap, plain: JsonMap) -> None:
 
 
 def _merge_into(plain: JsonMap, part: JsonMap) -> None:
-    """Add a part of `allOf` to the schema `plain`, whose own values usually stay."""
+    """Merge a part of `allOf` into the schema `plain`. If both set the same key, the value in `plain` usually stays."""
     for key, value in part.items():
         mine = plain.get(key)
         if key in ("properties", "required") and isinstance(mine, dict) and isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The panes of a plugin: the plugin's folds over a log, and the display blocks that are drawn from these folds.
+"""The panes of a plugin: folds, which get the events of a log, and display blocks, which are drawn from the folds.
 
 Invariant: whatever a plugin raises or returns, the caller gets blocks of at most `MAX_BYTES`, or a `PluginError`.
 """
@@ -77,16 +77,18 @@ class FoldWatch:
     """Callbacks that a `FoldCursor` calls while it works; this base class does nothing."""
 
     def before_reading(self) -> None:
-        """Called before the log is searched, which runs no code of the plugin."""
+        """Called before the log is searched. No code of the plugin runs during the search."""
 
     def before_event(self, seq: int) -> None:
         """Called before the plugin's fold gets the event `seq`."""
 
 
 class FoldCursor:
-    """A plugin's fold at one position in the log of the folder `log`.
+    """A plugin's fold (an object that gets events one by one) at one position in a log.
 
-    The fold contains the events up to this position, without the events of other branches.
+    `log`: the folder of the log.
+
+    The fold has received the events up to this position, but no events of other branches.
     """
 
     def __init__(

@@ -18,13 +18,16 @@ MAX_BYTES: Final = 64_000
 PROCESSOR_LIMIT_S: Final = 1.0
 """Maximum processor time of a fold or pane, in seconds; then the plugin is stopped."""
 WAIT_LIMIT_S: Final = 5.0
-"""Maximum elapsed time of a fold or pane, in seconds, which also limits a pane that only waits."""
+"""Maximum elapsed time of a fold or pane, in seconds. It also stops a pane that waits without using the processor."""
 IMPORT_LIMIT_S: Final = 5.0
 """Maximum processor time for the import of `folds.py`, in seconds."""
 
 
 class PaneRequest(FrozenModel):
-    """A request for the pane's state after the event `seq`, in the log of the folder `log`."""
+    """A request for the state of a pane after the event `seq` of a log.
+
+    `log`: the folder of the log.
+    """
 
     pane: str
     plugin: str
@@ -42,7 +45,10 @@ class PaneProgress(FrozenModel):
 
 
 class PaneBlocks(FrozenModel):
-    """The pane after the event `seq`, which is the last event if the log ends before the requested event."""
+    """The pane's display blocks after the event `seq`.
+
+    If the log ends before the requested event, `seq` is the last event of the log.
+    """
 
     kind: Literal["blocks"] = "blocks"
     seq: int

@@ -1,6 +1,6 @@
 """The child process of the panes: `python -m tui_agent.plugin_host.panes.pane_server`.
 
-Invariant: the process ends when the app is gone, or with a traceback if a plugin does not return within the limits.
+Invariant: the process ends when the app is gone, and ends with a traceback when a plugin exceeds a time limit.
 """
 
 import faulthandler
@@ -52,7 +52,10 @@ class Deadline:
 
 
 class PaneServer(FoldWatch):
-    """Answers requests for panes with `send`, and keeps each fold for the next request."""
+    """Answers requests for panes, and keeps each fold for the next request.
+
+    `send`: function that sends the bytes of an answer to the app.
+    """
 
     def __init__(self, send: Callable[[bytes], object], deadline: Deadline) -> None:
         self._send = send

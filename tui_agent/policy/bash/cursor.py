@@ -14,7 +14,7 @@ MAX_TABS: Final = 12
 """Maximum number of tabs in a row. More tabs could push the rest of the line out of sight."""
 
 DELIMITER: Final = r"(?=[ \t\n;&|<>()]|\Z)"
-"""Pattern for the end of a word, which consumes no text."""
+"""Pattern that matches at the end of a word. The match itself is empty."""
 _DELIMITER = re.compile(DELIMITER)
 _BLANKS_AND_COMMENT = re.compile(r"[ \t]*(#[^\n]*)?")
 _FOREIGN_BLANK = re.compile(r"[^\S\x00-\x7f]")
@@ -97,7 +97,7 @@ class Cursor:
             self.skip_blanks()
 
     def check_body(self) -> None:
-        """Refuse a quoted text that begins on the line of a `<<END` and ends on a later line."""
+        """Refuse the script if a quoted text begins on the line of a `<<END` and ends on a later line."""
         if self.awaits_body and self.position > self._body_line:
             raise self.refusal("quoted text continues past the line in which a here-document begins")
 

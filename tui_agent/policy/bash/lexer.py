@@ -265,13 +265,13 @@ class WordReader:
 
 
 def _expand_span(first: int, last: int) -> list[str]:
-    """Return the numbers from `first` to `last`, up or down, but at most `MAX_BRACE_WORDS` + 2 numbers."""
+    """Return the numbers from `first` to `last`, counting up or down, but at most `MAX_BRACE_WORDS` + 2 numbers."""
     direction = 1 if first < last else -1
     return [str(number) for number in islice(range(first, last + direction, direction), MAX_BRACE_WORDS + 2)]
 
 
 def _keeps_its_meaning(piece: syntax.Piece) -> bool:
-    """Return True if a piece of a word means the same after brace expansion."""
+    """Return True if brace expansion keeps the meaning of a piece of a word. False for `$x` in `$x{a,b}`."""
     # The variable in `$x{a,b}` does not keep its meaning, because bash expands the word to `$xa $xb`.
     if isinstance(piece, syntax.Text | syntax.Variable) and piece.quoted:
         return True

@@ -25,7 +25,7 @@ _QUERY = """
 """
 _CHUNK_BYTES: Final = 256
 _MAX_CHUNKS: Final = 20_000
-"""Maximum number of chunks of text that tree-sitter may read, which takes some tenths of a second."""
+"""Maximum number of chunks of text that tree-sitter may read. This many chunks take some tenths of a second."""
 # After a syntax error, tree-sitter reads all later chunks again and again.
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _DASH_BEFORE_BODY = re.compile(r"-[ \t]+<<")
@@ -33,7 +33,10 @@ _NO_WORDS = frozenset(("variable_assignment", "file_redirect", "heredoc_redirect
 
 
 def disagreement(text: str, script: Script) -> Refusal | None:
-    """Return a refusal if tree-sitter finds other commands in `text` than our parser found in `script`, else None."""
+    """Return a refusal if tree-sitter finds other commands in `text` than our parser did. Otherwise return None.
+
+    `script`: the result of our parser.
+    """
     root = parse_tree(text)
     if root is None or root.has_error:
         return Refusal("a second parser does not accept it", 0)
@@ -58,7 +61,7 @@ def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
 
 
 def _is_overlooked(text: str, span: Span) -> bool:
-    """Return True if the word at `span` is a `-` before a here-document."""
+    """Return True if tree-sitter overlooks the word at `span`, because the word is a `-` before a here-document."""
     # Tree-sitter's grammar has no node for this word.
     return span[1] - span[0] == 1 and _DASH_BEFORE_BODY.match(text, span[0]) is not None
 

@@ -32,7 +32,7 @@ _READS_BELOW_MISSING = (
 )
 
 Origin: TypeAlias = Literal["plugin", "user", "project"]
-"""Origin of a table of programs, in the order in which the catalog adds the tables."""
+"""Kind of source of a table of programs. The catalog adds the tables in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,10 @@ def _as_table(keys: tuple[str, ...], value: object) -> Table:
 
 
 def keys_of(name: str) -> tuple[str, ...]:
-    """Return the TOML keys that lead to the entry of a program ("git log") in a user's file."""
+    """Return the TOML keys of a program's entry in a user's file.
+
+    Example: "git log" gives ("programs", "git", "subcommands", "log").
+    """
     program, blank, subcommand = name.partition(" ")
     return ("programs", program, "subcommands", subcommand) if blank else ("programs", program)
 

@@ -19,7 +19,7 @@ def place_of(fault: TableFault, text: str, source: str) -> str:
 
 
 def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
-    """Return the number of the line that sets the last key of the path `keys`, or the last key that is found."""
+    """Follow `keys` from table to table, and return the number of the line with the last key that is found."""
     found = 0
     for place, key in enumerate(keys):
         # An index into an array of tables: skip that many further headers of the same name.

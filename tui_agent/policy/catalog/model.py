@@ -1,6 +1,6 @@
 """The schema of the catalog: models of programs, options, operands and examples.
 
-The *meaning* of an operand or value says how the program uses it: as a file to read, a host, a number ….
+The *meaning* of an operand or value says how the program uses it, for example as a file to read, a host or a number.
 
 Invariant: unknown keys and invalid values are refused.
 """

@@ -1,7 +1,7 @@
-"""Removes doubts about a command that the names of the files in the workspace prove unfounded.
+"""Removes doubts about a command if the names of the files in the workspace show that the doubts are unfounded.
 
 A pattern such as `*` in a command line raises a doubt. A file's name might look like an option (`-rf`), have a special
-meaning for the program, or be split into several words. Without such a file name, the doubt is dropped.
+meaning for the program, or be split into several words. If no file has such a name, the doubt is dropped.
 
 Invariant: a doubt is dropped only if every name that its pattern can match was checked.
 """
@@ -25,7 +25,7 @@ _OTHER_MEANINGS: Final = frozenset(":*?[")
 
 
 def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
-    """Return a command line's report without the doubts that the workspace's file names prove unfounded."""
+    """Return a line's report. Drop doubts about a pattern if the pattern matches no file with a dangerous name."""
     if not any(doubt.value for command in line.commands for doubt in command.doubts):
         return line
     return replace(line, commands=tuple(_settle(effect, command, facts) for command in line.commands))
@@ -46,7 +46,7 @@ def _in_workspace(effect: RunEffect, path: str, facts: PolicyFacts) -> str | Non
 
 
 def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
-    """Return True if the doubt's pattern matches no file with a dangerous name in this folder."""
+    """Return True if the doubt is unfounded in this folder: its pattern matches no file with a dangerous name."""
     value = doubt.value
     if value is None or not value.names_files:
         return False
@@ -66,7 +66,7 @@ def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
 
 
 def _begins_word(name: str, folder: str) -> bool:
-    """Return True if a file's path relative to the folder begins like an option (`-rf`)."""
+    """Return True if the path of a file, relative to the folder, begins like an option (`-rf`)."""
     front = f"{folder}/" if folder else ""
     return name.startswith(front) and name[len(front) :][:1] in _OPTION_STARTS
 

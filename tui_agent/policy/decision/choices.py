@@ -65,7 +65,7 @@ def offer_choices(
 def _withdraw_if_useless(
     choice: PermissionChoice, judge_with: Callable[[str], Judgement]
 ) -> PermissionChoice:
-    """Return `choice`, without its rule if the rule does not allow the call."""
+    """Return `choice`, or the same choice without a rule if the rule would not allow the call."""
     why = _why_useless(choice.rule, judge_with) if choice.rule else ""
     if not why:
         return choice

@@ -62,6 +62,6 @@ def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts
 
 
 def sort_classes(classes: Iterable[str]) -> tuple[str, ...]:
-    """Return the classes, least serious first, and `read-only` only if there is no other class."""
+    """Return the classes, least serious first. Leave out `read-only` if there is any other class."""
     found = frozenset(classes)
     return tuple(name for name in CLASSES if name in found and (name != READ_ONLY or len(found) == 1))

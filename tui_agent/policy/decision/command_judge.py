@@ -40,10 +40,10 @@ UNPROVEN = "tui-agent cannot tell exactly what this command does."
 FETCHES_CODE = "It uses the network and may run downloaded code."
 
 _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
-"""Matches our parser's refusal of an unexpected shell keyword, which bash refuses too."""
+"""Matches the message with which our parser refuses an unexpected shell keyword. Bash refuses such a script too."""
 
 SHADOWED = "guard.workspace-program"
-"""Id of the judgement about a command that starts a file of the workspace as its program."""
+"""Id of the judgement about a command whose program is a file of the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class CommandJudge:
         return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
 
     def _judge_escalations(self, escalations: Sequence[Judgement]) -> Sequence[Judgement]:
-        """Return the escalations of a command that only reads, as denials if the profile denies commands."""
+        """Return the escalations of a command that only reads, adapted to the profile and the sandbox."""
         if self._relies_on_sandbox and all(judgement.rule_id == SHADOWED for judgement in escalations):
             return [self._allow_by_policy(bounded=True)]
         if self.profile.commands == "deny":
@@ -222,7 +222,7 @@ class CommandJudge:
         return frozenset(unconfined or command.effects)
 
     def _name_effects(self, judgements: Sequence[Judgement]) -> list[Judgement]:
-        """Return the judgements of a line with a reason that names all effects that need approval."""
+        """Return the judgements. Those with effects to approve get one common reason, which names all these effects."""
         effects = frozenset(chain.from_iterable(judgement.effects for judgement in judgements))
         wishes = ", ".join(words.wish for words in words_for(effects))
         reason = f"policy {self.facts.policy} requires approval for {wishes}"
@@ -243,7 +243,7 @@ class CommandJudge:
         return known and place(use.path, self.facts).absolute in self.facts.private_temp_paths
 
     def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Judgement | None:
-        """Return a rule that allows the command at index `at` of a line, or None."""
+        """Return the judgement of a rule that allows the command at index `at` of a line, or None."""
         words = words_of(command)
         if line.refusal or None in words or not words or not self.profile.hears_allow_rules:
             return None
@@ -289,7 +289,7 @@ def _with_risk(judgement: Judgement, risk: str) -> Judgement:
 
 
 def is_ordinary(command: CommandReport) -> bool:
-    """Return True if a command certainly only uses files of this workspace or runs the workspace's code.
+    """Return True if a command certainly does nothing but use files of this workspace or run the workspace's code.
 
     The rules of a trusted project can allow an ordinary command.
     """
@@ -322,7 +322,7 @@ def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
 
 
 def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
-    """Return True if a rule allows the command at index `at` together with its launcher words (`uv run pytest`)."""
+    """Return True if a rule with launcher words (`uv run pytest`) allows the command at index `at` of a line."""
     if at >= len(line.commands) or not is_ordinary(line.commands[at]):
         return False
     words = words_of(line.commands[at])
@@ -362,7 +362,7 @@ def _allows_removal(judgement: Judgement) -> bool:
 
 
 def _join_doubts(command: CommandReport, unbounded: str) -> str:
-    """Return the doubts about a command, and the clause `unbounded`, as one reason."""
+    """Join the doubts about a command and the clause `unbounded` into one reason."""
     return "; ".join(dict.fromkeys((*(doubt.reason for doubt in command.doubts), *filter(None, [unbounded]))))
 
 

@@ -141,7 +141,7 @@ def may_use_texts(command: CommandReport) -> bool:
 
 
 def _has_in_order(rule: str, command: CommandReport) -> bool:
-    """Return True if a command has all words of a rule in order, as `parallel git ::: push` has `git push`."""
+    """Return True if a command contains all words of a rule in order (`parallel git ::: push` contains `git push`)."""
     words = iter((word.known or "").lower() for word in command.words)
     shapes = [shape.lower() for shape in rule.split() if shape != "*"]
     return len(shapes) > 1 and all(any(fnmatchcase(word, shape) for word in words) for shape in shapes)

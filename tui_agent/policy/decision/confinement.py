@@ -1,4 +1,4 @@
-"""Commands that are not fully understood and that the sandbox cannot confine, such as commands that delete files.
+"""Finds commands that are not fully understood and that the sandbox cannot confine, such as commands that delete files.
 
 Invariant: no function of this module allows a command.
 """
@@ -27,7 +27,7 @@ MAX_WRITTEN: Final = 200
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 """Kinds of doubts that leave the meaning of a command's words unknown."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
-"""Effects that are reported even for a quoted text that may be just prose."""
+"""Effects that are reported even if they come from a quoted text that may be just prose."""
 _CUTS = re.compile(r"[=:]+")
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")
@@ -35,7 +35,7 @@ _LOOP = re.compile(r"\b(?:while|until)\b|\bfor\s*\(\(|\{\d+\.\.\d{6,}")
 _MESSAGE = re.compile(r"-\w*[mFC]|--(?:mess|fi|no-e|fix|sq|reuse)")
 _HERE: Final = "<<"
 _CHANGES_FILES: Final = frozenset({"git apply", "git archive", "git clone", "git format-patch", "git init"})
-"""Git commands that write files, but not in the workspace's repository."""
+"""Git commands that write files, but do not change the workspace's repository."""
 
 
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
@@ -124,7 +124,7 @@ def _changes_repository(command: CommandReport) -> bool:
 
 
 def is_of_git(command: CommandReport) -> bool:
-    """Return True if the command is fully understood and runs no program but git, now or later."""
+    """Return True if a command is fully understood and runs no code, except code that git itself starts."""
     of_git = command.name.startswith("git ") and not command.name.startswith("git config")
     runs_code = Effect.RUNS in command.effects and (command.code or not of_git)
     return not command.doubts and not runs_code

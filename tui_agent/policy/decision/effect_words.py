@@ -1,6 +1,6 @@
 """The wording of command effects, from `effects.toml`.
 
-Invariant: every effect but reading has an entry.
+Invariant: every effect except reading has an entry.
 """
 
 import tomllib

@@ -138,7 +138,7 @@ def _own_doubts(command: CommandReport, line: LineReport) -> CommandReport:
 
 
 def _titles(line: LineReport) -> Iterator[str]:
-    """Yield a title for each command of a line: its source text or, instead of a repetition, its words."""
+    """Yield a title for each command of a line: its source text, or its words if that text was already used."""
     sources: set[str] = {line.line} if line.refusal else set()
     for command in line.commands:
         words = " ".join(word.source for word in command.words)

@@ -42,10 +42,10 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
 
 
 RESTORABLE: Final = "restorable"
-"""Last part of a judgement's id that allows deleting a file because `/undo` can restore it."""
+"""Last part of the id (`ask.restorable`) of a judgement that allows deleting files because `/undo` can restore them."""
 
 READS_OUTSIDE: Final = "reads-outside"
-"""Last part of the id of a judgement about reading outside the workspace."""
+"""Last part of the id (`ask.reads-outside`) of a judgement about reading outside the workspace."""
 
 
 def is_single_deletion(use: FileUse) -> bool:
@@ -57,7 +57,7 @@ def is_single_deletion(use: FileUse) -> bool:
 class FileJudge:
     """Judges the files that one tool call uses.
 
-    `tool_rule`: a rule that allows the tool itself, and so the tool's writes in the workspace.
+    `tool_rule`: a rule that allows the tool itself. The rule also allows the tool to write in the workspace.
     """
 
     rules: RuleIndex
@@ -87,7 +87,7 @@ class FileJudge:
         )
 
     def judge_place(self, use: FileUse, at: Place) -> Judgement:
-        """Return the judgement about the use of the file at the place `at`, whose path must be certain."""
+        """Return the judgement about the use of a file at the place `at`. The file's path must be certain."""
         ruin = self.find_ruin(use, at)
         if ruin is not None:
             return ruin
@@ -149,7 +149,7 @@ class FileJudge:
     def by_profile(
         self, verdict: Verdict, rule: Judgement | None, what: str, why: str, risk: str = ""
     ) -> Judgement:
-        """Return the judgement of the profile, or `rule` if there is a rule and the profile does not deny.
+        """Return the profile's judgement. If there is a `rule` and the profile does not deny, return `rule` instead.
 
         `verdict`: the profile's verdict.
         `what`: the end of the judgement's id.

@@ -31,7 +31,7 @@ def _in_folder_and_parents(folder: str, name: str) -> list[str]:
 
 
 def settle_downloads(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
-    """Return a command line's report, in which commands that run a file of the workspace download nothing."""
+    """Return a line's report in which a command such as `npx tsc` downloads nothing if its program is present."""
     removes = any(use.action in ("delete", "move") for command in line.commands for use in command.files)
     if removes or not facts.local_programs:
         return line  # without its file, a command would download the package after all

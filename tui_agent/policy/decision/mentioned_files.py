@@ -190,7 +190,7 @@ def _below_judgement(name: str) -> Judgement:
 
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:
-    """Return the paths of the files that the command certainly uses only as its report says."""
+    """Return the paths of the files that the command certainly uses in no other way than its report says."""
     if command.doubts or (changes_unnamed(command) and not is_runner(command)):
         return ()
     return {path for use, path in uses if use.action != "mention"}

@@ -46,7 +46,7 @@ def shows_repository(command: CommandReport) -> bool:
 
 
 def _split_words(command: CommandReport) -> tuple[list[str], list[str]]:
-    """Return the words of a command before `--` and after it, with `-p` for each uncertain word."""
+    """Return a command's words before `--` and its words after `--`. An uncertain word is replaced by `-p`."""
     words = [word.known or "-p" for word in command.words[1:]]
     end = words.index("--") if "--" in words else len(words)
     return words[:end], words[end + 1 :]

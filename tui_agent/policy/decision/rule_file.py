@@ -71,7 +71,7 @@ def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...
 
 
 def bound_rule(rule: Rule) -> Rule:
-    """Return a rule of a project, limited to that project's workspace and the commands that work on it.
+    """Return a copy of a project's rule that is limited to that project's files and to commands that use only them.
 
     Raise `ConfigError` for a rule that allows more.
     """

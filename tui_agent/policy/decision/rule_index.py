@@ -1,6 +1,6 @@
 """The index of rules by kind, and the search for the rules that apply to a file, host or tool.
 
-Invariant: an `allow` rule applies only if it certainly matches, an `ask` or `deny` rule already if it might match.
+Invariant: an `allow` rule applies only if it certainly matches, but an `ask` or `deny` rule applies if it might match.
 """
 
 import posixpath
@@ -38,7 +38,8 @@ class RuleIndex:
         """`ask` and `deny` rules for commands."""
         fixed = (grammar.fixed_part(rule.rest) for rule in self.rules_against("read", "edit", "remove"))
         self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
-        """Fixed beginnings of the paths in `ask` and `deny` rules for files: the keys of `PolicyFacts.resolved`."""
+        """Fixed beginnings (`src` in `src/**`) of the paths in `ask` and `deny` rules for files. They are the keys of
+        `PolicyFacts.resolved`."""
         self.program_names = tuple(
             dict.fromkeys(grammar.first_word(rule.rest) for rule in self.against_commands)
         )
@@ -118,7 +119,7 @@ def first_judgement(rules: Sequence[Rule], verdict: str) -> Judgement | None:
 
 
 def stopping_judgement(rules: Sequence[Rule]) -> Judgement | None:
-    """Return the judgement of the first `deny` rule, else of the first `ask` rule, else None."""
+    """Return the judgement of the first `deny` rule. If there is none, return that of the first `ask` rule, or None."""
     return first_judgement(rules, "deny") or first_judgement(rules, "ask")
 
 
@@ -129,7 +130,7 @@ def has_fixed_place(rule: Rule) -> bool:
 
 @lru_cache(maxsize=64)
 def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
-    """Parse the rules that the user granted for the session, without invalid rules."""
+    """Parse the rules that the user granted for the session, and skip invalid rules."""
     rules: list[Rule] = []
     for text in texts:
         try:
@@ -140,7 +141,7 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
-    """Return True if a rule applies to a file with these names: the real path, then the path as given."""
+    """Return True if a rule applies to a file. `names` contains the file's real path, then the path as given."""
     if rule.verdict == "allow":
         return grammar.fits_path(rule.rest, names[0].relative, names[0].absolute)
     return any(
@@ -151,7 +152,7 @@ def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
 
 
 def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
-    """Return a rule's path as written and, if the path begins with a link, with the link resolved."""
+    """Return a rule's path as written. If the path begins with a link, also return the path with the link resolved."""
     begin = grammar.fixed_part(rule.rest)
     real = facts.resolved.get(begin) if begin else None
     if real is None or real == lexical_place(begin, facts.workspace).absolute:
@@ -160,7 +161,7 @@ def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
 
 
 def _split_both_paths(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return a place's shell pattern and a rule's path as sequences of names, relative to the same folder."""
+    """Split a place's shell pattern and a rule's path into names, both relative to the same folder."""
     top = split_pattern(workspace, literal=True)
     if path.startswith("/"):
         names = split_pattern(at.absolute) if at.relative is None else (*top, *split_pattern(at.relative))

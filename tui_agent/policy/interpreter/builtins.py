@@ -1,4 +1,4 @@
-"""The shell builtins that change the shell: its folder, its variables, or its end.
+"""The shell builtins that change the shell's folder or variables, or that end the shell.
 
 Invariant: the two states that `apply_builtin` returns cover everything that a builtin can do.
 """

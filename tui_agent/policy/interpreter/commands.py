@@ -34,7 +34,7 @@ UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
 _FILE_NAME: Final = re.compile(r"\w[\w.-]*")
 _PLAIN: Final = re.compile(r"[^- ][^ ]*", re.DOTALL)
-"""Matches a word that may name a subcommand."""
+"""Matches a word that can be the name of a subcommand."""
 
 _ITS_INPUT: Final = "its input"
 _READ_NO_INPUT: Final = frozenset(("cd", "date", "du", "echo", "git", "ls", "pwd", "stat", "true"))
@@ -138,9 +138,10 @@ class CommandReader:
     def _run(
         self, draft: Draft, call: ParsedCall, operands: Operands, stdin: Value
     ) -> tuple[list[CommandResult], Value | None]:
-        """Interpret everything that the command of the draft runs: inner commands or a script.
+        """Interpret everything that the draft's command runs: inner commands or a script.
 
-        The second value covers the output of the command; None if the inner commands do not determine the output.
+        The second result is a value that matches all output of the command. It is None if the inner commands do not
+        determine the output.
         """
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None

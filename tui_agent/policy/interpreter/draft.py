@@ -29,7 +29,7 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "count": (re.compile(r"[+-]?(\d{1,6}|1000000)(\.\d+)?"), "{program} may run for a long time with {word}"),
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "{program} may run for a long time with {word}"),
 }
-"""For each meaning of a word that is a number: (pattern of valid numbers, doubt about any other word)."""
+"""For each meaning that requires a number: (pattern of valid numbers, doubt about any other word)."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
     "awk": awk.find_doubt,
     "jq": jq.find_doubt,
@@ -107,7 +107,7 @@ class Draft:
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return `doubt`, without its value if bash expands that value in a different folder from the command's."""
+        """Return `doubt`, but drop its value if bash expands the value in other folders than the command's."""
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)
 
@@ -198,7 +198,7 @@ class Draft:
             self.add_use(replace(use, path=unescape(value.text), certainty=Certainty.KNOWN))
 
     def mention(self, value: Value) -> None:
-        """Record that a word could be the path of a file, whose use is not known."""
+        """Record that a word could be the path of a file. It is not known how the command uses this file."""
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(FileUse("", "mention"), suffix=value.suffix)
             return
@@ -206,7 +206,7 @@ class Draft:
             self.add_use(FileUse(path, "mention", value.certainty))
 
     def _add_unknown(self, use: FileUse, doubt: str = "", suffix: str = "") -> None:
-        """Record the use of an unknown file, and of every file with the same `suffix` (`.env` in `"$X/.env"`)."""
+        """Record the use of an unknown file and of all files whose path ends with `suffix` (`.env` in `"$X/.env"`)."""
         self.files.append(FileUse("", use.action, Certainty.UNKNOWN, use.below))
         if doubt:
             self.doubt("value", doubt)
@@ -222,14 +222,14 @@ class Draft:
             self.add_use(FileUse(folder or slash or ".", "list"))
 
     def enter(self, value: Value) -> None:
-        """Change the folder that file names in the following words are relative to."""
+        """Make file names in the following words relative to the folder that `value` names."""
         self.add_file(value, "list")
         path = value.known
         folders = [None if path is None else enter_folder(folder, path) for folder in self.folders]
         self.folders = tuple(dict.fromkeys(folders))
 
     def set_variable(self, name: str, value: Value, *, exported: bool = True) -> None:
-        """Record that the command sets a variable, which programs see if it is exported."""
+        """Record that the command sets a variable. Programs see the variable only if it is exported."""
         self.settings.append((name, value))
         if exported:
             self.note_shown(value)
@@ -239,7 +239,7 @@ class Draft:
             self.doubt("variable", f"{name or value.source} is set, which may change what runs")
 
     def note_shown(self, value: Value) -> None:
-        """Record that the command shows the environment variables in a word's value."""
+        """Record that the command shows the environment variables whose values a word can contain."""
         for name in value.shows:
             self.show_secret(f"${name}")
 

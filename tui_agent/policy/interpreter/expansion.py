@@ -22,7 +22,7 @@ _NUMBER_NAMES = frozenset(
     {"?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID"}
 )
 STREAM = "/dev/fd/63"
-"""Path that replaces `<(…)`."""
+"""Path that stands for a process substitution `<(…)` in a command."""
 _USUAL_FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/share"}
 """Maps some variables to their usual values, so that guards also apply to paths such as `$XDG_CONFIG_HOME/x`."""
 _PATTERN_SIGNS = frozenset("*?[")
@@ -161,7 +161,7 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 
 
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
-    """Return the value of a piece after the values `before`, or unknown for a folder after other text (`a$HOME`)."""
+    """Return the value of a piece that follows the values `before` (a folder after other text is unknown: `a$HOME`)."""
     if not before or value.known is None or not value.known.startswith(("~", START)):
         return value
     text = before[-1].known

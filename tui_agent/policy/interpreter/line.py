@@ -92,7 +92,7 @@ class _LineReader:
         return reports, outcome.output, None
 
     def _read_loosely(self, text: str, refusal: Refusal, folders: Folders) -> tuple[CommandReport, ...]:
-        """Interpret a text that the bash parser refuses in every possible way."""
+        """Report every command that might run in a text that the bash parser refuses."""
         commands, complete = _possible_commands(text)
         self._unreadable = self._unreadable or not complete
         doubt = Doubt("syntax", refusal.reason)
@@ -130,7 +130,7 @@ def _add_redirects(draft: Draft, words: Words) -> None:
 
 
 def _possible_commands(text: str) -> tuple[list[Words], bool]:
-    """Return the words of every command that a text might run, and True if none can be missing."""
+    """Return the words of every command that a text might run, and True if the list is certainly complete."""
     found: dict[Words, None] = {}
     complete = True
     texts = [text]

@@ -1,6 +1,6 @@
 """The assignment of meanings ("read", "host" …) to the operands of a call.
 
-Invariant: a pattern or variable that can shift other operands raises a doubt.
+Invariant: a pattern or variable raises a doubt if its expansion can change the position of other operands.
 """
 
 import re
@@ -21,9 +21,9 @@ _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 class Operands:
     """The operands of a call, with their meanings ("read", "host" …).
 
-    `used`: the single operands.
-    `taker`: a meaning that takes all remaining words (`command`).
-    `rest`: the remaining words.
+    `used`: pairs of a meaning and an operand.
+    `taker`: the meaning that takes all remaining words (`command`), or None.
+    `rest`: the words that `taker` takes.
     `missing`: the meaning of the first expected operand that the call lacks.
     """
 
@@ -72,5 +72,5 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
 
 
 def runs_command(expected: Sequence[str]) -> bool:
-    """Return True if a surplus operand can be the command that the program runs."""
+    """Return True if the program runs a command that is given by its operands, as `env` and `xargs` do."""
     return not {"command", "xargs"}.isdisjoint(expected)

@@ -1,4 +1,4 @@
-"""The parser of options and operands, which applies a program's list in the catalog exactly as getopt_long would.
+"""The parser of a call's options and operands. It follows the catalog's list of options exactly as getopt_long would.
 
 Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt.
 """
@@ -182,7 +182,7 @@ class _Parser:
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
         """Add a doubt about a word that can be an option.
 
-        `by_name`: True if the names of the workspace's files may settle the doubt.
+        `by_name`: True if the doubt may be dropped later, when no file name in the workspace looks like an option.
         """
         settled = value if by_name and self.entry.program.options_are_harmless else None
         reason = f"{value.source} may become an option of {self.entry.name}"

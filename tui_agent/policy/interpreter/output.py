@@ -31,7 +31,7 @@ _BOUNDS: Final[Mapping[str, Value]] = {
 
 
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
-    """Return a value that covers everything that a known program can print, also lines of `stdin`."""
+    """Return a value that matches everything that a known program can print, including lines copied from `stdin`."""
     program = call.entry.program
     kinds = [program.prints, *(parsed.option.prints for parsed in call.options if parsed.option.prints)]
     kinds += [output.prints for output in program.certain_outputs if _holds_for(output, call)]

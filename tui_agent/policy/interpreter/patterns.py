@@ -31,7 +31,7 @@ def as_pattern(value: Value) -> str:
 
 
 def prefix_of(value: Value) -> str:
-    """Return the certain beginning of a value's text; the whole text if the value is known."""
+    """Return the text with which a value certainly begins. For a known value, this is its whole text."""
     if value.known is not None:
         return value.known
     literal = _LITERAL.match(value.text)
@@ -39,7 +39,7 @@ def prefix_of(value: Value) -> str:
 
 
 def without_prefix(value: Value, prefix: str) -> Value:
-    """Return the rest of a value after `prefix`. The value must certainly begin with `prefix`."""
+    """Remove `prefix`, with which the value must certainly begin, and return the rest of the value."""
     text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
     rest = replace(value, text=text, names_files=False, prefix=value.prefix[len(prefix) :])
     uncertain = value.known is None
@@ -55,7 +55,7 @@ def split_assignment(word: Value) -> tuple[str, Value]:
 
 
 def cut_at_newlines(value: Value) -> Value:
-    """Return a value for one line of an output."""
+    """Return a value that matches any single line of an output."""
     # A file name can contain newlines, so the line can be only a part of a name.
     torn = not value.content
     return replace(

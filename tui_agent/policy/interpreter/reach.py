@@ -34,7 +34,8 @@ def measure_reach(program: Program, options: Sequence[ParsedOption], operands: O
 def _choose_names(options: Sequence[ParsedOption]) -> tuple[list[str], list[str], list[Option]]:
     """Return (included patterns, excluded patterns, all other options) of a call.
 
-    An empty pattern stands for an uncertain included name. A pattern that ends with `/` excludes only folders.
+    If the name in an include option is not certain, its pattern is empty. A pattern that ends with `/` excludes only
+    folders.
     """
     includes: list[str] = []
     excludes: list[str] = []

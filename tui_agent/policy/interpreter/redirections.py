@@ -33,7 +33,7 @@ def read_redirects(
 ) -> tuple[Value, Value | None]:
     """Record the effects of a command's redirections in `draft`.
 
-    Return the command's standard input after the redirections, and the input of the next command in the pipe. The
+    Return two values: the command's standard input, and the text that the next command in the pipe gets as input. The
     second value is None if the output is not redirected.
     """
     output: Value | None = None

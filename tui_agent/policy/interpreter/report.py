@@ -31,7 +31,7 @@ class Value:
     - `names_files`: the text is always the name of an existing file in one of the folders `found_in`.
     - `found_in`: folders of the files; None means the folders of the command.
     - `splits`: the word is split at blanks or newlines, so that a piece may not match the pattern.
-    - `prefix`, `suffix`: the certain beginning and end of an `UNKNOWN` text.
+    - `prefix`, `suffix`: the parts with which an `UNKNOWN` text certainly begins and ends.
     - `may_be_empty`: the text can be empty, even if the pattern does not match the empty text.
     - `content`: the text is always a number, a hash, or a git revision (no blanks; a colon only if `text` has one).
     - `shows`: environment variables whose values the text can contain.

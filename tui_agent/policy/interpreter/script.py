@@ -224,7 +224,7 @@ class ScriptWalker:
 
 
 def _waits(items: Sequence[syntax.ScriptItem]) -> bool:
-    """Return True if the shell certainly waits for the background job that the first item of a list starts."""
+    """Return True if a `wait` in the list certainly waits for the background job that the first item starts."""
     return any(
         before.connector in (";", "&") and _WAIT.fullmatch(_simple_source(item.pipeline))
         for before, item in pairwise(items)

@@ -208,7 +208,7 @@ def _matches_every_name(name: str) -> bool:
 
 
 def spellings(path: str) -> set[str]:
-    """Return two spellings of a path: in lower case, and as a lenient file system compares it."""
+    """Return the path in lower case, and as a lenient file system, such as that of Windows or macOS, compares it."""
     plain = path.lower()
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()
@@ -229,7 +229,7 @@ _COPY = re.compile(
 
 
 def _forgiving_spelling(name: str) -> str:
-    """Return one common form for all file names that lenient file systems consider the same."""
+    """Return one form for all names that a lenient file system, such as that of Windows or macOS, treats as equal."""
     whole = unicodedata.normalize("NFKC", name).casefold()
     seen = "".join(char for char in _UNSEEN.sub("", whole) if unicodedata.category(char) != "Cf")
     if seen in (".", ".."):
@@ -272,7 +272,7 @@ def places_table(name: str = "places") -> Mapping[str, Mapping[str, Sequence[str
 class _Places:
     """The table of guarded places, compiled for fast comparison.
 
-    `sought`: names of secret files, to recognise shell patterns that seem made to find them.
+    `sought`: names of secret files. A shell pattern that seems made to find one of these names is recognised.
     """
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ _Token: TypeAlias = _Chars | None
 _SIGNS = frozenset("*?[")
 _SIGN = re.compile(r"[*?\[]")
 _MAX_PAIRS = 20_000
-"""Maximum product of two names' token counts. Longer names count as overlapping without a comparison."""
+"""Maximum product of the token counts of two names. Longer names are not compared, but count as overlapping."""
 _ANY_DEPTH = "**"
 _DOT: Final = ord(".")
 _Left = TypeVar("_Left")

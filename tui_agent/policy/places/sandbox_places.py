@@ -19,11 +19,10 @@ _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
 class GuardedPlaces:
     """The files and folders that a sandbox protects.
 
-    `hidden`: absolute paths that commands cannot read. The last name can be a pattern.
-    `kept`: names at the top of a workspace that commands must not write.
-    `absent`: names at the top of a workspace that commands must not create.
-    `renamed`: names at the top of a workspace that are renamed if they appear.
-    `trees`: absolute folders that no agent writes.
+    `hidden`: absolute paths that commands cannot read. The last name can be a pattern. `kept`: names at the top of a
+    workspace that commands must not write. `absent`: names at the top of a workspace that commands must not create.
+    `renamed`: names at the top of a workspace. If a file with such a name appears, the file is renamed. `trees`:
+    absolute folders that no agent writes.
     """
 
     hidden: tuple[str, ...]
@@ -52,7 +51,7 @@ def guarded_places(home: str) -> GuardedPlaces:
 
 
 def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
-    """Return a predicate that is True if a guard protects an absolute path outside every workspace from writes.
+    """Return a predicate for absolute paths outside every workspace: True if a guard protects the path from writes.
 
     `own`: the product's configuration and data folders.
     """

@@ -12,10 +12,10 @@ from tui_agent.policy.places.pattern_overlap import names_overlap
 _IN_FRONT = re.compile(r"\A[^*?\[]*")
 _CLASS = re.compile(r"\[[!^]?\]?[^\]]*+\]?")
 _ANY = "\0"
-"""Character that replaces each `*` in a name, so that only a wildcard matches it."""
+"""Character that stands for each `*` in a secret name, so that only a pattern's wildcard can match it."""
 _SHARED_ENDING = re.compile(r".(\.json|\.toml|\.ya?ml)\Z")
 _MANY_LETTERS = 4
-"""Minimum number of letters in a long pattern."""
+"""A pattern with at least this many letters counts as long."""
 # A long pattern must have a third of the letters of a secret file's name, any other pattern half of them.
 
 
@@ -41,7 +41,7 @@ class SecretPatterns:
 
 
 def _can_match(parts: Sequence[str], path: Sequence[str]) -> bool:
-    """Return True if a shell pattern that does not begin with a mere wildcard can match a path."""
+    """Return True if a pattern matches a path, but not if the pattern's first name has only `*` and `?`."""
     *folders, last = path
     found = len(parts) == len(path) and bool(parts[0].strip("*?"))
     return found and all(map(names_overlap, parts, (*folders, last.replace("*", _ANY))))

@@ -152,9 +152,8 @@ def first_word(pattern: str) -> str:
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
     """Return True if a rule for commands matches the words of a command, where None is an unknown word.
 
-    `certain`: if True, an unknown word matches nothing. If False, an unknown program name stands for one word. Any
-    other
-    unknown word then stands for any number of words, and the program's name matches in any letter case.
+    `certain`: if True, an unknown word matches nothing. If False, an unknown program name stands for one word, and any
+    other unknown word for any number of words. The program's name then matches in any letter case.
     """
     shapes: list[str | None] = [*_words(pattern)]
     if not shapes or (certain and None in words):

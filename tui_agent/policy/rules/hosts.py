@@ -66,9 +66,8 @@ class HostPattern:
     def fits(self, host: Host, *, certain: bool) -> bool:
         """Return True if the pattern matches a host.
 
-        `certain`: if True, the pattern must match every possible name of the host, and the port must be known. If
-        False, one
-        matching name is enough.
+        `certain`: if True, the pattern must match every possible name of the host. If the pattern has a port, the port
+        of the host must be known. If False, one matching name is enough, and an unknown port matches.
         """
         if self.port is not None and self.port != host.port and (certain or host.port is not None):
             return False
@@ -216,7 +215,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 def host_in_address(address: str) -> str:
     """Return the host in an address such as `https://example.org/x`, or an empty string if the text is not an address.
 
-    In an address with a scheme, the host may be invalid.
+    If the address has a scheme, the host is not checked.
     """
     scheme, slashes, rest = address.partition("://")
     host = (rest if slashes else scheme).split("/", 1)[0].split("?", 1)[0]

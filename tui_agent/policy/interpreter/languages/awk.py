@@ -1,4 +1,4 @@
-"""The reader of awk programs that only compute and print, and that stop at the end of their input.
+"""The reader of awk programs. It accepts programs that only compute and print, and that stop at the end of their input.
 
 Invariant: no accepted token runs a program, opens a file or reads the environment.
 """
@@ -29,7 +29,7 @@ _BEFORE_PATTERN = frozenset(
 )
 """Tokens that make every awk read the next slash as the start of a regex."""
 _COMPLETE = frozenset({"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "length"})
-"""Tokens after which every awk reads a newline as the end of the statement, without the keywords."""
+"""Tokens, except keywords, after which a newline ends the statement in every version of awk."""
 _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 

@@ -126,7 +126,7 @@ class _Reader:
 
 
 def _names(parsed: ParsedCall) -> Names:
-    """Return patterns for the file extensions that the call chooses, in either letter case."""
+    """Return patterns for the file extensions that the call chooses, in upper and lower case."""
     return found_names.union_names(
         found_names.names_of_pattern(f"*.{(option.word.known or '*').removeprefix('=')}", either_case=True)
         for option in parsed.options

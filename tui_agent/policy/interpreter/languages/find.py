@@ -106,9 +106,9 @@ class _Expression:
             self._starts.append(HERE)
 
     def _read_expression(self, outer: Names, depth: int = 0) -> Names:
-        """Parse tests and actions up to the end, or to the closing bracket if `depth` is not 0.
+        """Parse tests and actions up to the closing bracket, or up to the end if `depth` is 0.
 
-        Return those of the names `outer` that can make the expression true.
+        Return the names among `outer` for which the expression can be true.
         """
         alternatives: list[Names] = []
         names, negated, closed = outer, False, depth == 0
@@ -205,7 +205,7 @@ class _Expression:
         return start.known is None or names is None or any(fnmatchcase(last, name) for name in names)
 
     def _read_word(self, option: Value) -> Value | None:
-        """Return the value of a test or an action, which must be a single word."""
+        """Return the word after a test or an action, which is its value. Add a doubt if this can be several words."""
         value = self._next_word()
         if value is None or value.many:
             self._doubt(f"it is not certain which word is the value of {option.source}")

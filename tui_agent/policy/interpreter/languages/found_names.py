@@ -51,7 +51,9 @@ def names_below(start: Value, names: Names) -> list[Value]:
 
 
 def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Value | None:
-    """Return a value that matches every path below the starting points, or None if they have no common folder.
+    """Return a value that matches every path below the starting points.
+
+    Return None if the starting points have no common folder.
 
     `itself`: the value also matches the starting points.
     """
@@ -90,7 +92,7 @@ def fill_word(word: Value, mark: str, name: Value) -> Value:
 
 
 def effects_of_repeating(commands: Iterable[Sequence[Value]]) -> frozenset[Effect]:
-    """Return the additional effects of running the commands once for each name found."""
+    """Return the effects that come only from running commands once for each name (many `sleep` calls may never end)."""
     waits = any((command[0].known or "").rpartition("/")[2] == "sleep" for command in commands)
     return frozenset({Effect.NEVER_ENDS} if waits else ())
 

@@ -1,4 +1,4 @@
-"""The reader of jq filters that only compute from their input.
+"""The reader of jq filters. It accepts filters that only compute from their input.
 
 Invariant: no accepted function reads another file or the environment, or runs forever.
 """

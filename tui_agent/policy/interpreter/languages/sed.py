@@ -1,4 +1,4 @@
-"""The reader of sed scripts that only print, delete and replace text.
+"""The reader of sed scripts. It accepts scripts that only print, delete and replace text.
 
 Invariant: an unrecognised character, or text that GNU sed and BSD sed parse differently, is a doubt.
 """
@@ -24,7 +24,7 @@ _COMMAND = re.compile(
 _ALL_LINES = re.compile(
     r":(\w) *+; *+(?:N *+; *+\$!b\1|\$! *+\{ *+N *+; *+b\1 *+;?+ *+\})(?=;[^\n]*\Z|\Z)", re.ASCII
 )
-"""Matches the idiom that joins all lines, the only loop that is accepted."""
+"""Matches the usual loop that joins all lines into one (`:a;N;$!ba`). No other loop is accepted."""
 
 
 @lru_cache(maxsize=64)
