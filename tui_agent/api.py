@@ -48,7 +48,7 @@ class Conversation:
         return self._session.follow(after)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """Return the bytes of a text that is too long for an event. Raises `BlobNotFound` if the blob is missing."""
+        """Return the bytes of a text that is too long for an event. Raise `BlobNotFound` if the blob is missing."""
         return await self._session.read_blob(blob_sha256)
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:
@@ -110,7 +110,7 @@ class Conversation:
         return "".join([await self.read_text(text) for text in texts]).strip()
 
     async def read_text(self, text: LongText) -> str:
-        """Return the full text that an event refers to. Raises `BlobNotFound` if the text is missing."""
+        """Return the full text that an event refers to. Raise `BlobNotFound` if the text is missing."""
         return await read_text(self._session, text)
 
 

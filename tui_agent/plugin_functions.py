@@ -6,6 +6,7 @@ Invariant: the function itself is unchanged.
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Literal, Protocol, TypeAlias, get_type_hints
 
 from anyio import to_thread
@@ -224,15 +225,13 @@ def tool(
 ) -> Callable[[Callable[..., object]], FunctionTool]:
     """Make a tool from a function; its name, docstring and annotated parameters describe the tool to the model.
 
-    A parameter `ctx` gets the `ToolContext`.
+    A parameter `ctx` gets the `ToolContext`. Raise `PluginError` if no effects are declared.
 
     - `reads`, `writes`, `connects`, `runs`: names of parameters with paths, host names or commands for bash.
     - `internal`: word for the part of the session that the tool changes.
     - `effects`: function of the parameters, without `ctx`, that returns the effects.
-    - `target`: function of the same parameters that returns the text shown for a call. By default, it is the first
-      parameter named in `reads`, `writes`, `connects` or `runs`; if none is named, the function's first parameter.
-
-    Raise `PluginError` if no effects are declared.
+    - `target`: function of the same parameters that returns the text shown for a call (default: the first declared one,
+      or else the function's first parameter).
     """
     declared = {
         "reads": _names(reads),
@@ -249,10 +248,9 @@ def tool(
                 hint="Declare `reads`, `writes`, `connects`, `runs`, `internal` or `effects` in `@tool(…)`.",
             )
         args = _arguments_model(function, label)
-        for names in declared.values():
-            for parameter in names:
-                if parameter not in args.model_fields:
-                    raise PluginError(f"{label} has no parameter {parameter!r}.")
+        for parameter in chain.from_iterable(declared.values()):
+            if parameter not in args.model_fields:
+                raise PluginError(f"{label} has no parameter {parameter!r}.")
         description = inspect.getdoc(function) or ""
         if not description:
             raise PluginError(f"{label} has no docstring, so the model cannot know when to use it.")
@@ -266,7 +264,7 @@ def tool(
             parallel_safe,
             needs=frozenset(needs),
         )
-        shown = next(iter([*(name for names in declared.values() for name in names), *args.model_fields]), "")
+        shown = next(chain(*declared.values(), args.model_fields), "")
         declare = effects or partial(_declared_effects, declared, internal)
         return FunctionTool(function, spec, declare, target or partial(_argument_text, shown))
 

@@ -85,7 +85,7 @@ class EditorSession:
         return settings
 
     async def open(self, group: TaskGroup) -> None:
-        """Start the engine and read the session's history. Raises the engine's error if the session cannot be opened."""
+        """Start the engine and read the session's history. Raise the engine's error if the session cannot be opened."""
         group.start_soon(self._session.serve)
         opened = await self._session.wait_until_open()
         self._follower = self._session.follow()

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Serve the editor until it closes standard input.
 
-    Raises `UsageError` if standard input or output is a terminal or a file.
+    Raise `UsageError` if standard input or output is a terminal or a file.
     """
     wanted, place = (
         os.fstat(sys.stdin.fileno()).st_mode,

@@ -104,7 +104,7 @@ def show(compared: Comparison, *, as_json: bool) -> None:
 def compare_named(store: SessionStore, left: str, right: str) -> Comparison:
     """Compare two branches given as `ID` or `ID@SEQ`.
 
-    Raises `SessionNotFound` for an unknown session, `UsageError` for an unknown event.
+    Raise `SessionNotFound` for an unknown session, `UsageError` for an unknown event.
     """
     return compare(resolve_branch(store, left), resolve_branch(store, right))
 

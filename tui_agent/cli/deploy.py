@@ -46,7 +46,7 @@ def configure(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Serve until Ctrl+C, SIGTERM or the end of standard input.
 
-    Raises `ConfigError` if the environment cannot be loaded.
+    Raise `ConfigError` if the environment cannot be loaded.
     """
     environment = load_environment(arguments.file)
     base = load_context(arguments)

@@ -59,7 +59,7 @@ def parse_port(text: str) -> int:
 def run(arguments: argparse.Namespace) -> None:
     """Serve until Ctrl+C or SIGTERM.
 
-    Raises `ConfigError` if the extra `web` is not installed.
+    Raise `ConfigError` if the extra `web` is not installed.
     """
     server = import_server("web_server" if arguments.view is None else "history_server")
     if arguments.view is not None:
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def import_server(name: str) -> ModuleType:
-    """Return a module of `tui_agent.serve`. Raises `ConfigError` if the extra `web` is not installed."""
+    """Return a module of `tui_agent.serve`. Raise `ConfigError` if the extra `web` is not installed."""
     load_package("aiohttp")
     return import_module(f"tui_agent.serve.{name}")
 

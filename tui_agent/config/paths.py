@@ -104,12 +104,12 @@ def find_paths(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = No
 
 
 def user_config_dir(environ: Mapping[str, str]) -> Path:
-    """Return the folder for the user's configuration. Raises `ConfigError` if the home folder is unknown."""
+    """Return the folder for the user's configuration. Raise `ConfigError` if the home folder is unknown."""
     return _user_folder("config", environ, _home_user_folder(environ))
 
 
 def user_data_dir(environ: Mapping[str, str]) -> Path:
-    """Return the folder for sessions. Raises `ConfigError` if the home folder is unknown."""
+    """Return the folder for sessions. Raise `ConfigError` if the home folder is unknown."""
     home, given = _home_user_folder(environ), environ.get("TUI_AGENT_HOME", "")
     return _expand_home(given, home) if given else _user_folder("data", environ, home)
 

@@ -65,7 +65,7 @@ class Survey:
 
 
 async def survey(env: Environment) -> Survey:
-    """Collect the facts about the repository. Raises `EnvironmentFault` if an existing AGENTS.md cannot be read."""
+    """Collect the facts about the repository. Raise `EnvironmentFault` if an existing AGENTS.md cannot be read."""
     languages: Counter[str] = Counter()
     folders: dict[str, Counter[str]] = {}
     paths: list[str] = []

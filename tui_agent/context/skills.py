@@ -90,7 +90,7 @@ class SkillStore:
     def read(self, name: str, file: str = "") -> SkillText:
         """Return the text of a skill's SKILL.md, or of the skill's file `file`. Blocks while the file is read.
 
-        Raises `ToolError` if there is no such skill or file.
+        Raise `ToolError` if there is no such skill or file.
         """
         skill = self._skills.get(name)
         if skill is None:

@@ -81,7 +81,7 @@ class CurrentExtensions:
 ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
 """Function (model's name, base URL, effort) that returns the description of a model.
 
-Raises `ConfigError` if there is no such model.
+Raise `ConfigError` if there is no such model.
 """
 
 
@@ -123,7 +123,7 @@ class EngineParts:
     remember_readable: Callable[[Sequence[str]], None] | None = None
     """Function that permanently lets commands read the given files.
 
-    Raises `ConfigError` if the permission cannot be saved.
+    Raise `ConfigError` if the permission cannot be saved.
     """
     max_retries: int = MAX_RETRIES
     checkpoints: Checkpoints | None = None

@@ -38,7 +38,7 @@ class Asker:
         form: Literal["text", "choice", "plan", "stuck"],
         agent: AgentId,
     ) -> Answer:
-        """Ask a question and wait for the answer. Raises `ToolError` if there is no user to ask."""
+        """Ask a question and wait for the answer. Raise `ToolError` if there is no user to ask."""
         if not self._parts.interactive:
             raise ToolError("No one is there to answer. Decide yourself and say what you assumed.")
         recorder = self._parts.recorder

@@ -27,7 +27,7 @@ SettingCommand: TypeAlias = (
 
 
 def apply_setting(parts: EngineParts, command: SettingCommand) -> None:
-    """Change a setting. Raises `ConfigError` if the value is not valid."""
+    """Change a setting. Raise `ConfigError` if the value is not valid."""
     settings = parts.recorder.state.settings
     if settings is None:
         raise ConfigError("The session has not started yet.")
@@ -63,7 +63,7 @@ def apply_setting(parts: EngineParts, command: SettingCommand) -> None:
 
 
 def revoke_rule(parts: EngineParts, command: commands.RevokeRule) -> None:
-    """Revoke a rule that the user allowed for this session. Raises `ConfigError` if there is no such rule."""
+    """Revoke a rule that the user allowed for this session. Raise `ConfigError` if there is no such rule."""
     if command.rule not in parts.recorder.state.granted_rules:
         raise ConfigError(
             f"No rule {command.rule!r} was allowed in this session.", hint="/policy lists the allowed rules."

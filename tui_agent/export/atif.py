@@ -59,7 +59,7 @@ class _AgentTrajectory:
 def to_atif(folder: Path, redactor: Redactor) -> dict[str, Any]:
     """Return the current branch of a session as an ATIF document.
 
-    Raises `SessionNotFound` if there is no log, `UsageError` if the branch has no messages.
+    Raise `SessionNotFound` if there is no log, `UsageError` if the branch has no messages.
     """
     builder = _AtifBuilder(Texts(open_blobs(folder), redactor))
     for record in known_events(iterate_records(folder, current_branch_only=True)):

@@ -166,7 +166,7 @@ def strip_controls(text: str) -> str:
 
 
 def load_export(folder: Path, redactor: Redactor) -> ExportContent:
-    """Read the current branch of a session for an export. Raises `SessionNotFound` if there is no log."""
+    """Read the current branch of a session for an export. Raise `SessionNotFound` if there is no log."""
     texts = Texts(open_blobs(folder), redactor)
     transcript, metrics = Transcript(), Metrics()
     state, files = SessionState(), FilesChanged()

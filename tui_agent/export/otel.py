@@ -29,7 +29,7 @@ PROGRAM: Final = "tui-agent"
 
 
 def to_otel(folder: Path, redactor: Redactor) -> dict[str, Any]:
-    """Return the spans of a session as an OTLP export request. Raises `SessionNotFound` if there is no log."""
+    """Return the spans of a session as an OTLP export request. Raise `SessionNotFound` if there is no log."""
     builder = _OtelBuilder(folder.name)
     texts = Texts(open_blobs(folder), redactor)
     for record in known_events(iterate_records(folder)):

@@ -19,7 +19,7 @@ FILE_MODE = 0o600
 def create_file(dest: Path) -> Iterator[Path]:
     """Yield a temporary file next to `dest`, and rename it to `dest` at the end.
 
-    Raises `UsageError` if `dest` exists.
+    Raise `UsageError` if `dest` exists.
     """
     if os.path.lexists(dest):
         raise _exists_error(dest)

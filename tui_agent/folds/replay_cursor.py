@@ -1,4 +1,6 @@
-"""A replay cursor: everything that a screen shows, at any event of a log, including events on abandoned branches.
+"""A replay cursor, which computes everything that a screen shows after any event of a log.
+
+The event can also be on an abandoned branch.
 
 Invariant: `views_at(seq)` gives the same views as applying the branch that ended at `seq` from its first event.
 """

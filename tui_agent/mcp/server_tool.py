@@ -55,7 +55,7 @@ class CallServices:
 CallRemote: TypeAlias = Callable[[str, JsonMap, CallServices], Awaitable[ToolResult]]
 """Function that calls a server's tool with its name, arguments and services, and returns the result.
 
-Raises `ToolError` if the call fails.
+Raise `ToolError` if the call fails.
 """
 
 

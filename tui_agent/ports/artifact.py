@@ -20,7 +20,7 @@ def is_artifact(path: str) -> bool:
 async def read_artifact(artifact_id: str, ctx: ToolContext) -> list[str]:
     """Return the rows of an artifact of this session, with secrets redacted.
 
-    Raises `ToolError` if the artifact is missing.
+    Raise `ToolError` if the artifact is missing.
     """
     artifact = _find_artifact(artifact_id.strip(), ctx)
     try:

@@ -160,7 +160,7 @@ class Checkpoints(Protocol):
     async def read_file(self, commit: str, path: str) -> bytes:
         """Return the bytes of a file (or the target of a link) in a checkpoint.
 
-        Raises `CheckpointError` if the file is missing.
+        Raise `CheckpointError` if the file is missing.
         """
         ...
 

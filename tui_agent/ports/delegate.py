@@ -97,6 +97,6 @@ class Delegates(Protocol):
     async def run(self, task: DelegateTask) -> DelegateReport:
         """Run a delegate on this task and wait for its report.
 
-        Raises `ToolError` if no delegate can start. If this call is cancelled, the delegate ends.
+        Raise `ToolError` if no delegate can start. If this call is cancelled, the delegate ends.
         """
         ...

@@ -99,10 +99,10 @@ class ExecResult:
     emptied_secrets: tuple[str, ...] = ()
     """Files with secrets that the command probably read. They appeared empty to the command."""
     needed_secrets: "tuple[SecretFile, ...]" = ()
-    """The files with secrets that `blocked` mentions, because the command may need to read them."""
+    """Files with secrets that the command may need to read. The sentence in `blocked` names them."""
     notes: tuple[str, ...] = ()
-    """Sentences about parts of the output that are wrong outside the sandbox, such as files that only seem to be empty.
-    """
+    """Sentences about parts of the output that are wrong because of the sandbox, such as files that only seem to be
+    empty."""
     cut_offset: int = 0
     """The offset in `output` at which bytes are missing, because the output was too long (0: nothing is missing)."""
 
@@ -216,7 +216,7 @@ class Environment(Protocol):
     async def start(self) -> None:
         """Prepare the environment for commands.
 
-        Raises `ConfigError` or `EnvironmentFault` with a message that says what to do.
+        Raise `ConfigError` or `EnvironmentFault` with a message that says what to do.
         """
         ...
 
@@ -236,7 +236,7 @@ class Environment(Protocol):
         ...
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove a file if its digest is `expected_digest`. Raises `StaleFile` if the digest differs."""
+        """Remove a file if its digest is `expected_digest`. Raise `StaleFile` if the digest differs."""
         ...
 
     async def stat(self, path: str) -> FileInfo | None: ...
@@ -311,7 +311,7 @@ class ProcessOpener(Protocol):
     async def open_process(self, argv: Sequence[str], env: Mapping[str, str], cwd: str = "") -> PipedProcess:
         """Start a program in `cwd`, which is absolute or relative to `root`.
 
-        Raises `EnvironmentFault` if the program cannot start.
+        Raise `EnvironmentFault` if the program cannot start.
         """
         ...
 
@@ -323,7 +323,7 @@ class CommandOpener(Protocol):
     async def open_command(self, spec: ExecSpec) -> PipedProcess:
         """Start a program with pipes.
 
-        `stdin` and the limits in `spec` have no effect. Raises `EnvironmentFault` if the program cannot start.
+        `stdin` and the limits in `spec` have no effect. Raise `EnvironmentFault` if the program cannot start.
         """
         ...
 

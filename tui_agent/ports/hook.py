@@ -57,8 +57,9 @@ class Hook:
     """A hook from the user or from a plugin.
 
     - `label`: name on the screen.
-    - `matcher`: pattern for the whole subject of the event, such as a tool's name. None: any subject.
-    - `subject_name`: function that converts the subject to a name. `matcher` is compared with this name.
+    - `matcher`: pattern for the name of the event's subject, such as a tool's name. The whole name must match. None: any
+      subject.
+    - `subject_name`: function that converts a subject to the name with which `matcher` is compared.
     """
 
     event: HookEvent

@@ -57,7 +57,7 @@ class Log(Protocol):
     def repair_file(self) -> LogRepaired | None:
         """Write the log file again if it was deleted.
 
-        Returns an event that the caller must record, or None if the file is intact. Raises `StoreError` if the file
+        Returns an event that the caller must record, or None if the file is intact. Raise `StoreError` if the file
         cannot be written.
         """
         ...

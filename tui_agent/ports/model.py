@@ -150,5 +150,5 @@ class ModelReply:
 ModelNext: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
 """Function that continues a model call. It calls the next middleware, or the model itself after the last middleware.
 
-Raises `ModelError` if the call fails and retrying does not help.
+Raise `ModelError` if the call fails and retrying does not help.
 """

@@ -127,7 +127,7 @@ class Policy(Protocol):
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the folders in which commands run git, as input for `PolicyFacts.git_is_steered`.
 
-        A path is relative to the workspace, absolute, or below a home folder. In a pattern, `**` stands for an unknown
+        A path is relative to the workspace, absolute, or below a home folder. The path `**` stands for an unknown
         folder.
         """
         ...

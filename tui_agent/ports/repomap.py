@@ -68,7 +68,7 @@ class RepoMaps(Protocol):
     """Renders maps of the workspace. Equal requests for an unchanged repository give the same text."""
 
     async def render(self, request: MapRequest) -> RenderedMap:
-        """Render a map in a thread. Raises `EnvironmentFault` if the folder cannot be read."""
+        """Render a map in a thread. Raise `EnvironmentFault` if the folder cannot be read."""
         ...
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:

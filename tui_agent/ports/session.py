@@ -37,7 +37,7 @@ class Session(Protocol):
         ...
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """Return a blob's bytes. Raises `BlobNotFound`."""
+        """Return a blob's bytes. Raise `BlobNotFound`."""
         ...
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:
@@ -53,7 +53,7 @@ class Session(Protocol):
 
 
 async def read_text(session: Session, text: LongText) -> str:
-    """Return the full text that an event refers to. Raises `BlobNotFound` if the text is missing."""
+    """Return the full text that an event refers to. Raise `BlobNotFound` if the text is missing."""
     if isinstance(text, str):
         return text
     return (await session.read_blob(text.blob_sha256)).decode("utf-8", "replace")

@@ -185,7 +185,7 @@ class ArgumentSettler(Protocol):
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
         """Return the complete arguments of a call, for `effects`, `preview` and `run`.
 
-        Raises `ToolError` if the arguments cannot be completed.
+        Raise `ToolError` if the arguments cannot be completed.
         """
         ...
 
@@ -231,7 +231,7 @@ class ToolServers(Protocol):
         ...
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:
-        """Read a resource of a server. Raises `ToolError`."""
+        """Read a resource of a server. Raise `ToolError`."""
         ...
 
     async def complete_mention(self, query: str) -> Sequence[str]:

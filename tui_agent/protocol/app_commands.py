@@ -1,4 +1,4 @@
-"""The app's own slash commands: the names of all, and the descriptions of those that other clients offer too.
+"""The names of the app's own slash commands, and descriptions of the commands that other clients offer too.
 
 Invariant: a test checks that the names are the words of `tui.actions.TYPED`.
 """

@@ -64,8 +64,8 @@ class WriteGuide(CommandBase):
 class ContinueTurn(CommandBase):
     """Start a turn without a new message: the model continues from the end of the branch.
 
-    The branch must end with tool results or with an unanswered message, or at the start of a fork with a changed
-    message. If tool calls still wait for the user's decision, they are checked again first.
+    The branch must end with tool results, with an unanswered message, or at the start of a fork that changes a message.
+    If tool calls still wait for the user's decision, they are checked again first.
     """
 
     kind: Literal["continue_turn"] = "continue_turn"

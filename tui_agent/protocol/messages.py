@@ -62,7 +62,7 @@ class ToolMessage(FrozenModel):
 
 
 class SummaryShare(FrozenModel):
-    """The size of one part of a summary. Each part is counted in another section of the request.
+    """The size of one part of a summary. The part is counted in the request's section `section`.
 
     `chars`: characters as sent. `raw_chars`: characters before shortening.
     """

@@ -30,7 +30,7 @@ class AppPages:
         self._script = _read("page.js")
 
     def routes(self) -> list[web.AbstractRouteDef]:
-        """Return the routes of the files that every page loads. Raises `ConfigError` if the files are not installed."""
+        """Return the routes of the files that every page loads. Raise `ConfigError` if the files are not installed."""
         return [web.get("/page.js", self._send_script), web.static("/static", _static_folder())]
 
     def show(self, request: web.Request, socket_path: str) -> web.Response:
@@ -60,7 +60,7 @@ class AppPages:
 class Listener:
     """The address of a server, and the token that requests need. `port` 0 means any free port.
 
-    Raises `UsageError` if the port cannot be used.
+    Raise `UsageError` if the port cannot be used.
     """
 
     def __init__(self, host: str, port: int, token: str = "") -> None:

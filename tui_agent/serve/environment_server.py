@@ -113,7 +113,7 @@ async def serve_environment(
     port: int,
     announce: Callable[[str], None],
 ) -> None:
-    """Serve until cancelled. Raises `UsageError` if the port cannot be used."""
+    """Serve until cancelled. Raise `UsageError` if the port cannot be used."""
     listener = Listener(host, port)
     with TemporaryDirectory(prefix="tui-agent-environment-") as parent:
         server = EnvironmentServer(environment, open_env, listener.access, Path(parent))

@@ -80,6 +80,6 @@ class HistoryServer:
 
 
 async def serve_histories(path: Path, host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serve until cancelled. Raises `UsageError` if the port cannot be used."""
+    """Serve until cancelled. Raise `UsageError` if the port cannot be used."""
     listener = Listener(host, port)
     await listener.serve(HistoryServer(path, listener.access).app(), announce)

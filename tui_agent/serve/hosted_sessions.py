@@ -138,7 +138,7 @@ class HostedSessions:
     async def use(self, session_id: str | None, options: SessionOptions) -> AsyncIterator[HostedSession]:
         """Yield a session for one client, and open it if necessary. If the id is None, create a session.
 
-        Raises the engine's error if the session cannot be opened.
+        Raise the engine's error if the session cannot be opened.
         """
         session_id = session_id or self.issue_id()
         hosted = self._sessions.get(session_id)

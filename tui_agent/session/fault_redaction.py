@@ -30,7 +30,7 @@ def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> Re
 def load_redaction_options(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
     """Return the settings for redaction that apply in the folder `cwd`.
 
-    Raises `TuiAgentError` if the configuration cannot be read.
+    Raise `TuiAgentError` if the configuration cannot be read.
     """
     options = SessionOptions(cwd=cwd)
     config = load_config(options, environ)

@@ -52,7 +52,7 @@ class FilesAtEvent:
 
 
 def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
-    """Find the files of a session at an event. Raises `StoreError` if there is no such event."""
+    """Find the files of a session at an event. Raise `StoreError` if there is no such event."""
     owner = folder.parent / find_fork_point(folder, at_seq).parent_session / STORE_NAME
     state = load_state(folder, at_seq)
     workspace = Path(state.workspace)

@@ -145,7 +145,8 @@ async def verify_checkpoints(folder: Path) -> list[str]:
 
 
 def _commits(folder: Path) -> list[str]:
-    """Return the commits of the checkpoints and restores that this session recorded itself, not its parents."""
+    """Return the commits of the checkpoints and restores that this session recorded itself. Those of its parents are
+    left out."""
     commits = []
     for record in read_records(folder, skip_deltas=True):
         match record:
@@ -218,7 +219,7 @@ _FILTER_OFF = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "fal
 async def run_user_git(folder: Path, *args: str) -> str:
     """Run git in the repository of `folder`, and return git's output.
 
-    Raises `UsageError` if git is missing or refuses.
+    Raise `UsageError` if git is missing or refuses.
     """
     program = find_program("git", folder, os.environ)
     if program is None:

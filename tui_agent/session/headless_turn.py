@@ -147,7 +147,7 @@ class _Turn:
         self.denials: dict[CallId, PermissionDecided] = {}
         """Maps the id of a denied tool call to the decision."""
         self._last_calls: set[CallId] = set()
-        """Ids of the tool calls in the model's newest answer that has calls, without interrupted calls."""
+        """Ids of the model's newest tool calls, which are all in one answer. Interrupted calls are left out."""
 
     def begin_next(self, command: CommandId) -> None:
         """Discard the data of the last turn, and collect the data of the turn that `command` starts."""
@@ -159,7 +159,7 @@ class _Turn:
     def outcome(self, ended: TurnFinished, session: str, answer: str) -> Outcome:
         """Return the result of a turn that has ended.
 
-        If all calls of the model's last answer with calls were denied, the result's reason is `denied`.
+        If the turn finished, but all of the model's newest tool calls were denied, the result's reason is `denied`.
         """
         outcome = Outcome(ended.reason, ended.detail, self.run_id, session, answer)
         if not self.denials:
@@ -253,7 +253,7 @@ def block_text(block: DisplayBlock) -> str:
 async def submit_and_wait(session: Session, follower: Follower, command: Command) -> list[Envelope]:
     """Submit a command, wait until it was carried out, and return the events that it caused.
 
-    Raises `TuiAgentError` if the engine rejects the command or the session ends.
+    Raise `TuiAgentError` if the engine rejects the command or the session ends.
     """
     command_id = session.submit(command)
     events: list[Envelope] = []

@@ -27,7 +27,7 @@ class RecordedSession:
         return self.folder.name
 
     async def read_all(self) -> list[Record]:
-        """Return all records that the log has so far. Raises `SessionNotFound` if there is no log."""
+        """Return all records that the log has so far. Raise `SessionNotFound` if there is no log."""
         return await to_thread.run_sync(read_records, self.folder)
 
     async def read_new(self, after: int) -> list[Record]:

@@ -107,8 +107,8 @@ class RecordedResults:
         return None
 
     async def result_of_call(self, call_id: CallId) -> ToolResult:
-        """Return the recorded result of a call, once all events that the log has before this result have happened
-        again.
+        """Wait until the rerun has reached the point at which the log has the result of this call, and return the
+        result.
 
         Raise `ToolError` if no result is recorded.
         """

@@ -219,7 +219,7 @@ class RemoteSession:
         return () if folder is None else await to_thread.run_sync(read_end, folder, count)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """Return a blob's bytes, read from the session's folder. Raises `BlobNotFound`."""
+        """Return a blob's bytes, read from the session's folder. Raise `BlobNotFound`."""
         opened = await self.wait_until_open()
         return await to_thread.run_sync(open_blobs(Path(opened.folder)).read, blob_sha256)
 

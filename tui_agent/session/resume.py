@@ -281,7 +281,7 @@ class StartingFold:
 
     @classmethod
     def load(cls, log: SessionLog) -> "StartingFold":
-        """Load the history of a log that was just opened. Raises `OSError` if the log cannot be read."""
+        """Load the history of a log that was just opened. Raise `OSError` if the log cannot be read."""
         cached = load_fold(log.folder, FORMAT)
         if cached is not None and (standing := load_snapshot(cached[1])) is not None:
             history = read_records_after(log.folder, cached[0], (log.folder / EVENTS_FILE).stat().st_size)

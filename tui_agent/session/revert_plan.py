@@ -26,7 +26,7 @@ CHECKPOINT_LOST = "The newest checkpoint is lost. Open the session to take a new
 async def plan_revert(folder: Path, to_seq: int, limits: Limits) -> CheckpointPlanned:
     """Return the event that the command `PlanRevert` would record.
 
-    Raises `CheckpointError` or `OSError` if the checkpoints or the log cannot be read.
+    Raise `CheckpointError` or `OSError` if the checkpoints or the log cannot be read.
     """
     newest, source, workspace = await run_sync(_find_commits, folder, to_seq)
     if not source or not newest or not (folder / STORE_NAME).is_dir():

@@ -60,8 +60,10 @@ class SimulationResult(FrozenModel):
 
     @property
     def measures_agent(self) -> bool:
-        """Return True if the run measures the agent: it was not interrupted, and no model of user or orchestrator
-        failed."""
+        """Return True if the result says something about the agent.
+
+        This is so if the run was not interrupted, and neither the simulated user's nor the orchestrator's model failed.
+        """
         return self.end not in ("interrupted", "user_error", "orchestrator_error")
 
 
@@ -76,7 +78,7 @@ class JobFolder:
         self._history = HISTORY_FILES[0] if mode.startswith("orchestrated") else HISTORY_FILES[1]
 
     def save_history(self, messages: Sequence[SimulationMessage]) -> None:
-        """Store the messages. Raises `StoreUnusable` if the file cannot be written."""
+        """Store the messages. Raise `StoreUnusable` if the file cannot be written."""
         rows = [
             {
                 "role": message.role,
@@ -95,7 +97,7 @@ class JobFolder:
             write_file(self.path / "task_tree.json", tree.model_dump_json(indent=1))
 
     def save_result(self, result: SimulationResult) -> None:
-        """Store the result. Raises `StoreUnusable` if the file cannot be written."""
+        """Store the result. Raise `StoreUnusable` if the file cannot be written."""
         write_file(self.path / RESULT_FILE, result.model_dump_json(indent=1))
 
 
@@ -136,7 +138,7 @@ def read_history(path: Path) -> list[SimulationMessage]:
 def read_results(jobs: Path) -> list[SimulationResult]:
     """Return the results of all runs below `jobs`, ordered by task, mode and time.
 
-    Raises `ConfigError` if a result cannot be read.
+    Raise `ConfigError` if a result cannot be read.
     """
     results = []
     for path in sorted(jobs.glob(f"*/*/*/{RESULT_FILE}")):

@@ -101,7 +101,7 @@ def load_mode(mode: Mode, path: Path | None = None) -> AgentOnlySettings:
 
 
 def load_orchestrated(path: Path | None = None) -> OrchestratedSettings:
-    """Return the settings of the mode `orchestrated`. Raises `ConfigError` if the settings are not valid."""
+    """Return the settings of the mode `orchestrated`. Raise `ConfigError` if the settings are not valid."""
     settings = load_mode("orchestrated", path)
     assert isinstance(settings, OrchestratedSettings)
     return settings
@@ -124,7 +124,7 @@ def load_profiles(extra: Path | None, config_dir: Path) -> dict[str, str]:
 
 
 def choose_profile(profiles: dict[str, str], name: str) -> str:
-    """Return the description of a profile. Raises `UsageError` if no profile has this name."""
+    """Return the description of a profile. Raise `UsageError` if no profile has this name."""
     if name not in profiles:
         raise UsageError(f"There is no profile {name!r}.", hint=f"Profiles: {', '.join(sorted(profiles))}.")
     return profiles[name]

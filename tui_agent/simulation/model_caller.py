@@ -31,7 +31,7 @@ class ModelCaller:
         self.input_tokens = 0
         self.output_tokens = 0
         self.cost_usd: float | None = None
-        """Cost of all answers so far in US dollars, or None if the price of no answer is known."""
+        """Cost of all answers so far in US dollars, without answers of unknown price. None if no price is known."""
 
     @property
     def model(self) -> str:

@@ -75,7 +75,7 @@ def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]
 
 
 class TreeOrchestrator(Orchestrator):
-    """An orchestrator that reveals the task step by step along a task tree.
+    """An orchestrator that reveals the task one leaf after the other along a task tree.
 
     At first, the simulated user knows only the root. The user can end the run only after learning of every leaf.
     """

@@ -41,6 +41,7 @@ def shorten_prose(prose: str, max_tokens: int, count_tokens: Callable[[str], int
 
 
 def join_code(prose: str, blocks: list[str]) -> str:
-    """Return the prose, followed by the code blocks. Each block gets a heading with the mark that the prose contains."""
+    """Append the code blocks to the prose. Each gets a heading such as `[CODE BLOCK 0]:`, the mark at its place in the
+    prose."""
     marked = [f"[CODE BLOCK {index}]:\n{block}" for index, block in enumerate(blocks)]
     return "\n\n".join([prose, ON_SCREEN, *marked]) if blocks else prose

@@ -293,13 +293,13 @@ class _Run:
         return await self._agent.request(text)
 
     def _record_calls(self, answer: AgentAnswer) -> None:
-        """Add the agent's answer to the history if it has tool calls, hidden from the simulated user."""
+        """If the agent's answer has tool calls, add the answer to the history, but hide it from the simulated user."""
         if answer.calls:
             reasoning, calls, words = answer
             self._say("agent", TO_AGENT, reasoning=reasoning, action=calls, response=words)
 
     def _record_failed_call(self, ended: str) -> None:
-        """Add the line about a failed tool call of the agent to the history, hidden from the simulated user."""
+        """Add the line about the agent's failed tool call to the history, but hide it from the simulated user."""
         self._say("environment", TO_AGENT, response=ended)
 
     def _say(

@@ -72,7 +72,7 @@ def parse_task_tree(tree: object, source: str) -> TaskNode:
 
 
 def read_task_tree(path: Path) -> TaskNode:
-    """Return the tree in a JSON file. Raises `ConfigError` if the file cannot be read or the tree is not valid."""
+    """Return the tree in a JSON file. Raise `ConfigError` if the file cannot be read or the tree is not valid."""
     text = read_small(path)
     if text is None:
         raise ConfigError(f"{path} was not found.", hint=FORMAT_HINT)

@@ -12,7 +12,7 @@ from tui_agent.plugin_host.bundled import bundled_folder
 
 
 def load_example(name: str) -> Case:
-    """Return a bundled example. Raises `UsageError` if no example has this name."""
+    """Return a bundled example. Raise `UsageError` if no example has this name."""
     folder = bundled_folder("examples")
     if folder is None or name not in example_names():
         raise UsageError(f"There is no example {name!r}.", hint=f"Examples: {', '.join(example_names())}.")

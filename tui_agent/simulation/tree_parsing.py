@@ -31,7 +31,7 @@ async def ask_for_tree(caller: ModelCaller, task: str, template: str) -> TaskNod
 def parse_answer(text: str) -> TaskNode:
     """Return the task tree in the first JSON object or list in the text.
 
-    Raises `ConfigError` if the text has no JSON, or if the tree is not valid.
+    Raise `ConfigError` if the text has no JSON, or if the tree is not valid.
     """
     start = min((place for place in (text.find("{"), text.find("[")) if place >= 0), default=-1)
     if start < 0:

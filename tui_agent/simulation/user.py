@@ -56,11 +56,11 @@ class SimulatedUser:
         self.counts: Counter[str] = Counter()
 
     async def act(self) -> UserAction:
-        """Return the user's next action. Raises `UserGaveUp` if the model gives no usable action."""
+        """Return the user's next action. Raise `UserGaveUp` if the model gives no usable action."""
         return await self._ask(parse_action)
 
     async def decide(self, request: PermissionRequested, preview: str) -> DecidePermission:
-        """Return the user's answer to a permission request. Raises `UserGaveUp` if the model gives no usable answer."""
+        """Return the user's answer to a permission request. Raise `UserGaveUp` if the model gives no usable answer."""
         options = ", ".join(f'"{option}"' for option in decision_options(request))
         template = self._settings.user.approval_template
         self._tell(render(template, "approval_template", request=preview, options=options))
@@ -70,7 +70,7 @@ class SimulatedUser:
         return decision
 
     async def answer(self, question: QuestionAsked, text: str) -> AnswerQuestion:
-        """Return the user's answer to a question of the agent. Raises `UserGaveUp` if the model gives no usable answer."""
+        """Return the user's answer to a question of the agent. Raise `UserGaveUp` if the model gives no usable answer."""
         template = self._settings.user.question_template
         self._tell(render(template, "question_template", question=text, options=question.options))
         reasoning, response, answer = await self._ask(lambda reply: parse_reply(question, reply))

@@ -29,7 +29,7 @@ class UserAction(NamedTuple):
 
 
 def parse_action(answer: str) -> UserAction:
-    """Return the action in an answer. Raises `FormatError` if the answer has another form."""
+    """Return the action in an answer. Raise `FormatError` if the answer has another form."""
     reasoning, response = parse_response(answer)
     if response in EXIT_MARKS:
         return UserAction("exit", reasoning, "")
@@ -61,7 +61,7 @@ def _block_end(lines: list[str]) -> int:
 
 
 def parse_response(answer: str) -> tuple[str, str]:
-    """Return the thoughts and the response in an answer. Raises `FormatError` if one of them is missing."""
+    """Return the thoughts and the response in an answer. Raise `FormatError` if one of them is missing."""
     reasoning, rest = _split_at_tag(answer, "think")
     response, _ = _split_at_tag(rest, "response")
     if not response:
@@ -70,7 +70,7 @@ def parse_response(answer: str) -> tuple[str, str]:
 
 
 def parse_tagged(answer: str, tag: str) -> str:
-    """Return the text inside a tag. Raises `FormatError` if the tag is missing."""
+    """Return the text inside a tag. Raise `FormatError` if the tag is missing."""
     return _split_at_tag(answer, tag)[0]
 
 

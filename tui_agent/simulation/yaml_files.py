@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def read_yaml(path: Path, kind: type[T]) -> T:
-    """Return the content of a YAML file as an object of the type `kind`. Raises `ConfigError` if that fails."""
+    """Return the content of a YAML file as an object of the type `kind`. Raise `ConfigError` if that fails."""
     text = read_small(path)
     if text is None:
         raise ConfigError(f"{path} was not found.", hint=FORMAT_HINT)

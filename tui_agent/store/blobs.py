@@ -58,7 +58,7 @@ class BlobStore:
         self._guard = Lock()
 
     def put_bytes(self, data: bytes) -> str:
-        """Store bytes unchanged and return their digest. Raises `StoreFull` if the disk is full or failing."""
+        """Store bytes unchanged and return their digest. Raise `StoreFull` if the disk is full or failing."""
         digest = hashlib.sha256(data).hexdigest()
         if digest in self._known:
             return digest
@@ -70,7 +70,7 @@ class BlobStore:
         return digest
 
     def put_file(self, data: bytes) -> StoredFile:
-        """Store a file's content with its secrets removed. Raises `StoreFull` if the disk is full or failing."""
+        """Store a file's content with its secrets removed. Raise `StoreFull` if the disk is full or failing."""
         redacted = data if self._redactor is None else self._redactor.redact_content(data)
         blob = self.put_bytes(redacted)
         return StoredFile(blob, blob if redacted is data else hashlib.sha256(data).hexdigest())
@@ -102,7 +102,7 @@ class BlobStore:
     def read(self, blob_sha256: str) -> bytes:
         """Return the bytes of a blob.
 
-        Raises `BlobNotFound` if the blob is missing or its content does not match the digest.
+        Raise `BlobNotFound` if the blob is missing or its content does not match the digest.
         """
         data = self.find(blob_sha256)
         if data is None:
@@ -162,7 +162,7 @@ class BlobStore:
             self._unsynced = {digest for digest in self._unsynced if (self._folder / digest).exists()}
 
     def sync(self) -> None:
-        """Bring every blob stored since the last call to stable storage. Raises `StoreError` if that fails."""
+        """Bring every blob stored since the last call to stable storage. Raise `StoreError` if that fails."""
         with self._guard:
             pending = sorted(self._unsynced)
         if not pending:

@@ -131,7 +131,7 @@ def referenced_blobs(line: bytes, record: Record) -> set[str]:
 def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
     """Return one sentence for each problem of a session. `records` are the session's readable records.
 
-    Raises `OSError` if the log cannot be read.
+    Raise `OSError` if the log cannot be read.
     """
     history = load_lineage(folder)
     problems: list[str] = []

@@ -77,7 +77,8 @@ def advice_for(fault: OSError) -> str:
 
 
 def storage_error(fault: OSError, problem: str, extra: str = "") -> StoreError:
-    """Return the error for a failed operation of the store. Its hint is an advice followed by `extra`.
+    """Return the error for a failed operation of the store. Its hint is the sentence from `advice_for`, followed by
+    `extra`.
 
     `problem` says which operation failed. The error is `StoreFull` if the disk is full or failing, otherwise
     `StoreUnusable`.

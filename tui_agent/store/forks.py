@@ -66,7 +66,10 @@ def write_fork(folder: Path, forked: SessionForked, time: float, shrinker: Shrin
 
 
 def group_by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
-    """Map the id of each session that has forks among `folders` to the folders of these forks."""
+    """Map the id of each parent session to the folders of its forks among `folders`.
+
+    Folders of sessions that are not forks are ignored.
+    """
     forks: dict[str, list[Path]] = {}
     for folder in sorted(folders):
         origin = read_origin(folder)

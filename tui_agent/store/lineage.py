@@ -157,10 +157,9 @@ def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...
 
 
 def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
-    """Return the origins of a session, its parent, its grandparent and so on, up to the first that is missing or
-    invalid.
+    """Return the origins of a session, of its parent, of its grandparent and so on.
 
-    If there is such an origin, also return the reason.
+    If an origin is missing or invalid, return only the origins before it, and the error.
     """
     chain: list[Origin] = []
     child, previous_seq = folder, None
@@ -176,7 +175,8 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
     """Return an error if the session in `child` cannot be a fork of `origin`, otherwise None.
 
-    `previous_seq`: the event of `child` at which the next younger session was forked; None if `child` is the youngest.
+    `previous_seq`: if a fork of `child` was checked before, the event of `child` at which that fork starts; otherwise
+    None.
     """
     # The origin must be an earlier event, so that following the origins ends.
     parent = origin.parent

@@ -51,8 +51,10 @@ def _whole_lines(log: BinaryIO, remaining: int) -> Iterator[bytes]:
 
 
 def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
-    """Return the offset of a line from which a reader finds all events with `seq` > `after`, without reading much
-    before."""
+    """Return the offset of a line that is at or shortly before the first event with `seq` > `after`.
+
+    A reader that begins at this line finds all later events.
+    """
     low, high = 0, size
     while after >= 0 and high - low > 2 * _PROBE_BYTES:
         middle = (low + high) // 2

@@ -57,7 +57,8 @@ def seal_line(unsealed: bytes) -> bytes:
 
 
 def payload_mark(payload_class: type[Payload]) -> bytes:
-    """Return bytes that every log line with this class of payload contains, to find such lines without parsing."""
+    """Return bytes that every log line with this class of payload contains, so that such lines can be found without
+    parsing."""
     return b'"payload":{"kind":"%b"' % payload_class.model_fields["kind"].default.encode()
 
 

@@ -198,7 +198,8 @@ def _iterate(
 def _intersect(
     inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
 ) -> tuple[Stretch, ...] | None:
-    """Return the ranges of event numbers that are in both arguments; everywhere here, None means all events."""
+    """Return the ranges of event numbers that are in both arguments. As an argument or result, None stands for all
+    events."""
     if branch is None or inherited is None:
         return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
     return cut_stretches(branch, inherited[-1].last)
@@ -207,8 +208,7 @@ def _intersect(
 def _ended_requests(
     history: Lineage, selected: Sequence[Sequence[Stretch] | None], size: int, after: int
 ) -> frozenset[bytes]:
-    """Return the ids of model requests whose end is among the events to be read, so their streamed pieces are not
-    needed."""
+    """Return the ids of model requests that end within the events to be read; their streamed pieces can be left out."""
     request_ids: set[bytes] = set()
     for part, stretches in zip(history.parts, selected, strict=True):
         for piece in _part_chunks(part, history, after, size):
@@ -241,8 +241,8 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 
 
 def read_end(folder: Path, count: int) -> list[Record]:
-    """Return the last records of a session. The first of them is the `count`-th last record that is not a lifecycle
-    event."""
+    """Return a session's newest records: as many as are needed to include `count` records that are not lifecycle
+    events."""
     # Reads at most the last MiB. Lifecycle events are not counted, so that the newest messages are included.
     tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
     positions = [index for index, record in enumerate(tail) if not isinstance(record.payload, _LIFECYCLE)]

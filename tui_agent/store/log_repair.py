@@ -36,7 +36,8 @@ class OpenedLog:
 
 
 def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
-    """Open a session's log for writing. The caller holds the session's lock and must record the event `repair`.
+    """Open a session's log for writing. The caller holds the session's lock. If the result has an event `repair`, the
+    caller must record it.
 
     `known`: result of an earlier check. The lines that it covers are not checked again. Raise `StoreError` if the log
     cannot be opened. Raise `SessionNotFound` if there is no log. Raise `SessionVersionError` if another version wrote
@@ -196,7 +197,7 @@ def _read_reported(path: Path) -> tuple[set[int], set[str]]:
 
 
 def _is_still_in_log(side_file: Path, torn: bytes) -> bool:
-    """Return True if `torn`, the damaged end of the log, begins with the bytes that an earlier repair saved in the side
-    file."""
+    """Return True if `torn`, the damaged end of the log, begins with the bytes in `side_file`, saved by an earlier
+    repair."""
     # An earlier repair then saved these bytes, but failed before it cut them off the log.
     return torn.startswith(side_file.read_bytes())

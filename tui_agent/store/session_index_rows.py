@@ -81,9 +81,9 @@ class LogState:
 def known_rows(
     db: sqlite3.Connection, states: Iterable[LogState]
 ) -> tuple[list[SessionSummary], list[tuple[LogState, SessionStats | None]]]:
-    """Return the summaries that are still current, and the logs that must be read for the others.
+    """Return the summaries that are still current, and the logs that must be read because their summaries are not.
 
-    Each of these logs comes with its earlier counts, to count only new lines. None means to count from the start.
+    Each of these logs comes with its earlier counts, so that only new lines need to be counted. None: count all lines.
     """
     rows = {row["name"]: row for row in _select(db)}
     current: list[SessionSummary] = []

@@ -159,7 +159,7 @@ def _is_other_version(record: Record | None) -> TypeGuard[UnknownEvent]:
 
 
 def _foreign_field(record: UnknownEvent | None, field: str) -> str:
-    """Return a text field from the first event of a log that another version wrote; empty if the field is missing."""
+    """Return a text field of `record`, the first event of another version's log. Return "" if the field is missing."""
     payload = record.raw.get("payload") if record is not None else None
     value = payload.get(field) if isinstance(payload, dict) else None
     return value if isinstance(value, str) else ""
@@ -173,7 +173,7 @@ def _find_workspace(path: Path) -> str:
 
 
 def _count_events(folder: Path, last: Record | None, sums: SessionStats | None, *, is_fork: bool) -> int:
-    """Return the number of events in a session's history, including those events of its parents that a fork inherits."""
+    """Return the number of events in a session's history. For a fork, also count the events inherited from its parents."""
     if sums is None:
         return last.seq + 1 if last else 0
     parents = load_lineage(folder).ancestors if is_fork else ()
@@ -243,8 +243,8 @@ def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, O
 
 
 def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
-    """Find the newest turn's state of a session that was moved back to event `moved_to`, which is in the log before
-    `data`."""
+    """Return the state of a session's newest turn. The session was moved back to event `moved_to`, which the log has
+    before `data`."""
     state: Outcome = ""
     visited: set[int] = set()
     while moved_to is not None and moved_to not in visited and len(visited) < _MAX_HEAD_MOVES:

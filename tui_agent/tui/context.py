@@ -29,7 +29,7 @@ from tui_agent.tui.prompt.editor import Editor
 DiskChange: TypeAlias = Literal["changed", "undone"]
 """How a file on disk differs from its last recorded change, because someone changed the file outside the app.
 
-`undone`: the file has its content from before the session again. `changed`: it has other content.
+`undone`: the file is again as it was before the session. `changed`: the file differs from that version too.
 """
 
 
@@ -112,8 +112,8 @@ class ChoicesPort(Protocol):
     addresses: Mapping[str, str]
     """Mapping from the name of a model to the address that the user gave for it."""
     tried_policy: str
-    """The policy that the user selected with a key, but under which the agent has no work yet; empty if there is none.
-    """
+    """The policy that the user is trying out: selected with a key, but not used for any work yet. Empty if there is
+    none."""
 
     def given_address(self, model: ModelInfo) -> str: ...
     def choose_model(self, name: str, base_url: str = ..., remark: str = ...) -> None: ...

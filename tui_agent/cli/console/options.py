@@ -260,7 +260,7 @@ class Verbs:
 def session_options(arguments: argparse.Namespace, *, client: Client, interactive: bool) -> SessionOptions:
     """Convert parsed arguments to the options of a session.
 
-    Raises `UsageError` if a folder or the theme does not exist, or if options contradict each other.
+    Raise `UsageError` if a folder or the theme does not exist, or if options contradict each other.
     """
     values = vars(arguments)
     cwd = (values.get("cwd") or Path.cwd()).expanduser()

@@ -162,7 +162,7 @@ def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
 
 
 def read_line(line: str) -> str:
-    """Return the command in an input line such as `{"command": "ls"}`. Raises `ValueError` if the line is invalid."""
+    """Return the command in an input line such as `{"command": "ls"}`. Raise `ValueError` if the line is invalid."""
     try:
         value = json.loads(line)
     except ValueError as error:

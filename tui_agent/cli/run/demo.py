@@ -91,7 +91,7 @@ def run_headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
 
 
 def bundled_demos() -> dict[str, Demo]:
-    """Return the bundled demos by name. Raises `ConfigError` if there are none."""
+    """Return the bundled demos by name. Raise `ConfigError` if there are none."""
     folder = bundled_folder("demos")
     names = sorted(path.parent.name for path in folder.glob("*/demo.toml")) if folder is not None else []
     if folder is None or not names:

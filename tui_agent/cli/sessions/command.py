@@ -186,7 +186,7 @@ def line(record: Record) -> str:
 
 
 def rename_session(arguments: argparse.Namespace) -> None:
-    """Give a session a new name. Raises `SessionLocked` if another process has the session open."""
+    """Give a session a new name. Raise `SessionLocked` if another process has the session open."""
     store = load_context(arguments).store
     name, title = store.resolve(arguments.id), " ".join(" ".join(arguments.title).split())[:MAX_NAME_CHARS]
     if not title:

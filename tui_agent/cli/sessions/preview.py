@@ -79,7 +79,7 @@ def preview_session(arguments: argparse.Namespace) -> None:
 def preview(store: SessionStore, name: str) -> dict[str, object]:
     """Return the preview of a session as a JSON object, with times in seconds since the epoch.
 
-    `whole` is False if only the end of the log was read. Raises `SessionNotFound` if the session does not exist.
+    `whole` is False if only the end of the log was read. Raise `SessionNotFound` if the session does not exist.
     """
     require_readable(store.folder(name))
     summary = store.index.summary(store.folder(name))

@@ -26,7 +26,7 @@ def choose_session(options: SessionOptions, wanted: str) -> str:
 def pick_session(store: SessionStore, workspace: str, ask: Callable[[str], str]) -> str:
     """Print the newest sessions of a workspace, ask the user to choose one, and return its id.
 
-    Raises `SessionNotFound` if there are no sessions, `UsageError` for an answer that is not in the list.
+    Raise `SessionNotFound` if there are no sessions, `UsageError` for an answer that is not in the list.
     """
     summaries = store.list(workspace)[:MAX_LISTED]
     if not summaries:

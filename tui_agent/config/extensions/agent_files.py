@@ -119,7 +119,7 @@ def parse_agent(source: str, text: str) -> Role:
 def parse_neighbour_agent(source: str, text: str) -> Role | None:
     """Parse an agent file of another program; return None if the agent is not for delegated tasks.
 
-    Raises `ConfigError` if the file is not valid.
+    Raise `ConfigError` if the file is not valid.
     """
     fields, body, _ = split_front_matter(text)
     adapted = adapt_agent_fields(fields)

@@ -191,7 +191,7 @@ def read_answer(facts: JsonMap, exit_code: int, printed: bytes, error_text: str)
 
 
 def _read_output(event: str, output: Any, facts: JsonMap) -> HookAnswer:
-    """Return the answer in a JSON object; raises `KeyError` for an unknown decision."""
+    """Return the answer in a JSON object; raise `KeyError` for an unknown decision."""
     details = output.get("hookSpecificOutput") or {}
     named = details.get("permissionDecision", output.get("decision"))
     decision = "" if named is None else _DECISIONS[named]

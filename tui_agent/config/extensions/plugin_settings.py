@@ -23,7 +23,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 def load_plugin_settings(config: Config | None, plugin: str, model: type[ModelT]) -> ModelT:
     """Return the settings of a plugin. If there is no configuration, return their default values.
 
-    Raises `ConfigError` if a value is wrong.
+    Raise `ConfigError` if a value is wrong.
     """
     table: dict[str, Any] = config.plugins.get(plugin, {}) if config is not None else {}
     unknown = next((key for key in table if key not in model.model_fields), None)

@@ -100,7 +100,7 @@ class Keys(Mapping[str, str]):
         """Save a provider's key at the user's request, and return where it was saved.
 
         `provider`: a provider's name (`anthropic`) or the name of a variable.
-        Raises `ConfigError` if `value` is not a key or cannot be saved.
+        Raise `ConfigError` if `value` is not a key or cannot be saved.
         """
         from tui_agent.config.settings.providers import key_variable  # noqa: PLC0415 - loads all settings: only this needs it
 
@@ -119,7 +119,7 @@ class Keys(Mapping[str, str]):
 def load_keys(path: Path) -> dict[str, str]:
     """Return the keys in a private file; an empty mapping if the file does not exist.
 
-    Raises `ConfigError` if other users can read the file.
+    Raise `ConfigError` if other users can read the file.
     """
     text = read_small(path)
     if text is None:

@@ -219,7 +219,7 @@ def read_toml(path: Path) -> Tree:
 
 
 def parse_config(text: str, path: Path) -> Tree:
-    """Parse and validate the text of a configuration file. Raises `ConfigError` with the line of the error."""
+    """Parse and validate the text of a configuration file. Raise `ConfigError` with the line of the error."""
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

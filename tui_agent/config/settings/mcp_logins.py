@@ -42,7 +42,7 @@ class LoginFile:
     def load(self) -> Login:
         """Return the login for `url`; empty if there is none.
 
-        Blocking. Raises `ConfigError` if the file cannot be used.
+        Blocking. Raise `ConfigError` if the file cannot be used.
         """
         login = _load(self.path)
         if login and self.path.stat().st_mode & 0o077:

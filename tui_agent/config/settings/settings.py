@@ -379,7 +379,7 @@ class Config(Table):
 
     @property
     def paths(self) -> Paths:
-        """The folders that this start uses. Raises `RuntimeError` if the configuration was not created by `layers`."""
+        """The folders that this start uses. Raise `RuntimeError` if the configuration was not created by `layers`."""
         if self._paths is None:
             raise RuntimeError("This configuration was not read from files, so it has no paths.")
         return self._paths

@@ -21,7 +21,7 @@ def save_value(
 ) -> None:
     """Set a key of the user's file, such as `("sandbox", "mode")`; with None, remove the key.
 
-    `check`: called with the new text and the path; raises `ConfigError` if the text is not valid.
+    `check`: called with the new text and the path; raise `ConfigError` if the text is not valid.
 
     On failure, raise `ConfigError` and leave the file unchanged.
     """

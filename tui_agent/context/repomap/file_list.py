@@ -67,7 +67,7 @@ class FileList(NamedTuple):
 
 
 def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
-    """Return all files that a repository map can include. Raises `OSError` if `root` cannot be read."""
+    """Return all files that a repository map can include. Raise `OSError` if `root` cannot be read."""
     since = time.time_ns()
     listing, names = list_once(root, may_show)
     return with_folders(root, listing, names, since)

@@ -82,7 +82,7 @@ class InotifyWatch:
     def read_changes(self) -> set[str] | None:
         """Return the files written since the last call, or None if files or folders were added or removed.
 
-        Raises `WatchLost` if events were possibly lost.
+        Raise `WatchLost` if events were possibly lost.
         """
         files: set[str] | None = set()
         for descriptor, mask, name in self._read_events():

@@ -81,7 +81,7 @@ class ProgramAgent:
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
         """Run the program on the newest message until it ends or the session reaches a limit.
 
-        Raises `ModelError` if the program fails.
+        Raise `ModelError` if the program fails.
         """
         assert state.settings is not None
         settings, model = state.settings, state.settings.model

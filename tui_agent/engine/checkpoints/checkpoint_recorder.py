@@ -224,7 +224,7 @@ class CheckpointRecorder:
     async def checkpoint_workspace(self) -> None:
         """Take a checkpoint of the changes that the user or other programs made.
 
-        Raises `CheckpointError` if the store fails.
+        Raise `CheckpointError` if the store fails.
         """
         if self._store is not None:
             async with self._guard:

@@ -16,7 +16,7 @@ _INEXACT = ("[redacted: ", "\ufffd")
 
 
 def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
-    """Return the text of the hunk that `command` selects. Raises `UsageError` if the hunk cannot be reverted."""
+    """Return the text of the hunk that `command` selects. Raise `UsageError` if the hunk cannot be reverted."""
 
     def read(digest: str) -> bytes | None:
         try:

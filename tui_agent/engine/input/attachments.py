@@ -14,7 +14,7 @@ ATTACHMENT_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/web
 
 
 def load_attachments(blobs: Blobs, wanted: Sequence[Attachment]) -> tuple[ImageContent, ...]:
-    """Read and store images. Raises `ConfigError` if an image cannot be read or has an unsupported type."""
+    """Read and store images. Raise `ConfigError` if an image cannot be read or has an unsupported type."""
     return tuple(_store_image(blobs, attachment) for attachment in wanted)
 
 

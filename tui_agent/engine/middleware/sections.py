@@ -29,7 +29,7 @@ class PromptTexts:
         self._folders = (*folders, BUNDLED)
 
     def get(self, name: str) -> str:
-        """Return the text of `NAME.md`, stripped. Raises `ConfigError` if the file cannot be read."""
+        """Return the text of `NAME.md`, stripped. Raise `ConfigError` if the file cannot be read."""
         for folder in self._folders:
             path = folder / f"{name}.md"
             try:

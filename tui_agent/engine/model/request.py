@@ -38,7 +38,7 @@ class RequestBuilder:
         self._images: dict[str, bytes] = {}
 
     def resolve_messages(self, history: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the history with every long text loaded. Raises `BlobNotFound` if a text is missing."""
+        """Return the history with every long text loaded. Raise `BlobNotFound` if a text is missing."""
         known = len(self._history)
         grown = known <= len(history) and all(map(is_, self._history, history))
         if not grown or (known < len(history) and isinstance(history[known], ToolMessage)):
@@ -87,7 +87,7 @@ def _replace_items(message: F, name: str, old: Sequence[object], new: Sequence[o
 
 
 def resolve_part(part: ModelPart, blobs: BlobReader) -> ModelPart:
-    """Return a message part with its long texts loaded. Raises `BlobNotFound` if a text is missing."""
+    """Return a message part with its long texts loaded. Raise `BlobNotFound` if a text is missing."""
     if isinstance(part, ToolCallPart):
         arguments = blobs.resolve(part.arguments)
         return part if arguments == part.arguments else part.model_copy(update={"arguments": arguments})

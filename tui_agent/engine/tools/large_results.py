@@ -104,7 +104,7 @@ def _artifact(tool: str, full_output: LongText | None, blobs: Blobs) -> Artifact
 def as_blob(text: str, blobs: Blobs) -> BlobText:
     """Store a redacted text as a blob, even if the text is short.
 
-    Raises `StoreFull` or `EnvironmentFault` if the text cannot be stored.
+    Raise `StoreFull` or `EnvironmentFault` if the text cannot be stored.
     """
     data = text.encode("utf-8", "replace")
     return BlobText(blob_sha256=blobs.put_bytes(data), size=len(data), preview=text)

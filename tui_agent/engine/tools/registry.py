@@ -61,7 +61,7 @@ class ToolRegistry:
         self._schemas: dict[str, ToolSchema] = {}
 
     def add(self, owner: str, tool: Tool[ArgsT]) -> None:
-        """Register a tool. Raises `PluginError` if its name is taken or its spec is not valid."""
+        """Register a tool. Raise `PluginError` if its name is taken or its spec is not valid."""
         spec = tool.spec
         if not _NAME.fullmatch(spec.name):
             raise PluginError(

@@ -30,7 +30,7 @@ class TruncatingBlobs:
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault
 
     def put_file(self, data: bytes) -> StoredFile:
-        """Store a file's content. Raises `EnvironmentFault` if the disk is full."""
+        """Store a file's content. Raise `EnvironmentFault` if the disk is full."""
         try:
             return self._inner.put_file(data)
         except StoreFull as fault:
@@ -46,15 +46,15 @@ class TruncatingBlobs:
             return _cut_text(text)
 
     def read(self, blob_sha256: str) -> bytes:
-        """Return a blob's bytes. Raises `BlobNotFound` if the blob is missing."""
+        """Return a blob's bytes. Raise `BlobNotFound` if the blob is missing."""
         return self._inner.read(blob_sha256)
 
     def read_text(self, text: LongText) -> str:
-        """Return the full text. Raises `BlobNotFound` if its blob is missing."""
+        """Return the full text. Raise `BlobNotFound` if its blob is missing."""
         return self._inner.read_text(text)
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """Return JSON data with its long texts loaded. Raises `BlobNotFound` if a text is missing."""
+        """Return JSON data with its long texts loaded. Raise `BlobNotFound` if a text is missing."""
         return self._inner.resolve(data)
 
 

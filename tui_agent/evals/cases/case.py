@@ -245,7 +245,7 @@ def parse_suite(tree: object, path: Path) -> Suite:
 
 
 def read_tree(path: Path) -> Any:
-    """Return the content of a TOML or JSON file. Raises `ConfigError` if the file cannot be read."""
+    """Return the content of a TOML or JSON file. Raise `ConfigError` if the file cannot be read."""
     text = read_small(path)
     if text is None:
         raise ConfigError(f"{path} was not found.", hint="List the suites with: tui-agent eval list")

@@ -48,7 +48,7 @@ class RemoteImage:
     async def copy_out(self, target: Path) -> None:
         """Copy the content of the working directory into a folder of this machine.
 
-        Raises `EnvironmentFault` if the provider fails.
+        Raise `EnvironmentFault` if the provider fails.
         """
         machine = create_machine(self.name, self.table, self.image)
         mirror = Mirror(str(target), machine, self.work_dir)

@@ -47,7 +47,7 @@ def is_task_folder(folder: Path) -> bool:
 
 
 def load_task_folder(folder: Path, timeout_s: float = LOAD_TIMEOUT_S) -> Case:
-    """Return the case of a task folder. Raises `ConfigError` if the folder is broken or needs an unsupported feature.
+    """Return the case of a task folder. Raise `ConfigError` if the folder is broken or needs an unsupported feature.
 
     `timeout_s`: time limit for each Python file of the folder, in seconds.
     """

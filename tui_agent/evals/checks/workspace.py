@@ -21,7 +21,7 @@ Otherwise, Python could overlook an edit that is made right after the start.
 
 
 def create_workspace(case: Case, target: Path) -> None:
-    """Copy the case's fixture to the new folder `target`. Raises `ConfigError` if the fixture cannot be copied."""
+    """Copy the case's fixture to the new folder `target`. Raise `ConfigError` if the fixture cannot be copied."""
     target.mkdir(parents=True)
     fixture = case.fixture_folder
     try:

@@ -37,7 +37,7 @@ class RemoteTests:
     async def test(self, path: str = "") -> EnvironmentReport:
         """Run the test or the suite at `path`, or all tests if `path` is empty.
 
-        Raises `EnvironmentFault` if the request fails.
+        Raise `EnvironmentFault` if the request fails.
         """
         answer = await _send(self._client, "POST", f"{self._address}/test/{quote(path)}")
         try:
@@ -52,7 +52,7 @@ async def connect(address: str, workspace: Path) -> AsyncIterator[RemoteTests]:
     """Upload a workspace to a deployed environment and yield the environment's tests.
 
     `address`: the address that `tui-agent deploy` printed.
-    Raises `EnvironmentFault` if the environment cannot be reached or refuses the request.
+    Raise `EnvironmentFault` if the environment cannot be reached or refuses the request.
     """
     import httpx  # noqa: PLC0415 - slow, and only needed here
 
@@ -81,7 +81,7 @@ async def connect(address: str, workspace: Path) -> AsyncIterator[RemoteTests]:
 
 
 async def _send(client: "httpx.AsyncClient", method: str, path: str, data: bytes | None = None) -> Any:
-    """Send a request and return the JSON response. Raises `EnvironmentFault` if the request fails."""
+    """Send a request and return the JSON response. Raise `EnvironmentFault` if the request fails."""
     import httpx  # noqa: PLC0415 - slow, and only needed here
 
     try:
@@ -103,7 +103,7 @@ async def _send(client: "httpx.AsyncClient", method: str, path: str, data: bytes
 
 
 async def _read_body(answer: "httpx.Response") -> bytes:
-    """Return the body of an answer. Raises `EnvironmentFault` if it is too large."""
+    """Return the body of an answer. Raise `EnvironmentFault` if it is too large."""
     body = bytearray()
     async for piece in answer.aiter_bytes():
         body += piece

@@ -92,7 +92,7 @@ class EvalEnvironment:
     def select(self, path: str) -> tuple[EnvTest, ...]:
         """Return the test or the suite's tests at `path`, or all tests if `path` is empty.
 
-        Raises `ConfigError` if there are no tests at `path`.
+        Raise `ConfigError` if there are no tests at `path`.
         """
         chosen = tuple(item for item in self.tests if not path or f"{item.path}/".startswith(f"{path}/"))
         if not chosen:
@@ -104,7 +104,7 @@ class EvalEnvironment:
 def load_environment(path: Path) -> EvalEnvironment:
     """Run the file of an environment, or `environment.py` of a folder, and return its tests.
 
-    Raises `ConfigError` if the file fails, or has no test, two tests with the same path, or two setups.
+    Raise `ConfigError` if the file fails, or has no test, two tests with the same path, or two setups.
     """
     file = (path / ENVIRONMENT_FILE if path.is_dir() else path).resolve()
     if not file.is_file():

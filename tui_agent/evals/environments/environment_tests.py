@@ -150,7 +150,7 @@ def sandboxed_environments(base: StartupContext) -> OpenEnvironment:
 async def open_copy(
     environment: EvalEnvironment, workspace: Path, open_env: OpenEnvironment
 ) -> AsyncIterator[EnvironmentSession]:
-    """Yield a session on a temporary copy of a workspace. Raises `EnvironmentFault` if the workspace cannot be copied."""
+    """Yield a session on a temporary copy of a workspace. Raise `EnvironmentFault` if the workspace cannot be copied."""
     with TemporaryDirectory(prefix="tui-agent-environment-") as parent:
         folder = Path(parent, "workspace")
         copy = partial(shutil.copytree, workspace, folder, symlinks=True)

@@ -108,7 +108,7 @@ class _Freezer:
     def collect(self) -> None:
         """Collect messages, answers and calls of the turns that can be replayed.
 
-        Raises `UsageError` if no turn can be replayed.
+        Raise `UsageError` if no turn can be replayed.
         """
         turns, _ = split_turns(self._records)
         for number, turn in enumerate(turns, 1):

@@ -92,7 +92,7 @@ class FrozenReplay:
                 session.submit(AnswerQuestion(question_id=question_id, answer=answer, choice=choice))
 
     def begin_turn(self, turn: int) -> None:
-        """Change the workspace as the user did before this turn. Raises `OSError` if a file cannot be changed."""
+        """Change the workspace as the user did before this turn. Raise `OSError` if a file cannot be changed."""
         self._ends.turn = turn
         edits = self._edits / str(turn)
         if edits.is_dir():

@@ -74,7 +74,7 @@ class RecordedEvents(FrozenModel):
 def load_recorded_events(case: Case) -> RecordedEvents:
     """Return the user's actions and the results of calls in a case's recording.
 
-    Raises `ConfigError` if the recording cannot be read.
+    Raise `ConfigError` if the recording cannot be read.
     """
     file = case.folder / case.recording / EVENTS_FILE
     try:
@@ -87,7 +87,7 @@ def load_recorded_events(case: Case) -> RecordedEvents:
 def write_answers(case: Case, workspace: Path, target: Path) -> None:
     """Write the recorded answers to the file `target`, with the path of this workspace in place of `WORKSPACE`.
 
-    Raises `ConfigError` if the recording cannot be read.
+    Raise `ConfigError` if the recording cannot be read.
     """
     text = _read(case.folder / case.recording / ANSWERS_FILE).decode()
     target.write_text(text.replace(WORKSPACE, escape_path(workspace)), encoding="utf-8")

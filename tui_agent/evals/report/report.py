@@ -161,7 +161,7 @@ class Report(FrozenModel):
 def build_report(runs: Sequence[RunResults], baseline: Baseline | None = None) -> Report:
     """Return the report of runs. The first run is compared with the baseline.
 
-    Raises `ConfigError` if the baseline and the run have no case in common.
+    Raise `ConfigError` if the baseline and the run have no case in common.
     """
     arms = [arm for run in runs for arm in run.arms]
     return Report(

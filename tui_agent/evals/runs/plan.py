@@ -185,7 +185,7 @@ class RunFolder:
         return self.data / "trajectories" / session
 
     def load_plan(self) -> Plan:
-        """Return the stored plan. Raises `ConfigError` if the plan is missing or cannot be read."""
+        """Return the stored plan. Raise `ConfigError` if the plan is missing or cannot be read."""
         file = self.path / PLAN_FILE
         try:
             return Plan.model_validate_json(file.read_bytes())
@@ -197,7 +197,7 @@ class RunFolder:
             raise ConfigError(f"{file} cannot be read: {describe_fault(error)}.") from error
 
     def save_plan(self, plan: Plan) -> None:
-        """Store the plan in a new folder. Raises `ConfigError` if the folder has another plan."""
+        """Store the plan in a new folder. Raise `ConfigError` if the folder has another plan."""
         if (self.path / PLAN_FILE).exists():
             if self.load_plan() != plan:
                 raise ConfigError(
@@ -212,7 +212,7 @@ class RunFolder:
         return open_commands(session, self.data, moved_to)
 
     def save_session(self, cell: Cell, session: str) -> None:
-        """Store the id of a cell's session. Raises `StoreUnusable` if the file cannot be written."""
+        """Store the id of a cell's session. Raise `StoreUnusable` if the file cannot be written."""
         write_file(self.cell_folder(cell) / SESSION_FILE, session)
 
     def load_session(self, cell: Cell) -> str:
@@ -229,7 +229,7 @@ class RunFolder:
     def read_result(self, cell: Cell) -> CellResult | None:
         """Return a cell's result, or None if the cell is not done.
 
-        Raises `OSError` or `ValidationError` if the result is damaged.
+        Raise `OSError` or `ValidationError` if the result is damaged.
         """
         try:
             return CellResult.model_validate_json(self.result_file(cell).read_bytes())
@@ -248,12 +248,12 @@ class RunFolder:
         return [cell for cell in plan.cells() if self.load_result(cell) is None]
 
     def save_result(self, cell: Cell, result: CellResult) -> None:
-        """Store a cell's result. Raises `StoreUnusable` if the file cannot be written."""
+        """Store a cell's result. Raise `StoreUnusable` if the file cannot be written."""
         write_file(self.result_file(cell), result.model_dump_json(indent=1))
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file atomically. Raises `StoreUnusable` if the disk is full or the folder cannot be written."""
+    """Write a file atomically. Raise `StoreUnusable` if the disk is full or the folder cannot be written."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

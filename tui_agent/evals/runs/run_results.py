@@ -62,7 +62,7 @@ class RunResults:
 
 
 def read_metrics(result: CellResult) -> MetricsView:
-    """Return the metrics of a cell's session. Raises `ValidationError` if the metrics are damaged."""
+    """Return the metrics of a cell's session. Raise `ValidationError` if the metrics are damaged."""
     return _METRICS.validate_python(result.metrics)
 
 

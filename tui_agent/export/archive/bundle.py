@@ -76,7 +76,7 @@ async def checkout_part(folder: Path, part: int, dest: Path) -> str:
 
 
 async def checkout_commit(folder: Path, commit: str, dest: Path) -> None:
-    """Write the files of a checkpoint of a session into an empty or new folder. Raises `CheckpointError` if that fails."""
+    """Write the files of a checkpoint of a session into an empty or new folder. Raise `CheckpointError` if that fails."""
     for store in find_checkpoint_stores(folder):
         shadow = open_store(store)
         try:
@@ -93,7 +93,7 @@ async def checkout_commit(folder: Path, commit: str, dest: Path) -> None:
 async def checkout_from_bundle(bundle: Path, commit: str, dest: Path) -> None:
     """Write the files of one commit in a bundle of checkpoints into an empty or new folder.
 
-    Raises `CheckpointError` if that fails.
+    Raise `CheckpointError` if that fails.
     """
     with TemporaryDirectory(prefix="tui-agent-bundle-") as folder:
         store = open_store(Path(folder) / STORE)

@@ -18,7 +18,7 @@ SCHEME: Final = "s3://"
 def parse_address(address: str) -> tuple[str, str]:
     """Return the bucket and the key of an address such as `s3://bucket/runs/7`.
 
-    Raises `UsageError` for any other address.
+    Raise `UsageError` for any other address.
     """
     bucket, _, key = address.removeprefix(SCHEME).partition("/")
     if not address.startswith(SCHEME) or not bucket:
@@ -44,7 +44,7 @@ def upload_files(files: Mapping[str, Path], address: str) -> list[str]:
 def download_file(address: str, folder: Path) -> Path:
     """Download a file into a folder and return its path.
 
-    Raises `UsageError` for a wrong address, `StoreError` if the download fails.
+    Raise `UsageError` for a wrong address, `StoreError` if the download fails.
     """
     bucket, key = parse_address(address)
     dest = folder / Path(key).name

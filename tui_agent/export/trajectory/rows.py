@@ -108,7 +108,7 @@ def trace_to_rows(trace: AgentTrace) -> list[Row]:
 def rows_to_trace(rows: Sequence[Mapping[str, Any]]) -> AgentTrace:
     """Return the trajectory of these rows, with default values for missing columns.
 
-    Raises `UsageError` if there are no rows.
+    Raise `UsageError` if there are no rows.
     """
     if not rows:
         raise UsageError("The trajectory has no parts yet.", hint="Wait until the agent has answered.")

@@ -134,7 +134,7 @@ class TrajectoryFile:
 
 
 def read_session_trace(session: Path, redactor: Redactor, **run_fields: Any) -> AgentTrace:
-    """Return the trajectory of a session, read from its log. Raises `SessionNotFound` if there is no log."""
+    """Return the trajectory of a session, read from its log. Raise `SessionNotFound` if there is no log."""
     builder = TraceBuilder(session.name, Texts(open_blobs(session), redactor))
     for record in known_events(iterate_records(session)):
         builder.apply(record)

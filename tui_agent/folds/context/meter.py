@@ -28,7 +28,8 @@ from tui_agent.protocol.settings import ModelInfo
 
 MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 SectionState: TypeAlias = Literal["whole", "reduced", "dropped"]
-"""How much of a section was sent: all of it, a shortened form, or not all of its parts."""
+"""The form in which a section was sent: complete (`whole`), shortened (`reduced`), or with parts left out (`dropped`).
+"""
 
 WARN_FRACTION, WARN_OFF_FRACTION = 0.32, 0.28
 SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = 0.40, 0.80, 0.85
@@ -362,7 +363,8 @@ class ContextMeter:
         )
 
     def _cached_share(self) -> float:
-        """Return the fraction of the previous request that the provider read from its cache for the newest request."""
+        """Return the share of the previous request's tokens that the provider took from its cache for the newest
+        request."""
         usage = self._state.usage
         common = min(self._state.previous_tokens or usage.input_tokens, usage.input_tokens)
         return min(1.0, usage.cached_tokens / common) if common else 0.0

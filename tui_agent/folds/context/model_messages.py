@@ -407,7 +407,11 @@ def _on_tool_finished(history: History, ev: Envelope, payload: ToolFinished) -> 
 
 
 def _artifact_id(end: ToolFinished) -> str:
-    """Return the id of the artifact that has the full result or that the call read, or an empty string."""
+    """Return the id of the artifact that stores the call's full result or, if the call read an artifact, of that
+    artifact.
+
+    Return an empty string if there is neither.
+    """
     if end.artifact is not None:
         return end.artifact.id
     artifact_id = end.data.get("artifact_id")

@@ -148,8 +148,8 @@ class TurnSummaries:
         return True
 
     def view(self) -> TurnSummariesView:
-        """Return the summaries of all turns so far. If messages wait for a turn, add a summary that they are not
-        answered."""
+        """Return the summaries of all turns so far. Messages that still wait for a turn get a summary with the error
+        `Not answered.`"""
         turns = [turn.summary() for turn in self._turns]
         if self._waiting:
             number = turns[-1].turn + 1 if turns else 1

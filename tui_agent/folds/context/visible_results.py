@@ -1,6 +1,6 @@
-"""The tool results that models still get in full, and the summaries by the main agent that replaced other results.
+"""The tool results that models still get in full, and the main agent's summaries that replaced other results.
 
-Invariant: only the log's current branch counts.
+Invariant: events that are not on the log's current branch have no effect.
 """
 
 from collections.abc import Iterable

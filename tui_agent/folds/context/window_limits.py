@@ -15,12 +15,12 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.settings import ModelInfo
 
 BELOW_REFUSED: Final = 0.75
-"""After a refusal, the next size to try is this fraction of the refused size, or the largest accepted size if larger.
-"""
+"""The limit after a refusal, as a fraction of the refused size. If a larger request was accepted, its size is the
+limit."""
 _MIN_GAP: Final = 0.02
 """If the refused size exceeds the accepted size by no more than this fraction, no size in between is tried."""
 _COUNT_TOLERANCE: Final = 0.98
-"""Largest allowed ratio of an accepted to a refused size. It is below 1, because token counts are not exact."""
+"""An accepted size is never above this fraction of the refused size, because token counts are not exact."""
 _ANNOUNCED_CHANGE: Final = 0.15
 """The user is told if a window changes by more than this fraction."""
 
@@ -111,8 +111,8 @@ class InferredWindows:
         return self.window_of(model).effective_window(model.window)
 
     def has_news(self, model: ModelInfo) -> bool:
-        """Return True if the user should be told the model's window, because it differs noticeably from the last one
-        told."""
+        """Return True if the user should be told the model's window: it is new, or differs noticeably from the last
+        message."""
         window, announced = self.effective_window(model), self._announced.get(model.profile, 0)
         return abs(window - announced) > _ANNOUNCED_CHANGE * window
 

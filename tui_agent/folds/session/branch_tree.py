@@ -249,7 +249,7 @@ class _OpenBranch:
     last_work: int = -1
     """Seq of the branch's newest record that counts as work (see `_WORK`); -1 if there is none."""
     after_work: list[Envelope] = field(default_factory=list)
-    """Records of the branch that have not been applied to its results yet."""
+    """The branch's newest records. They are added to the branch's results when the next record counts as work."""
 
 
 class Tree:
@@ -266,7 +266,7 @@ class Tree:
         self._starts: list[int] = []
         """The first seq of each stretch of records. An undo, redo or revert ends one stretch and starts the next."""
         self._run_branches: list[int] = []
-        """Index of the branch to which each stretch belongs, in the order of `_starts`."""
+        """For each stretch in `_starts`, the index of the branch that the stretch belongs to."""
         self._current = 0
         self._moves: list[HeadMove] = []
 
@@ -290,7 +290,7 @@ class Tree:
         return True
 
     def _count_records(self, branch: _OpenBranch) -> None:
-        """Apply the waiting records in `after_work` to the results of the branch."""
+        """Add the records in `after_work` to the branch's results, and empty the list."""
         waiting, branch.after_work = branch.after_work, []
         for record in waiting:
             _apply_to_branch(branch, record, self._lines)
@@ -311,7 +311,8 @@ class Tree:
         self._switch_to(index, record.seq)
 
     def _continues(self, index: int, to_seq: int) -> bool:
-        """Return True if the branch has the record `to_seq`, and no other branch starts from a later record of it."""
+        """Return True if the record `to_seq` is the branch's own, and no other branch forks off from the branch after
+        it."""
         is_own = any(first <= to_seq <= last for first, last in self._branches[index].own)
         later = (branch for branch in self._branches if branch.parent == index and branch.at_seq is not None)
         return is_own and all(branch.at_seq is not None and branch.at_seq <= to_seq for branch in later)

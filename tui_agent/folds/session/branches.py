@@ -167,7 +167,10 @@ class Branches:
         return spans
 
     def _kept_after(self, move: HeadMove) -> int | None:
-        """Return the event before the first turn that the move removed from the branch (None: it removed no turn)."""
+        """If the move led to another branch, return its target.
+
+        Otherwise, return the event before the first turn that the move undid, or None if it undid no turn.
+        """
         moves, prompts = self.state.moves, self.state.prompts
         left, reached = stretches(moves, move.from_seq), stretches(moves, move.to_seq)
         if not is_on_branch(move.to_seq, left):

@@ -193,7 +193,7 @@ class ModifiedFiles:
         self._originals: dict[str, str | None] = {}
         self._history: dict[str, list[FileState]] = {}
         self._to_seq = -1
-        """The event to which an undo, redo or revert moved, until the files are restored too; otherwise -1."""
+        """The event to which an undo, redo or revert moved, while the files are not restored yet; otherwise -1."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

@@ -1,6 +1,6 @@
 """The state of a session, built from events one at a time, and shown as a `SessionStateView`.
 
-Invariant: after the log's last event, the engine continues from this state, in this run or the next.
+Invariant: to continue after the log's last event, the engine uses exactly this state, also after a restart.
 """
 
 from dataclasses import fields, replace

@@ -1,4 +1,4 @@
-"""Search for an event of a log after which a checkpoint certainly has the files of the session.
+"""Finds an event of a log after which the session's files are known, because a checkpoint has all changes.
 
 Invariant: only records are used, so the app and the command line choose the same event.
 """
@@ -79,7 +79,8 @@ class _FileKnowledge:
 
 
 def find_event_with_known_files(records: Sequence[Record], seq: int) -> int:
-    """Return the event nearest to `seq` after which a checkpoint certainly has the files of the session.
+    """Return the event nearest to `seq` after which the session's files are known, because a checkpoint has all
+    changes.
 
     `records`: all records of the log, of all branches.
     """

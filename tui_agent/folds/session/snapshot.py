@@ -1,4 +1,6 @@
-"""Snapshots of a session's folds between two turns, as JSON. They save reading the log from its start.
+"""Snapshots, as JSON, of the states that a session's folds have computed from its log. They are taken between turns.
+
+With a snapshot, the log need not be read from its start.
 
 Invariant: a snapshot and the events after it give the same state as the whole log.
 """
@@ -20,7 +22,8 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state import Draft
 
 FORMAT: Final = 50
-"""Version of the snapshot format. Increase it whenever a fold stores or derives different data."""
+"""Version of the snapshot format. Increase it whenever a fold (a class that computes state from events) stores or
+computes different data."""
 MAX_MESSAGES: Final = 20_000
 
 

@@ -164,7 +164,7 @@ class Draft:
     def move_head(self, used: BudgetUse) -> None:
         """After a move to an earlier event, set the used amounts of the session's budgets to `used`.
 
-        Amounts in `used` that exceed the amounts at the earlier event are added to `undone`.
+        `used` still counts the undone work: the part above the amounts at the earlier event is added to `undone`.
         """
         # An amount in `used` can also be smaller, because the budgets of a fork begin at zero.
         undone, on_branch = self.undone, self.used

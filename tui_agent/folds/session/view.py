@@ -170,7 +170,7 @@ class SessionStateView:
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0
-    """Number of the current iteration: of the delegate in a delegate's view, otherwise of the main agent."""
+    """Number of the current iteration: the delegate's in a delegate's view, otherwise the main agent's."""
     local_iteration: int = 0
     main_local_iteration: int = 0
     """The main agent's own iteration count, which does not change while a delegate works."""

@@ -54,7 +54,7 @@ Shelf: TypeAlias = Callable[[str], tuple[Table, str] | None]
 class Catalog:
     """All programs that the policy knows. A catalog never changes.
 
-    Raises `ConfigError` if an added table is faulty. A lookup raises `TableFault` if a product file is faulty.
+    Raise `ConfigError` if an added table is faulty. A lookup raises `TableFault` if a product file is faulty.
     """
 
     def __init__(self, layers: Iterable[Layer] = ()) -> None:

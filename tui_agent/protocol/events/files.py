@@ -92,8 +92,8 @@ class CheckpointTaken(Payload):
     """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
     `part`: number of the message part (such as a tool call) after which the files were saved (-1: before the session's
-    first change). `author`: who changed `paths` since the previous checkpoint. `as_of_seq`: set if the turn had not
-    changed anything yet: the last event before the turn.
+    first change). `author`: who changed `paths` since the previous checkpoint. `as_of_seq`: if the turn had not changed
+    anything yet, the last event before the turn; otherwise null.
 
     `unlisted_count`: number of paths above `MAX_PATHS_IN_EVENT`. `folders`: numbers of changed files in generated
     folders. `skipped`: phrases about files that are not in the commit (too large, or over the quota).

@@ -62,7 +62,7 @@ def is_option_value(candidate: Candidate) -> bool:
 
 
 def is_block_text(candidate: Candidate) -> bool:
-    """Return True if the text below a YAML key can be a secret. It is none if it has keys of its own or is a message."""
+    """Return True if the text below a YAML key can be a secret: it has no keys of its own and is not a message."""
     first = candidate.value.split("\n")[0]
     return not re.match(r"[\w.-]{1,60}:(?:\s|$)", first) and (
         " " not in first or not has_shape(first, "message")
@@ -82,7 +82,7 @@ def is_login_argument(candidate: Candidate) -> bool:
 
 
 def is_told(candidate: Candidate) -> bool:
-    """Return True for a password in prose: it has letters, and digits or special characters.
+    """Return True if a value in prose is a password: it has letters, and also digits or special characters.
 
     Numbered words such as `step2` are not passwords.
     """

@@ -18,7 +18,7 @@ _COUNTED, _COUNTS = b"token", b'tokens":'
 """The word `token` is a keyword of rules. In the text `tokens":`, which every event about model usage has, it is
 ignored."""
 _MAX_HITS = 100
-"""After each group of this many hits, the words that were found are no longer searched for."""
+"""Each time the search has had this many more hits, it stops looking for the words that it has already found."""
 # Makes the search in the rest of the text faster.
 
 

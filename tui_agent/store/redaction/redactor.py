@@ -20,13 +20,13 @@ from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.spellings import spellings
 
 MIN_TEXT = 8
-"""Shorter texts are not searched with the rules. In characters."""
+"""Minimum length, in characters, of a text that is searched with the rules."""
 MAX_REMEMBERED_LENGTH = 200
 """Maximum length of a text in the cache of texts without secrets, in characters."""
 MAX_REMEMBERED = 4_096
 """Maximum number of texts in the cache of texts without secrets."""
 MIN_SECRET = 8
-"""Only values of variables with at least this number of characters are redacted."""
+"""The value of a variable is redacted only if it has at least this number of characters."""
 # Shorter values are often ordinary words.
 _BINARY_HEAD = 8_192
 """Number of bytes at the start of a file that are searched for a NUL, to detect binary content."""
@@ -196,10 +196,10 @@ def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex
 
 
 def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
-    """Find commands that continue over several lines with backslashes, and yield each as one joined line.
+    """Find commands that continue over several lines with backslashes. Yield each as (joined line, starts, shifts).
 
-    Two lists map the joined line back to `raw`. The first has the offset of each part in the joined line. The second
-    has the number to add to get the part's offset in `raw`.
+    The two lists have one number for each part of the joined line. `starts`: the part's offset in the joined line.
+    `shifts`: the number to add to an offset in this part to get the offset in `raw`.
     """
     if b"\\" not in raw:
         return

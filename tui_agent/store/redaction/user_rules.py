@@ -49,7 +49,7 @@ class UserRule(Rule):
 
 
 def configured_redactor(options: RedactionOptions) -> Redactor:
-    """Return the redactor for a user's options. Raises `ConfigError` for a fault in the table `[redaction]`."""
+    """Return the redactor for a user's options. Raise `ConfigError` for a fault in the table `[redaction]`."""
     if not (options.rules or options.allow or options.disable):
         return Redactor(options.secrets)
     try:

@@ -193,7 +193,7 @@ async def _put_back(context: AppContext, message: UserQueued, queued_after: tupl
 
 
 async def _saved_pictures(context: AppContext, images: Sequence[ImageContent]) -> list[Picture]:
-    """Save the pictures of a message that was queued as files, because the prompt needs files to send them again."""
+    """Save a queued message's pictures as files, because the prompt needs files to send the pictures again."""
     session, config = context.session, context.config
     if session is None or config is None:
         return []

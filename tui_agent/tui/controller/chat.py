@@ -140,7 +140,10 @@ class ChatWidget(TranscriptWidget):
         self.chat.app.show_keys()
 
     def pass_key(self, event: events.Key) -> bool:
-        """If the key is a printable character, focus the prompt and pass the key on to it. Otherwise return False."""
+        """Focus the prompt and pass the key on to it; return True.
+
+        If the transcript has the focus and the key is not a printable character, do nothing and return False.
+        """
         if self.screen.focused is self and not event.is_printable:
             return False
         self.leave()

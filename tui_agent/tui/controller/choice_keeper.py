@@ -54,7 +54,7 @@ class ChoiceKeeper:
         self._chosen_policy = ""
         """The policy that the user chose, until the session uses it; otherwise empty."""
         self.tried_policy = ""
-        """The policy that the user selected with a key, but under which the agent has no work yet; empty if there is
+        """The policy that the user is trying out: selected with a key, but not used for any work yet. Empty if there is
         none."""
         self._has_reported = False
         self._has_warned_unconfined = False
@@ -84,7 +84,8 @@ class ChoiceKeeper:
         self._switch_policy(name)
 
     def approve_plan(self, choice: int | None) -> None:
-        """If the user's answer approves a plan, note the policy that follows, to save it for later starts.
+        """If the user's answer approves a plan, remember the policy that the session uses next, to save it for later
+        starts.
 
         `choice`: index of the user's answer to the plan.
         """
@@ -99,8 +100,8 @@ class ChoiceKeeper:
             self.update(self._context.state)
 
     def begin_session(self) -> None:
-        """After another session was opened, forget the chosen policy. If the session has another policy, forget the
-        tried one too."""
+        """After another session was opened, forget the chosen policy. Also forget the tried policy, unless the new
+        session uses it."""
         settings = self._context.state.settings
         self._chosen_policy = ""
         if settings is None or settings.policy != self.tried_policy:

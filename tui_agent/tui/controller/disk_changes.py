@@ -24,7 +24,7 @@ class DiskChanges:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self._changes: dict[tuple[str, int], DiskChange] = {}
-        """Maps a file, as (path, event number of its last recorded change), to the change that was made outside the
+        """Maps (path, number of the event that last changed the file) to the kind of change that was made outside the
         app."""
 
     def by_path(self, views: Views) -> Mapping[str, DiskChange]:

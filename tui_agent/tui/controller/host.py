@@ -60,8 +60,7 @@ class StartPagePort(StartPort, Protocol):
 
 
 class HostSessions(SessionsPort, Protocol):
-    """Switches between sessions. In addition to `SessionsPort`, it has the methods that only the controller's parts
-    use."""
+    """Switches between sessions: has the methods of `SessionsPort`, and others that only the controller's parts use."""
 
     async def reopen(self, model: str = ..., base_url: str = ...) -> bool: ...
     def start(self, pump: Pump) -> None: ...

@@ -21,9 +21,9 @@ class Interruption:
         self._interrupted_work: tuple[object, ...] = ()
 
     def escape(self) -> None:
-        """Handle Esc while no menu is open: interrupt the turn, or else close a search or selection.
+        """Handle Esc while no menu is open: interrupt the turn. If no turn runs, close a search or selection.
 
-        On a double press, offer to revert.
+        If there is nothing to close either, and Esc is pressed twice, offer to revert.
         """
         # Users press Esc twice to interrupt, so a second press soon after an interrupt does nothing.
         host, now = self._host, time.monotonic()

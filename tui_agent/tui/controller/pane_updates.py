@@ -37,7 +37,7 @@ class PaneUpdater:
         self._reported_fault: object = None
         self._branch_folder = ""
         self._compared_files: FilesChangedView | None = None
-        """The changed files when they were last compared with the disk. None while a turn or command runs."""
+        """The changed files that were last compared with the disk; None while a turn or command runs."""
         host.app.watch(host.app, "app_focus", self._look_after_focus, init=False)
 
     def show(self, changed: frozenset[ViewName]) -> None:
@@ -151,8 +151,8 @@ class PaneUpdater:
         return view._replace(below=self._host.chat.new_rows_text)
 
     def _notify(self, before: str, view: StatusView) -> None:
-        """Show the new status in the terminal's title, and notify a user who looks elsewhere that a turn has ended or
-        waits."""
+        """Show the new status in the terminal's title. If the terminal lacks the focus, notify the user that a turn
+        ended or waits for an answer."""
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
         self._app.terminal.title(f"{mark}{title}")

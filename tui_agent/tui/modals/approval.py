@@ -36,7 +36,8 @@ class Approval(ApprovalRows):
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scopes whose keys work now: first the open text field or this sheet, then all sheets."""
+        """Return the scopes whose keys work now. If a text field is open, its scope replaces this sheet's scope. The
+        scope of all sheets comes last."""
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
         return self.scope, "sheet"
@@ -128,7 +129,7 @@ class Approval(ApprovalRows):
     def press(self, answer: Answer) -> None:
         """Select an answer by its letter, or give the answer if it is already selected.
 
-        The letter for allowing only this call can give the answer at once, without selecting it first.
+        The letter that allows only this call gives its answer at once, unless the user seems to be typing a message.
         """
         is_confirmed = self.chosen == answer and self.is_picked
         is_direct = answer == "y" and self.is_alone and not self.message

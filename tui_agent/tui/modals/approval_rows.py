@@ -27,7 +27,8 @@ _NARROW_REACH: Final = 38
 _WIDE_TYPED_ROW: Final = 34
 _WIDE_ANSWERS: Final = 60
 _LOW: Final = 22
-"""On a screen with fewer rows than this, the description of a request's risks may fill one row less than usual."""
+"""If the screen has fewer rows than this, the risks of a request get at most `_MAX_RISK_ROWS - 1` rows, otherwise one
+row more."""
 
 
 def plan_command(
@@ -340,7 +341,7 @@ class ApprovalRows(ApprovalState):
         return f"{self.key_map.key_of(WORDS[self.chosen].action)}: {choice.unavailable_reason}"
 
     def _answers_in_one(self, width: int, remark: str = "") -> Strip:
-        """Draw all answers in one row, as used on the smallest screens and below a full change or command."""
+        """Draw all answers in one row: on the smallest screens, and while the whole change or command is shown."""
         is_wide = width >= _WIDE_ANSWERS
         left: list[Part] = []
         answers = ANSWERS

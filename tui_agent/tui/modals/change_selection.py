@@ -59,7 +59,7 @@ class ChangeSelection:
         return self.stops[index] if self._index >= 0 and 0 <= index < len(self.stops) else None
 
     def nearest_stop(self, is_wanted: Callable[[Stop], bool]) -> Stop | None:
-        """Return the nearest wanted stop, preferably in the selected file; None if no stop is wanted."""
+        """Return the nearest change that fits `is_wanted`, preferably in the selected file; None if there is none."""
         start = self._index
         ranked = [
             ((stop.file.path != self.path, index < start, abs(index - start)), index)
@@ -74,7 +74,7 @@ class ChangeSelection:
         return self.stops[max(0, index)] if self.stops else None
 
     def is_visible(self, lines: Lines) -> bool:
-        """Return True if the selected stop begins in a visible row, or covers the first visible row."""
+        """Return True if the selected change begins in a visible row, or covers the first visible row."""
         stop, top = self.stop, lines.scroll_offset.y
         return stop is not None and (
             top <= stop.row < top + lines.size.height or stop is self.top_stop(lines)

@@ -179,7 +179,8 @@ class Picker(ChoiceSheet[str | None]):
         return [typed, *items] if self.is_typed_first or is_name else [*items, typed]
 
     def _score_letters(self, query: str) -> list[tuple[int, int]]:
-        """Return (score, index) of items that contain the query; if none does, of items with its letters in order."""
+        """Return (score, index) for each item that contains the query; if there is none, rate items that contain its
+        letters in order."""
         # The letters of a short query are in almost any long row.
         shown = [f"{item.label} {item.about}" for item in self.items]
         texts = [

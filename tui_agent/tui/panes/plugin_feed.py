@@ -66,7 +66,7 @@ class PaneState:
     fault: str = ""
     is_stopped: bool = False
     drawn: tuple[object, list[Strip]] | None = None
-    """A key for the width and the looks, and the rows of `blocks` drawn for that key; None if not drawn yet."""
+    """The rows drawn for `blocks`, as (key, rows); `key` stands for the width and looks used. None if not drawn yet."""
 
 
 class PaneFeed:

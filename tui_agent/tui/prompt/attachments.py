@@ -134,7 +134,8 @@ class Chips:
         return json.dumps({"text": text, "chips": self.texts, "pictures": self.pictures, "pasted": pasted})
 
     def from_json(self, raw: str) -> tuple[str, list[Span]]:
-        """Restore the chips of a draft from `to_json`; return the draft's text and the spans of its pasted parts.
+        """If `raw` was written by `to_json`, restore the draft's chips; return its text and the spans of its pasted
+        parts.
 
         If `raw` is any other text, return it unchanged, without spans.
         """

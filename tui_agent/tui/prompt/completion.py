@@ -222,7 +222,10 @@ async def _complete_nothing(command: str, arguments: str) -> Sequence[str]:
 
 
 class ArgumentCompletion:
-    """For each slash command (or `@`) in `commands`, the latest completions as `(text, help)` pairs."""
+    """Asks the session to complete the arguments of the slash commands (or `@`) in `commands`, and keeps the answers.
+
+    `completions`: maps each command to its latest completions, as `(text, help)` pairs.
+    """
 
     def __init__(self) -> None:
         self.commands: Collection[str] = ()

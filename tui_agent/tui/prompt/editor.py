@@ -444,10 +444,11 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return True
 
     def enter(self, running: bool) -> bool:
-        """Send the message; after a backslash at the end of the line, insert a line break instead.
+        """Send the message. If the cursor follows a backslash at the end of a line, replace the backslash with a line
+        break instead.
 
-        `running`: True for the key that sends during a turn, False for the key that sends at other times. Return False
-        if this is the wrong key now.
+        `running`: True if the user pressed the key that sends during a turn, False for the key that sends at other
+        times. If this key does not send now, do nothing and return False.
         """
         if running != self.running:
             return False

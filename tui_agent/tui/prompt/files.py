@@ -181,7 +181,7 @@ class Symbols:
         self._searched_at = float("-inf")
 
     def find(self, query: str) -> Sequence[Symbol]:
-        """Return the symbols found by the last search whose name contains `query`.
+        """Return those symbols from the last search whose names contain `query`.
 
         If `query` does not begin with the text of the last search, return nothing.
         """

@@ -29,7 +29,8 @@ class QueueRows(LinePane):
     is_prompt_empty: bool = True
     """True if the prompt contains no text; the keys for the queue work only then."""
     queued_after: "tuple[RequestId, ...] | None" = None
-    """If the edited message came from the queue, the messages that were before it there; otherwise None."""
+    """If the edited message was taken out of the queue, the ids of the messages that were before it there; otherwise
+    None."""
     _is_taken: bool = False
 
     @property

@@ -145,7 +145,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     use_action: ClassVar[str]
     """Name of the page's main action, which calls `use` with the selected item."""
     detail_word: ClassVar[str] = "show"
-    """Word in the footer for the key of `use_action`, as long as this key only shows the details."""
+    """On a narrow screen that does not show the details yet, the word in the footer for the key of `use_action`."""
     DEFAULT_CSS = """
     PageFrame { background: $s0; }
     PageFrame #page-body { height: 1fr; }
@@ -365,7 +365,10 @@ class Page(PageFrame[ItemT]):
             self.listing.move_page(direction)
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or the last row; return False if the key does something else now."""
+        """Select the first row (`direction` -1) or the last row (1).
+
+        A subclass can return False instead, if the key should do something else now.
+        """
         self.listing.move_to_end(direction)
         return True
 

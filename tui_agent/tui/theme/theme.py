@@ -146,7 +146,7 @@ def contrast_pairs(theme: ThemeFile) -> list[ContrastPair]:
 
 
 def load_theme(path: Path) -> ThemeFile:
-    """Read and validate a theme file. Raises ConfigError with the file and the invalid entry."""
+    """Read and validate a theme file. Raise ConfigError with the file and the invalid entry."""
     text = read_small(path)
     if text is None:
         raise _refusal(path, "was not found", "Check its name.")
@@ -158,7 +158,7 @@ def load_theme(path: Path) -> ThemeFile:
 
 
 def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
-    """Validate the parsed TOML of a theme file. Raises ConfigError with the missing, unknown or invalid entry."""
+    """Validate the parsed TOML of a theme file. Raise ConfigError with the missing, unknown or invalid entry."""
     unknown = sorted(set(raw) - {"name", "about", "dark", "colors", "colors-256"})
     if unknown:
         raise _refusal(path, f"does not know the entry {unknown[0]!r}", "Remove it.")

@@ -35,7 +35,7 @@ QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep
 QUICK_S: Final = 0.15
 """A running read-only call gets a row only after this time, in seconds."""
 COUNTS_AT: Final = 22
-"""If the numbers of changed lines follow a target, the target is padded to at least this width in cells."""
+"""A call's target, such as a path, is padded to at least this many cells before counts of changed lines."""
 TIME_CELLS: Final = 6
 _OUTCOME_LIMIT: Final = 30
 _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")

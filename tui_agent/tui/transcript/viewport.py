@@ -137,7 +137,8 @@ class Viewport:
             self.scroll_to(top - self.height + 1)
 
     def scroll_rows(self, rows: int) -> None:
-        """Scroll by a number of rows; where the shown lines of a very long entry end, show its next lines."""
+        """Scroll by a number of rows. If this reaches the end of the shown part of a very long entry, show the
+        adjoining part."""
         replaced = self._show_next_part(rows)
         # The rows that another part has just replaced were not seen yet.
         rest = min(rows + replaced, 0) if rows < 0 else max(rows - replaced, 0)

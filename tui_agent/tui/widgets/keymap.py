@@ -116,7 +116,8 @@ class KeyActions:
     scope: ClassVar[Scope]
     """The scope of the widget's own keys in the registry of actions."""
     key_methods: ClassVar[Mapping[str, str]] = {}
-    """Maps an action's name to the method of this class to call instead of the method that the registry names."""
+    """Maps an action's name to the method of this class that its key calls, instead of the method in the registry of
+    actions."""
 
     @property
     def key_map(self) -> KeyMap:

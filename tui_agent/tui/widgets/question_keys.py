@@ -55,7 +55,8 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self.is_picked = False
         """True if the user selected the current row, with an arrow key or with its letter."""
         self._letters: list[events.Key] = []
-        """The letters typed in the last seconds; further letters can show that they are the beginning of a text."""
+        """The letters typed in the last seconds. If a further letter shows that they are text, not answers, the message
+        gets them."""
         self._answer_timer: Timer | None = None
 
     @abstractmethod
@@ -181,7 +182,8 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
     @property
     def is_alone(self) -> bool:
-        """True unless the newest letters belong to two different answers, and so are probably part of a text."""
+        """False if the newest letters belong to two different answers, and so are probably part of a text; otherwise
+        True."""
         return len({letter.key for letter in self._letters if self._is_answer(letter)}) < 2
 
     def begin_writing(self) -> None:
@@ -224,8 +226,8 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return self.covered_prompt.text if self.covered_prompt is not None else ""
 
     def current_hints(self) -> list[KeyHint]:
-        """Return the keys to show in the footer: usually the sheet's keys, but while the user writes a message, its
-        keys."""
+        """Return the keys to show in the footer: the message's keys while the user writes a message, otherwise mostly
+        the sheet's keys."""
         hints, prompt, hint = list(self.key_hints()), self.covered_prompt, self.key_map.hint
         if prompt is None or self.has_selection:
             return hints

@@ -41,8 +41,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 MAX_EXAMPLES = 3
 """Maximum number of paths that a sentence about skipped files names."""
 MAX_SHOWN_FILES = 32
-"""The contents that one search for changes returns have a total size of at most this many times `Limits.shown_bytes`.
-"""
+"""One search for changes returns at most `MAX_SHOWN_FILES * Limits.shown_bytes` bytes of file contents in total."""
 
 
 @dataclass

@@ -18,7 +18,8 @@ class Limits:
     file_bytes: int = 5 * MEGABYTE
     """A new file above this size, in bytes, is not saved; a file that an earlier checkpoint contains has no limit."""
     total_bytes: int = 1_000 * MEGABYTE
-    """Maximum bytes that the first checkpoint reads, and by which the store can grow after that."""
+    """Maximum number of bytes that the first checkpoint reads. Later checkpoints together can add up to this number
+    again."""
     baseline_bytes: int = 256 * MEGABYTE
     """Maximum total bytes of borrowed objects that are copied into the store."""
     shown_bytes: int = MEGABYTE

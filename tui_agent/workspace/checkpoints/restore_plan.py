@@ -255,7 +255,8 @@ def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
 async def _first_kept(
     shadow: CheckpointStore, ours: TouchedPaths, differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> dict[str, tuple[Entry, int]]:
-    """Map each path that was first saved after the source checkpoint to its first saved version (entry, bits)."""
+    """For each path that the session changed and the source checkpoint lacks, return the first saved version as (entry,
+    mode bits)."""
     versions = {}
     modes: dict[str, Modes] = {}
     for path, commit in ours.first_kept.items():
@@ -331,7 +332,8 @@ def _blocking_reason(state: FileState) -> str:
 def mark_blocked(
     shadow: CheckpointStore, operations: list[RestoreOperation], chosen: set[str]
 ) -> list[RestoreOperation]:
-    """Return all operations; if an operation's path is not free even after the `chosen` operations, set `blocked`."""
+    """Return all operations. If an operation's path would not be free even after the `chosen` operations, set `blocked`
+    to the reason."""
     removed = {
         operation.path
         for operation in operations

@@ -117,8 +117,8 @@ class GitCheckpoints:
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Continue from the checkpoint `known`; if `known` is empty or lost, take a first checkpoint and return it.
 
-        `unchanged`: True if the session changed nothing after `known`, so that the first checkpoint can replace a lost
-        `known`.
+        `unchanged`: True if the session changed nothing after `known`. If `known` is lost, the first checkpoint then
+        replaces it.
         """
         if self.unavailable_reason:
             return None

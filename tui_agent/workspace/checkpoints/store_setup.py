@@ -49,7 +49,8 @@ def _lay_out(store: Path) -> None:
 
 
 def recreate_refs(store: Path) -> list[str]:
-    """Recreate missing files of the store that are not git objects; return their names, except `config`."""
+    """If the store's `HEAD`, `config` or `refs` is missing, create it again; return the names of the missing ones,
+    without `config`."""
     if not (store / "objects").is_dir():
         return []
     missing = [name for name in ("HEAD",) if not (store / name).is_file()]
@@ -63,7 +64,8 @@ def recreate_refs(store: Path) -> list[str]:
 
 
 async def restore_borrowing(shadow: CheckpointStore) -> None:
-    """If object folders from which the store borrows are missing, borrow from the repository around the workspace."""
+    """If the store borrows objects from missing folders, let it borrow from the git repository that contains the
+    workspace."""
     if await run_sync(find_missing_folders, shadow.git.folder):
         repository = await run_sync(find_repository, shadow.workspace)
         if repository is not None:

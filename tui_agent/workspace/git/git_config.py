@@ -94,7 +94,7 @@ attr bitmappseudomerge browser bundle completion credentialcache credentialstore
 gitcvs gitweb guitool help history hook imap include includeif instaweb lsrefs mailmap man pretty promisor protocol
 reftable remotes replay revert safe sequence showbranch sideband ssh trace2 trailer uploadarchive uploadpackfilter web
 """
-"""Names of sections that git reads, but of which no key is in the list of harmless keys."""
+"""Names of sections that git reads, but of which no setting is known to be harmless."""
 
 OPEN_SECTIONS = frozenset({"advice", "color", "column", "gui"})
 """Sections of a git configuration that have only harmless settings."""
@@ -189,7 +189,8 @@ _TOOL_SECTIONS = frozenset({"branch", "remote"})
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """The settings of one git configuration that refer to other folders; all its other settings are harmless."""
+    """The settings of one git configuration that name other folders. No other setting in this configuration can do
+    harm."""
 
     hooks: tuple[str, ...] = ()
     """Values of `core.hooksPath`."""

@@ -33,7 +33,7 @@ MAX_ENTRIES = 200_000
 MAX_BORROWED = 5
 """Maximum length of a chain of object stores that borrow from each other, the same as git's maximum."""
 _READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
-"""Folders in a git repository whose files are displayed by git or contain names of objects."""
+"""Names of folders inside a git folder; git displays their files, or reads names of objects from them."""
 _OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
 _HOOKS = "hooks"
 _WATCHER = "fsmonitor--daemon.ipc"

@@ -138,8 +138,8 @@ class IgnoreFiles:
         return [f"{folder}/info/exclude" for folder in (own, os.path.join(own, shared))]  # noqa: PTH118
 
     def _read_limited(self, path: str) -> bytes:
-        """Read a file and subtract its size from the remaining limit; after a file over the limit, the limit is
-        negative."""
+        """Read an ignore file and subtract its size from `_bytes_left`, which becomes negative if the file is too
+        large."""
         if path not in self._files:
             self._files[path] = data = _read_start(path, self._bytes_left + 1)
             self._bytes_left -= len(data)

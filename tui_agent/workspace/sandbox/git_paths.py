@@ -16,7 +16,8 @@ _HOOKS_PATH = re.compile(r"hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECA
 """Regular expression for the setting `hooksPath` anywhere in a line, even in a comment."""
 _WORKTREE = re.compile(r"^[ \t]*+worktree[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _BARE_PARTS = ("refs", "objects", "HEAD")
-"""A folder that has all these names is a repository, even without `.git`; the first missing name gets a placeholder."""
+"""A folder that has all these names is a git repository, even without `.git`. The sandbox puts a placeholder at the
+first missing name."""
 _COMMON_DIR = "commondir"
 """Name of the file that makes a repository use another repository for everything except `HEAD`."""
 # If there is a folder with this name, git fails.

@@ -22,8 +22,8 @@ SMALL, LOW, FULL = 1, 4, 7
 class Head(NamedTuple):
     """The content of the state row above the timeline.
 
-    - `find`: the drawn search field, while the user types a search
-    - `notice`: shown below the state row; if the pane is low, shown at the end of the state row
+    - `find`: the search field while the user types a search, as drawn parts
+    - `notice`: a message below the state row, or at its end if the pane has few rows
     """
 
     place: int = 0

@@ -219,7 +219,7 @@ def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
 
 
 def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the parent branch's message after which this row's branch begins; None if the row is a message."""
+    """If this row stands for a branch, return the message of the parent branch after which it begins; otherwise None."""
     at_seq, depth = node.branch.at_seq, node.branch.depth
     if at_seq is None or node.is_message:
         return None

@@ -141,7 +141,8 @@ class TreeScreen(Page[Node]):
             self.start_worker(self._what_if_at(point, Path(message.branch.path)), "message")
 
     async def _what_if_at(self, point: ForkPoint, folder: Path) -> None:
-        """Read the whole message, which the tree has only in part, and ask for the change."""
+        """Read the whole message at the fork point, because the tree has only part of it, and ask the user how to
+        change it."""
         point = replace(point, message=await read_message(self.context, folder, point.at_seq))
         what_if(self.context, point, self.say)
 
