@@ -230,8 +230,7 @@ def tool(
     - `reads`, `writes`, `connects`, `runs`: names of parameters with paths, host names or commands for bash.
     - `internal`: word for the part of the session that the tool changes.
     - `effects`: function of the parameters, without `ctx`, that returns the effects.
-    - `target`: function of the same parameters that returns the text shown for a call (default: the first declared one,
-      or else the function's first parameter).
+    - `target`: function of the same parameters that returns the text shown for a call (default: the first declared one).
     """
     declared = {
         "reads": _names(reads),

@@ -75,8 +75,10 @@ _REACHES: Final[tuple[Reach, ...]] = ("once", "session", "always", "everywhere")
 
 
 def question_options(question: QuestionAsked) -> list[PermissionOption]:
-    """Return one option for each answer to a question (the id is the answer's index), and one to answer in the next
-    message."""
+    """Return one option for each answer to a question, and one to answer in the next message instead.
+
+    The id of an answer's option is the answer's index.
+    """
     options = [
         PermissionOption(option_id=str(index), name=option, kind="allow_once")
         for index, option in enumerate(question.options)

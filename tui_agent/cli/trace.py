@@ -137,8 +137,7 @@ def spans_in_order(trace: TraceView) -> list[Span]:
 
 
 def describe_tokens(span: Span) -> str:
-    """Format the tokens of a span: for a model request, input and output; for another span, total output and largest
-    input."""
+    """Format a span's tokens: input and output of a model request; for other spans, total output and largest input."""
     tokens_in, tokens_out = format_tokens(span.tokens_in or 0), format_tokens(span.tokens_out or 0)
     if span.estimated:
         return f"about {tokens_in}+{tokens_out} tokens (estimated: the provider reported none)"

@@ -76,7 +76,8 @@ def screen_error_log(data_dir: Path) -> Path:
 
 
 def private_folders(data_dir: Path) -> tuple[Path, ...]:
-    """Return the folders with copies of the user's files and prompts. No command needs these folders."""
+    """Return the files and folders that hold copies of the user's files and prompts. No command needs them, so the
+    sandbox hides them."""
     return tuple(
         data_dir / name
         for name in (

@@ -47,7 +47,8 @@ SHORTEN_FRACTION = 0.25
 """To shorten the history, tokens are removed in multiples of this fraction of the tokens available for a request."""
 # With smaller portions, nearly every request would start differently, and the provider could cache nothing.
 CUT_FRACTION = 0.10
-"""If user messages must be cut, this much more is cut, as a fraction of the tokens available for a request."""
+"""If user messages must be cut, they are cut by this much more than necessary (a fraction of the tokens available for a
+request)."""
 # With this reserve, the next requests start with the same text, without new cuts.
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message was shortened to fit"
@@ -97,7 +98,7 @@ class PackedRequest:
     `needed`, `chars`: size of the request before its sections were shortened, in tokens and in characters.
     `short`: the sections that were shortened.
     `cuts`: user messages, instructions and summaries that were cut because the window cannot hold them.
-    `last`: maximum tokens of a request if only the smallest reserve is left for the answer.
+    `last`: size in tokens of the largest request that still leaves the smallest reserve for the answer.
     """
 
     system: str

@@ -190,5 +190,5 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
 
 
 def required_tokens(count: MessageCount) -> int:
-    """Return the tokens of a summary, without the tokens of the user's words in it; return 0 for any other message."""
+    """If the message is a summary, return its tokens except those of the user's words in it, otherwise 0."""
     return sum(share.tokens for name, share in split_shares(count, "messages") if name == "packed_context")

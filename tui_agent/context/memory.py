@@ -33,8 +33,8 @@ TEST_COMMANDS: Final = "test_commands"
 """Name of the hidden block that stores the test command for each failing test."""
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""If an answered question has at least this many words, the answer also closes longer questions that contain its text.
-"""
+"""When a question with at least this many words is answered, longer open questions that contain its text are closed
+too."""
 # A shorter question could be part of many questions.
 _LINE = 200
 _QUESTION = 120
@@ -304,7 +304,7 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
 
 
 def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Remember a read-only delegate's open questions, and its findings as a fact if they are reliable."""
+    """Remember the open questions of a read-only delegate, and its findings if it is sure of them and names locations."""
     data, task = result.data, call.arguments.get("task")
     listed, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
     questions = [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []

@@ -57,8 +57,8 @@ _COMMANDS_WITH_EVIDENCE: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]]
 )
 """Commands that are reported only if a file of the repository shows that the project uses the command.
 
-Each entry is (main file of the language, kind of command, command, words in a CI file, other files). The words, or one
-of the other files, show the use.
+Each entry is (main file of the language, kind of command, command, words, other files). If the main file exists, the
+command is reported if a CI file contains the words or if one of the other files exists.
 """
 _SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
 _PACKAGE_FILES: Final = frozenset(

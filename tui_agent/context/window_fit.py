@@ -218,8 +218,8 @@ def _index_of_newest_answer(fitted: FittedHistory) -> int:
 
 
 def _longest_text(message: Message) -> str:
-    """Return the longest text of a user message or an instruction, or all the text of a summary; otherwise, an empty
-    string."""
+    """Return the longest text of a user message or an instruction, or a summary's whole text; for other messages, an
+    empty string."""
     match message:
         case UserMessage(origin="prompt" | "instructions"):
             return _text(message)

@@ -205,7 +205,8 @@ def _unfinished_begin(text: str, end: int) -> int:
 
 
 def _line_begin(text: str, index: int) -> int:
-    """Return the start of the line that contains `index`. If the line is too long, return the start of the word."""
+    """If the start of the line at `index` is near enough, return it, otherwise the start of the last word before
+    `index`."""
     begin = text.rfind("\n", 0, index) + 1
     return begin if index - begin <= _NEAR else _word_end(text, index)
 

@@ -47,7 +47,7 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(=|-)\1*[ \t]*")
 """Matches a line of `=` or `-` that makes the line above it a heading."""
 _NO_PARAGRAPH = re.compile(r"\s*$| {4}|\t| {0,3}(?:#{1,6}\s|>|[-+*]\s|\d{1,9}[.)]\s|`{3}|~{3})")
-"""Matches the start of a line that an underline does not turn into a heading, such as a list item."""
+"""Matches the start of a line that is not a paragraph, such as a list item. An underline does not make it a heading."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 

@@ -57,7 +57,10 @@ _immutable_classes: dict[type, bool] = {}
 
 
 def copy_state(value: T, copies: Copies | None = None) -> T:
-    """Return a copy of a fold or of a part of a fold. `copies`: copies of the objects that were already copied."""
+    """Return a copy of a fold (a state built from events) or of a value in it.
+
+    `copies`: maps the `id()` of each object that was already copied to its copy.
+    """
     value_class = type(value)
     if _is_immutable(value_class):
         return value

@@ -245,8 +245,8 @@ class PolicyBench:
     def _find_deletions_to_allow(
         self, effects: Sequence[Effect], facts: PolicyFacts, decision: Decision
     ) -> list[str]:
-        """Return the deleted files if a session would allow the commands, provided that `/undo` can restore these
-        files."""
+        """Return the files that `/undo` must be able to restore for the commands to be allowed; empty if this would not
+        help."""
         deleted = find_named_deletions(self.policy, self.env, effects) if decision.verdict == "ask" else []
         facts = replace(facts, restorable_files=frozenset(deleted))
         is_allowed = bool(deleted) and self.policy.decide(TOOL, effects, facts).verdict == "allow"

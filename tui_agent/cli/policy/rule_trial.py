@@ -135,7 +135,7 @@ def was_unanswered(recorded: PermissionDecided) -> bool:
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Return `now`, or the decision that a hook or the sandbox would make instead."""
+    """Return `now`, but with a new verdict if the hook or sandbox that made the recorded decision would overrule `now`."""
     # A hook is expected to decide as it did before. The sandbox asks the user about every call that the rules allow.
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")
@@ -196,7 +196,7 @@ HEADINGS: dict[Change, str] = {
     "same": "unchanged",
 }
 UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"
-"""Heading for calls that were denied because nobody could answer, and that the other rules would allow."""
+"""Heading for calls that were denied because nobody could answer, but that the tried rules would allow."""
 
 
 def add_verbs(verbs: Verbs) -> None:

@@ -1,6 +1,6 @@
 """Revert without the app: opens the session, asks the engine for a plan, and carries the plan out.
 
-Invariant: without `--overwrite`, no file is restored if each of the files was also changed by someone else.
+Invariant: if someone else also changed every file in the plan, no file is restored without `--overwrite`.
 """
 
 import sys

@@ -291,7 +291,7 @@ def _options_layer(options: SessionOptions) -> Tree:
 
 
 def _drop_foreign_address(layers: _Layers) -> None:
-    """If the model was set in a later layer than the base URL and has its own address, remove the base URL."""
+    """Remove the base URL if it comes from an earlier layer than the model and the model has its own address."""
     model, origins, order = str(layers.tree.get("model", "")), layers.origins, layers.order
     if "base_url" not in origins or "model" not in origins:
         return

@@ -77,7 +77,10 @@ class LoginFile:
 
 
 def collect_login_secrets(folder: Path) -> dict[str, str]:
-    """Return the tokens of all saved logins, each with a description as its key; skip faulty files."""
+    """Return the secrets of all saved logins; skip faulty files.
+
+    The keys are descriptions, such as `access_token of MCP server NAME`.
+    """
     secrets: dict[str, str] = {}
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         try:

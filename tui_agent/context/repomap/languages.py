@@ -61,7 +61,8 @@ class LoadedLanguage(NamedTuple):
     """A language with its loaded parser and query.
 
     `max_bytes`, `ascii`: see `BuiltinLanguage`.
-    `idle`: pattern whose group matches text without symbols, such as a call's arguments. The parser gets spaces instead.
+    `idle`: pattern whose group matches text without symbols, such as a call's arguments. Before parsing, this text is
+    replaced with spaces.
     """
 
     parser: "Parser"

@@ -19,7 +19,7 @@ class MatchedWords:
         self._root = root
         query = Query(question)
         self._words: dict[str, str] = {}
-        """Maps each form of a word that is searched in files to the word as the question spells it, heaviest words
+        """Maps the normal form of each searched word to the word in the question; words with the most weight come
         first."""
         forms: dict[str, str] = {}
         for word in find_words(query.text):

@@ -80,7 +80,7 @@ def weight_of(path: str, query: Query) -> float:
 
 @lru_cache(maxsize=65_536)
 def is_in_scope(path: str, scopes: tuple[str, ...]) -> bool:
-    """Return True if a folder of the file belongs to a scope: `client` or `http-client` for the scope `client`."""
+    """Return True if the file is in a folder named after a scope: for `client`, in `client/` or `http-client/`."""
     folders = path.lower().split("/")[:-1]
     return any(folder == scope or folder.endswith(f"-{scope}") for folder in folders for scope in scopes)
 

@@ -48,8 +48,8 @@ REQUEST_WEIGHT = 0.1
 """Weight of a word in `REQUEST_WORDS` outside code names."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""Lowest weight of a question's word, and the position at which the weight has fallen halfway from 1 to the lowest
-weight."""
+"""A word's weight falls with its position in the question, from 1 towards `LEAST_PLACE`; at `HALF_PLACE`, it is
+halfway."""
 
 
 ABOUT: dict[str, frozenset[str]] = {

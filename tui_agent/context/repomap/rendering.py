@@ -13,7 +13,7 @@ from tui_agent.protocol.unicode_text import format_count, replace_invisible
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""Reasons for leaving out a file. These reasons are nouns and have a plural: `2 links`, but `3 binary`."""
+"""Nouns among the reasons for leaving out a file. They get a plural (`2 links`); other reasons do not (`3 binary`)."""
 IN_ORDER = 10
 BRIEF_SYMBOL_CHARS = 80
 MIN_BRIEF_FILES = 3

@@ -99,8 +99,7 @@ class Snapshot:
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
-        """Return the BM25 scores of the `most` best files, and of further files whose score is equal to the lowest of
-        these."""
+        """Return the BM25 scores of the `most` best files, and of all files with the same score as the last of them."""
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():
@@ -117,8 +116,8 @@ class Snapshot:
         return self._index_file.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:
-        """Return the row ids of the files that contain a word, and for each file the word's BM25 score divided by its
-        rarity."""
+        """Return the row ids of the files that contain a word, and for each file the word's BM25 score without the
+        factor for rarity."""
         shares_by_row = self._scores.get(term)
         if shares_by_row is None:
             row_ids, scores = self._index_file.scores(term, (PATH, NAMES, BODY))

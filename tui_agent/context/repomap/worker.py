@@ -34,7 +34,7 @@ SPLIT_BYTES = 3_000_000
 """A second process is started if all files together have at least this many bytes."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
 WORKER_SHARE = 8
-"""Each chunk of files has about 1/`WORKER_SHARE` of the bytes that are not in a chunk yet."""
+"""The next chunk of files gets about 1/`WORKER_SHARE` of the bytes that are left, so later chunks are smaller."""
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")

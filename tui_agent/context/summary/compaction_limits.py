@@ -22,7 +22,7 @@ TESTS: Final = "run_tests"
 READS: Final = "read_file"
 NEWEST_ANSWERS: Final = 2
 MAX_OPEN_FILES: Final = 5
-"""Number of files whose newest content is offloaded last."""
+"""Number of most recently used files. Results that show them are moved out of the history last."""
 MIN_OUTPUT_CHARS: Final = 1_200
 """A tool's output with fewer characters than this is not offloaded."""
 

@@ -11,13 +11,13 @@ from tui_agent.protocol.events.context import Section, SectionName
 from tui_agent.units import format_tokens
 
 FULL: Final = 0.80
-"""Fraction of the window that a summary and all other content normally do not exceed together."""
+"""If possible, a summary and all other content together fill at most this fraction of the window."""
 FULL_WHEN_CUT: Final = 0.60
 """If required content must be cut, the request should fill about this fraction of the window."""
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window that is left for the newest messages."""
 MIN_TIGHT: Final = 0.02
-"""Minimum fraction of the window for the newest messages, if required content does not fit with `MIN_KEPT`."""
+"""Lower value that replaces `MIN_KEPT` if the required content does not fit otherwise."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Normal and minimum fraction of the window for the story in a summary (the text about the work so far)."""
 MIN_CHARS: Final = 2_000
@@ -25,7 +25,10 @@ MIN_CHARS: Final = 2_000
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
 _OVERHEAD_FACTOR: Final = 1.15
-"""The size of the user's words is multiplied by this factor, so that other required content has room too."""
+"""If required content must be cut, the limit of a summary is based on the size of the user's words times this factor.
+
+The factor leaves room for other required content.
+"""
 
 
 @dataclass(frozen=True, slots=True)

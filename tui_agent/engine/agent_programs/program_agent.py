@@ -262,7 +262,7 @@ async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
 
 
 def _describe_failure(program: str, ended: ExecResult | EnvironmentFault, *, has_answer: bool) -> str:
-    """Return the reason why a program failed that reported no `ProgramFault`; return an empty text if it did not fail."""
+    """If a program failed without reporting a `ProgramFault`, return the reason, otherwise an empty text."""
     if isinstance(ended, EnvironmentFault):
         return str(ended)
     if ended.outcome != "exited":

@@ -212,7 +212,10 @@ class CheckpointRecorder:
             self._missed.add(author, changes.paths)
 
     async def end_turn(self) -> None:
-        """At the end of a turn, record the baseline. If a call was stopped, take a checkpoint of its changes instead."""
+        """At the end of a turn, record the checkpoint from the opening of the store, if this has not been done yet.
+
+        If a call was stopped, take a checkpoint of its changes instead.
+        """
         if self._open_call is None:
             self._record_baseline()
         else:

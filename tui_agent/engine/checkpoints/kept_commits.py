@@ -65,7 +65,8 @@ def find_new_commits(root: Path, spans: Sequence[tuple[float, float]]) -> list[s
 
 
 def _commits_up_to(end: str, parents: Mapping[str, str]) -> dict[str, str]:
-    """Return the commits in `parents` that come before the first commit whose parent is `end`."""
+    """Return the commits that remain after a reset to the commit `end`: those before the first commit whose parent is
+    `end`."""
     left: dict[str, str] = {}
     for commit, parent in parents.items():
         if parent == end:

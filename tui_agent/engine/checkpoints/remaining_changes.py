@@ -26,7 +26,8 @@ class FileRecords:
 
     - `first`, `newest`: first and newest change of each file.
     - `authors`: for each file that the session changed, the newest author other than the user.
-    - `by_user`: for each file that the user changed, the author of an earlier change by the session that remains, or None.
+    - `by_user`: for each file that the user changed, the author of the session's earlier change, or None if no such change
+      remains.
     - `generated`: for each generated folder, the number of its files that the session changed.
     """
 
@@ -89,7 +90,8 @@ async def find_remaining_changes(
 
 
 def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> list[FileChanged]:
-    """Return the events of `find_remaining_changes` for the case that only the conversation was moved. Blocks."""
+    """After a move of only the conversation, return an event for each file that differs from its recorded state on the
+    new branch. Blocks."""
     changes = []
     for path in {**left.first, **present.first}:
         start = present.newest.get(path) or _start_of(left.first[path])
@@ -114,7 +116,7 @@ def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> 
 
 
 def count_kept_folders(left: FileRecords, present: FileRecords) -> tuple[FolderChange, ...]:
-    """If only the conversation was moved, return the generated folders in which changes of the old branch remain."""
+    """After a move of only the conversation, return the generated folders that still contain changes of the old branch."""
     counted = dict(present.generated.view())
     more = ((path, count - counted.get(path, 0)) for path, count in left.generated.view())
     return tuple(FolderChange(path=path, files=count, total=count) for path, count in more if count > 0)

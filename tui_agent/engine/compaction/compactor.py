@@ -476,7 +476,7 @@ class CutLength:
             self._chars, self._limit = chars, limit
 
     def limit_chars(self, room: int, limit: object) -> int:
-        """Return `room`, or the recorded number of characters if it is smaller and was recorded for the same `limit`."""
+        """Return `room`, or the length recorded for the same `limit` if that is smaller; then record the result."""
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
         return chars

@@ -35,7 +35,7 @@ class RepoMapSection(api.BaseMiddleware):
         self._maps = maps
         self._patience = patience
         self._late: tuple[str, Callable[[Payload], None]] | None = None
-        """While a repository map is being rendered, its query and the function that records it; otherwise None."""
+        """If a repository map is late: its query, and the function that will record it; otherwise None."""
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
         """Request a repository map for the task, unless the settings or the context mode exclude it."""

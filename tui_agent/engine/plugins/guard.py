@@ -148,7 +148,7 @@ def _is_cancelled() -> bool:
 
 
 class _CheckedResult(FrozenModel):
-    """A model of the recorded fields of a `ToolResult`. It checks the types in a result from a plugin."""
+    """Model that checks the types in a plugin's `ToolResult`. It has only the fields that are recorded."""
 
     content: tuple[Content, ...]
     display: tuple[DisplayBlock, ...]

@@ -21,7 +21,7 @@ SHIELD_GRACE_S = 1.5
 MIN_STOPS = 10
 """Number of cancellations that code must have caught before it counts as ignoring them."""
 MIN_BUSY_STOPS = 2
-"""Number of cancellations for code that also blocks the event loop for `STOP_GRACE_S`; see `MIN_STOPS`."""
+"""Like `MIN_STOPS`, but for code that also blocks the event loop for at least `STOP_GRACE_S`."""
 _CAUGHT = "do not catch `CancelledError`"
 _SHIELDED = "do not shield it for so long"
 _IN_THREAD = "its thread runs on until the function returns"

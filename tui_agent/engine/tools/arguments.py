@@ -169,7 +169,7 @@ ALIASES: dict[str, str] = {
 }
 """Maps an argument of our tools to the names that other programs use for it, such as `regex` for `pattern`.
 
-If several arguments have the same alias, the alias means the first one that the tool has.
+If a name belongs to several arguments, it stands for the first of them that the tool has.
 """
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
 """Names of arguments that only explain a call in other programs' tools, so they are dropped."""

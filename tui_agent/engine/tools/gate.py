@@ -474,7 +474,7 @@ class Gate:
 
 
 def _with_arguments(case: JudgedCall, preview: Preview) -> Preview:
-    """If the user would not see a call's arguments otherwise, return a preview of the arguments instead of `preview`."""
+    """Return `preview`, but show the call's arguments in it if the user would not see them otherwise."""
     reads_or_runs = case.effects and all(
         isinstance(effect, ReadEffect | RunEffect) for effect in case.effects
     )

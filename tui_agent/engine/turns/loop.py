@@ -37,7 +37,7 @@ MAX_REPEATS = 4
 """After this many equal calls with equal results in a row, the user is asked."""
 
 POLICY_RETRY = "policy:retry"
-"""Value in `SessionStarted.without`. If it is there, a denied call ends the turn."""
+"""If `SessionStarted.without` contains this value, a denied call ends the turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import tomlkit
 from tui_agent.fast_dataclass import dataclass
 
 BUDGET_FACTOR = 2
-"""The limits proposed for a case are this multiple of the session's message parts and iterations."""
+"""A new case's limits for message parts and iterations are this many times the numbers that the session used."""
 
 
 @dataclass(frozen=True, slots=True)

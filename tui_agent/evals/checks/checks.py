@@ -29,7 +29,7 @@ HARBOR_COMMAND = "bash /tests/test.sh"
 STOPPED = "was stopped after"
 """Beginning of the error text for a command that reached its time limit."""
 HANG_STATUS = 124
-"""Exit status recorded for a test command that ended before the agent's work but hangs after it."""
+"""Exit status that is recorded if a test command hangs after the agent's work, but did not hang before it."""
 
 
 @dataclass(frozen=True, slots=True)

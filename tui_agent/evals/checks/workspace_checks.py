@@ -31,7 +31,7 @@ FIXTURE_CHECK = "fixture-checked"
 LOGS = "logs"
 TESTS = "tests"
 EXPECTED = "expected"
-"""Name that results use, in place of a verifier's name, for the check of a case's `expected`."""
+"""Name that results show as the verifier if a case's `expected` was checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class CheckResults:
 
     @property
     def verifier_result(self) -> str:
-        """If the reward is below 1, a description of the reward that explains the verdict."""
+        """If the reward is below 1, a phrase that says why the verifier did not pass."""
         verifier = self.verifier
         if verifier is not None and verifier.verifier == EXPECTED and isinstance(verifier.output, str):
             return verifier.output
@@ -72,7 +72,7 @@ class CheckResults:
 
     @property
     def tests_result(self) -> str:
-        """If tests failed, a description of them that explains the verdict."""
+        """If tests failed, a phrase that says so, or that says that a test command reached its time limit."""
         return self._hang or "the tests failed"
 
     @property

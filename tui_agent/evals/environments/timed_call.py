@@ -21,7 +21,7 @@ from tui_agent.units import format_time_limit
 
 MAX_FAULT_CHARS = 300
 BLOCKED_S = 2.0
-"""Number of seconds after its time limit, or after a cancellation, until a function that still blocks is abandoned."""
+"""If a function still blocks this many seconds after its time limit or a cancellation, it is abandoned."""
 _Result = TypeVar("_Result")
 
 

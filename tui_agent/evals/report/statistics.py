@@ -10,8 +10,7 @@ from statistics import NormalDist
 SIGNIFICANCE_LEVEL = 0.05
 CONFIDENCE_Z = NormalDist().inv_cdf(1 - SIGNIFICANCE_LEVEL / 2)
 MIN_DISCORDANT_PAIRS = 6
-"""A difference can be significant only if at least this many pairs have different results. With 5, p is at least
-0.0625."""
+"""Minimum number of pairs with different results for a significant difference. With 5, p cannot be below 0.0625."""
 
 
 def wilson_interval(successes: int, total: int) -> tuple[float, float]:

@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process soon after the run's process is gone, so that the run can be resumed."""
+    """End this process after the run's process has ended, so that the run can be resumed."""
     pause = threading.Event()
     while os.getppid() == parent:
         pause.wait(PARENT_CHECK_INTERVAL_S)

@@ -68,7 +68,8 @@ def find_progress(trace: AgentTrace) -> tuple[ProgressPoint, ...]:
 
 
 def _count_tests(call: EnvoiCall) -> tuple[int, int, bool]:
-    """Return (passed tests, all tests, True if all passed). If a run has no counts, it counts as one test."""
+    """Return (passed tests, all tests, True if all passed). If the call's result has no counts, the call counts as one
+    test."""
     is_solved = call.status_code == 0 and call.error is None
     result = call.result
     if result is None or result.total < 0:

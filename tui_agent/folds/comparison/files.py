@@ -53,7 +53,7 @@ def net_file_changes(
 def compare_contents(
     file: ChangedFile, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
 ) -> NetFileChange:
-    """Return the net change of a file. If the contents cannot be compared, the line counts of all changes are used."""
+    """Return a file's net change. If its contents cannot be compared, the line counts of its recorded changes are used."""
     diff, note = diff_contents(file, text, clean)
     counts, hunks = (file, "") if diff is None else (diff, diff.text)
     digests = file.disk_sha256_before, file.disk_sha256_after

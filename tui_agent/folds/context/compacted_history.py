@@ -26,7 +26,8 @@ from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPar
 MAX_FULL_MESSAGES = 400
 """Maximum number of messages that are stored in full after a summary has replaced them."""
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
-"""Of the user's older messages, this many of the earliest (with the task) and this many of the newest are stored."""
+"""When old messages are discarded, the user's first `FIRST_USER_MESSAGES` (with the task) and newest
+`NEWEST_USER_MESSAGES` are kept."""
 QUOTED_CHARS: Final = 4_000
 """Maximum length of the quoted arguments of a restored call, in characters."""
 FIRST_LINE_CHARS: Final = 120
@@ -137,7 +138,8 @@ class RemovedMessages:
         return self.layers[-1].seq if self.layers and not self.layers[-1].is_thinned else None
 
     def _thin_oldest(self) -> bool:
-        """Discard most messages of the oldest compaction that is still complete. If it is the newest one, return False."""
+        """Discard most messages of the oldest compaction that still has all its messages. If it is the newest one, only
+        return False."""
         thin_layer = self.layers[0] if self.layers[0].is_thinned else Layer(-1, ())
         layer = self.layers[int(thin_layer.is_thinned)]
         if layer is self.layers[-1]:

@@ -84,7 +84,7 @@ def is_login_argument(candidate: Candidate) -> bool:
 def is_told(candidate: Candidate) -> bool:
     """Return True if a value in prose is a password: it has letters, and also digits or special characters.
 
-    Numbered words such as `step2` are not passwords.
+    Numbered words such as `level2` are not passwords.
     """
     value = candidate.value.rstrip(".,!?:;)")
     if has_shape(value, "algorithm", "not-told"):
