@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, ToolError
@@ -17,6 +17,7 @@ _PYTHON_FRAMEWORKS = frozenset({"pytest", "unittest"})
 _NODE_RUNNERS = frozenset({"jest", "vitest", "mocha", "ava", "tap"})
 _LOCK_FILES = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun"}
 _PACKAGE_MANAGERS = frozenset({"npm", *_LOCK_FILES.values()})
+_ONE_TEST_HINT = "To run one test of another program than pytest, give the whole `command`."
 _TEST_FILE = re.compile(r"(test_.*|.*_test|tests?)\.py")
 _PYTEST_SIGNS = re.compile(
     rb"^[ \t]*+(?:import|from) pytest|^def test_|^class Test\w*(\(\s*\))?:", re.MULTILINE
@@ -72,19 +73,31 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
 async def find_test_command(env: Environment, path: str) -> TestCommand:
     """Return the command that runs the project's tests, or only the tests in `path`.
 
-    The project is `path` or the nearest parent folder with tests and a project file, such as `pyproject.toml`. Raise
-    `ToolError` if there are no tests.
+    `path` is a folder, a file, or the id of a pytest test, such as `tests/test_a.py::test_b`. The project is the folder
+    or the nearest parent folder with tests and a project file, such as `pyproject.toml`. Raise `ToolError` if there are
+    no tests.
     """
-    info = await env.stat(path) if path else None
+    file, _, test = path.partition("::")
+    info = await env.stat(file) if file else None
     if path and info is None:
-        raise ToolError(f"File or folder not found: {path}.")
+        raise ToolError(f"File or folder not found: {file or path}.", hint=_ONE_TEST_HINT)
+    command = await _command_for(env, info)
+    if not test:
+        return command
+    if command.framework != "pytest" or info is None or info.kind == "directory":
+        raise ToolError(f"Only the id of a pytest test can be a path, not {path}.", hint=_ONE_TEST_HINT)
+    return replace(command, argv=(*command.argv[:-1], f"{command.argv[-1]}::{test}"))
+
+
+async def _command_for(env: Environment, info: FileInfo | None) -> TestCommand:
+    """Return the command for the tests in a file or folder, or for all tests if `info` is None."""
     command = await _nearest_project_command(env, "" if info is None else info.path)
     if command is not None and command.framework in _PYTHON_FRAMEWORKS:
         return command
     if info is not None and info.kind == "directory":
         # Python tests in a folder of another language's project.
         command = await _folder_command(env, info.path, "") or command
-    elif info is not None and path.endswith(".py"):
+    elif info is not None and info.path.endswith(".py"):
         python = await _python_command(env, "", {}, info.path)
         command = None if python is None else TestCommand(*python)
     if command is None:

@@ -172,6 +172,11 @@ async def test_tests_that_take_too_long_are_stopped(bench):
             "python -m pytest -q t",
         ),
         ({"t/checks.py": PASSES}, "t", "python -m unittest discover -v -s t -p '*.py'"),
+        (
+            {"t/test_a.py": "def test_a(): pass\n"},
+            "t/test_a.py::test_a[x/y::z]",
+            "python -m pytest -q 't/test_a.py::test_a[x/y::z]'",
+        ),
     ],
 )
 async def test_the_projects_own_command_is_found(bench, files, path, command):
@@ -196,6 +201,12 @@ async def test_the_projects_own_command_is_found(bench, files, path, command):
             {"lib/tox.ini": "", "lib/tests/test_a.py": PASSES, "test_b.py": PASSES},
             "lib/tests/test_a.py",
             "python -m unittest -v tests/test_a.py",
+            "lib",
+        ),
+        (
+            {"lib/tox.ini": "", "lib/tests/test_a.py": "import pytest\n"},
+            "lib/tests/test_a.py::TestA",
+            "python -m pytest -q tests/test_a.py::TestA",
             "lib",
         ),
         ({"go.mod": "", "py/test_a.py": "import pytest\n"}, "py", "python -m pytest -q", "py"),
@@ -230,6 +241,15 @@ async def test_a_project_without_tests_is_told(bench, package):
         await bench.run("run_tests")
     with pytest.raises(ToolError, match="File or folder not found: nowhere"):
         await bench.run("run_tests", path="nowhere")
+
+
+@pytest.mark.parametrize("path", ["test_a.py::A", "tests::test_b"])
+async def test_a_test_of_another_program_needs_its_command(bench, path):
+    bench.write("test_a.py", PASSES)
+    bench.write("tests/test_b.py", "def test_b(): pass\n")
+    with pytest.raises(ToolError, match="Only the id of a pytest test") as raised:
+        await bench.run("run_tests", path=path)
+    assert "`command`" in raised.value.hint
 
 
 @pytest.mark.parametrize(
