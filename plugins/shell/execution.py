@@ -80,20 +80,23 @@ def test_event(
         errors=counts.errors,
         xfailed=counts.xfailed,
         xpassed=counts.xpassed,
-        fault="" if result.exit_code == 0 or counts.failed > 0 else _describe_fault(result, output),
+        fault="" if result.exit_code == 0 or counts.failed > 0 else _describe_fault(result, counts, output),
         exit_code=result.exit_code,
         failures=counts.failures,
         call_id=ctx.call_id,
     )
 
 
-def _describe_fault(result: ExecResult, output: str) -> str:
-    """Return why a test run failed although no test failed: how the program ended, or its first line with an error."""
+def _describe_fault(result: ExecResult, counts: TestCounts, output: str) -> str:
+    """Return why a test run failed although no test failed.
+
+    This is how the program ended, and its first line with an error, or else its counts.
+    """
     if result.outcome != "exited":
         return describe_end(result)
     lines = [line.strip() for line in output.splitlines() if line.strip("-=_ \t")]
     # A usage line comes before the line that names the wrong argument.
     errors = (line for line in lines if "error:" in line.lower() and "usage:" not in line)
-    line = next(errors, lines[0] if lines else "")
+    line = next(errors, counts.format_counts() if counts.is_known else "".join(lines[:1]))
     line = line.removeprefix("ERROR: ")[:MAX_FAULT_CHARS]
     return f"{line} [{describe_end(result)}]" if line else describe_end(result)

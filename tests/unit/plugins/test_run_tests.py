@@ -84,7 +84,7 @@ async def test_pytest_is_recognised_run_and_counted(bench):
     [
         ("nothing_here.py", "file or directory not found: nothing_here.py [exit 4]"),
         ("--nope", "error: unrecognized arguments: --nope"),
-        ("-k nothing", "[exit 5]"),
+        ("-k nothing", "no tests [exit 5]"),
     ],
 )
 async def test_a_run_that_fails_without_a_failed_test_records_why(bench, arguments, fault):
