@@ -10,7 +10,7 @@ from importlib import import_module
 from tui_agent import __version__
 
 THREAD_GRACE_S = 0.5
-"""Time that a thread has to end when the program exits, in seconds."""
+"""Maximum wait for threads at the program's exit, in seconds."""
 EXIT_GRACE_S = 2.0
 """Time that exit functions have to return, in seconds."""
 

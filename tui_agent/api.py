@@ -44,7 +44,7 @@ class Conversation:
         return self._session.submit(command)
 
     def follow(self, after: int = -1) -> Follower:
-        """Return a follower that yields the stored records after the event number `after`, then new records."""
+        """Return a follower that yields the records after event `after`: first the stored ones, then new ones."""
         return self._session.follow(after)
 
     async def read_blob(self, blob_sha256: str) -> bytes:

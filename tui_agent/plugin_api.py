@@ -413,7 +413,7 @@ def text_result(
 
 
 def last_read_digest(content: FileContent, state: SessionStateView) -> str:
-    """Return the digest of the content that the session last read from the file, or an empty string."""
+    """Return the digest of the file's content at the session's last read, or an empty string."""
     # The log replaces bytes of a file name that are not UTF-8, so replace them here too.
     logged_path = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     last_read = state.read_files.get(logged_path)

@@ -48,9 +48,9 @@ _LEFT_OUT = frozenset(
         "session.titled",
     }
 )
-"""Kinds of events that a golden log does not contain, because they depend more on tui-agent than on the plugin."""
+"""Kinds of events that a golden log does not contain. They depend more on tui-agent than on the plugin."""
 _VARYING = frozenset({"digest", "duration_ms", "first_token_ms", "provider_id", "usage"})
-"""Fields of events that a golden log does not contain, because they differ between runs or versions."""
+"""Fields of events that a golden log does not contain. They differ between runs or versions."""
 _ID = re.compile(r"\b([a-z]{3,4})_[0-9a-f]{12}\b")
 
 
@@ -77,7 +77,7 @@ class PluginSession:
         self.workspace.mkdir(exist_ok=True)
         self._folder = folder
         self._log: Path | None = None
-        """The folder of the session whose log `pane` reads."""
+        """The folder of the session shown by `pane`."""
         self._events: list[Envelope] = []
         """The events of the last session."""
 
@@ -169,7 +169,7 @@ class PluginSession:
 
 
 def _golden_lines(events: Sequence[Envelope], folder: Path) -> list[str]:
-    """Return the lines of a golden log: one line of JSON for each event that a message or command caused."""
+    """Return the lines of a golden log, one JSON line per event. Each event was caused by a message or command."""
     numbers: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:

@@ -36,7 +36,7 @@ class EditFileArgs(api.FrozenModel):
 class EditFile(api.BaseTool):
     """Tool that replaces a text that occurs exactly once in a file.
 
-    With `replace_all`, it replaces every occurrence; the session must have read the file's present content.
+    With `replace_all`, it replaces every occurrence. The session must have read the file's present content.
     """
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ MAX_DIFF_BYTES = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change of one file that is not written yet; `before` is None for a new file."""
+    """A planned change of one file. `before` is None for a new file."""
 
     path: str
     before: api.FileContent | None
@@ -38,7 +38,7 @@ def _diff(before: api.FileContent | None, data: bytes) -> api.LineDiff:
 
 
 def preview_change(change: FileChange) -> api.Preview:
-    """Return the preview of a change: its diff, and a `content` that identifies the exact bytes before and after."""
+    """Return the preview of a change: its diff, and a `content` for the exact bytes before and after."""
     base = "" if change.before is None else change.before.digest
     return api.Preview((change.diff_block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")
 

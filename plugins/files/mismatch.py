@@ -17,7 +17,7 @@ FUZZY_LIMIT = 2_000
 MAX_PART_COMPARISONS = 40
 """Maximum number of lines that are compared in detail with old_text to find a similar part."""
 MAX_GROUPS = 64
-"""Maximum number of three-character pieces of old_text; lines that contain most of them are compared in detail."""
+"""Maximum number of three-character pieces of old_text. Lines with most of them are compared in detail."""
 MIN_SIMILARITY = 0.6
 SHOWN_LINES = 12
 _NUMBERED = re.compile(r"^\s*\d+(\t|: |\|)")
@@ -32,7 +32,7 @@ _NORMALISATIONS: tuple[tuple[Callable[[str], str], str], ...] = (
     (lambda line: line.translate(_LOOKALIKES).strip(), "they differ in quotes, dashes or special spaces."),
     (lambda line: line.strip().casefold(), "they differ in letter case."),
 )
-"""Pairs (function that removes one kind of difference from a line, sentence that names this difference)."""
+"""Pairs: a function that removes one kind of difference from a line, and a sentence about the difference."""
 # The sentence is empty if the indentation can differ too: `_describe_indentation` then writes the sentence.
 
 
@@ -94,7 +94,7 @@ def _count_blanks(text: str) -> str:
 
 
 def _find_similar(lines: list[str], old: list[str]) -> int | None:
-    """Return the index in `lines` where the block most similar to `old` starts; None if nothing is similar."""
+    """Return the index in `lines` of the block most similar to `old`, or None if nothing is similar."""
     rows = [(row, line.strip()[:MAX_WIDTH]) for row, line in enumerate(old[:SHOWN_LINES])]
     wanted = max((line for _, line in rows), key=len)
     matcher = SequenceMatcher(None, "", wanted)
@@ -136,7 +136,7 @@ def _find_similar_part(lines: list[str], part: str) -> int | None:
 
 
 def _part_similarity(matcher: SequenceMatcher[str], length: int, line: str) -> float:
-    """Find the part of `line` that fits the matcher's second text best, and return how similar the two are."""
+    """Find the best match for the matcher's second text in `line`, and return their similarity."""
     matcher.set_seq1(line)
     match = matcher.find_longest_match()
     start = max(match.a - match.b, 0)

@@ -29,7 +29,7 @@ class ReadFileArgs(api.FrozenModel):
 class ReadFile(api.BaseTool):
     """Tool that reads lines of a text file or an artifact, or an image.
 
-    It records the file's digest, so that edit_file and write_file know which content the model has read.
+    It records the file's digest. Then edit_file and write_file know the content that the model has read.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class _Page:
 
     - `first`, `last`: numbers of the first and the last line
     - `total`: number of lines in the file
-    - `clipped`: number of lines that were cut because they are too long
+    - `clipped`: number of long lines that were cut
     """
 
     body: str

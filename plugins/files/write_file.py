@@ -22,7 +22,7 @@ class WriteFileArgs(api.FrozenModel):
 
 
 class ResolvedWrite(WriteFileArgs):
-    """The arguments of write_file in the form that the policy judges.
+    """The arguments of write_file in a form for the policy.
 
     `exists`: True if the file exists before the write.
     """
@@ -31,7 +31,7 @@ class ResolvedWrite(WriteFileArgs):
 
 
 class WriteFile(api.BaseTool):
-    """Tool that creates a file or, with `overwrite`, replaces an existing file that the session has read."""
+    """Tool that creates a file. With `overwrite`, it replaces an existing file that the session has read."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("write_file", __file__, WriteFileArgs, verb="write")
@@ -54,7 +54,7 @@ class WriteFile(api.BaseTool):
     async def predict_failure(
         self, args: WriteFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise `ToolError` if the call would replace a file whose present content the session has not read."""
+        """Raise `ToolError` if the session has not read the present content of the file to replace."""
         before = await read_existing(args.path, env) if args.overwrite else None
         if before is not None:
             api.require_current_read(before, state)

@@ -69,7 +69,7 @@ def blame_commands(path: str, first_line: int, last_line: int, revision: str) ->
 
 
 def commit_commands(message: str, paths: list[str]) -> list[Command]:
-    """Return the commands that commit the named files, or the staged changes if there are no names."""
+    """Return the commands that commit the named files. Without names, they commit the staged changes."""
     commit: Command = ("git", "commit", "-m", message)
     if not paths:
         return [commit]
@@ -153,7 +153,7 @@ async def git_commit(
 
 
 async def run_git(commands: list[Command], ctx: ToolContext) -> ToolResult:
-    """Run commands until one fails, and return the output of the last command that ran."""
+    """Run commands until one fails. Return the output of the last command that ran."""
     for command in commands:
         result = await ctx.env.exec(ExecSpec(argv=command, max_output=MAX_STORED_BYTES), lambda output: None)
         if result.outcome == "not_found":

@@ -7,7 +7,7 @@ from tui_agent.plugin_api import DisplayBlock, Envelope, TableBlock, TestFinishe
 MOST = 20
 """Number of test runs that are shown."""
 RARE_RESULTS = ("errors", "skipped", "xfailed", "xpassed")
-"""Fields of `TestFinished` that count rare results, which get a column only if they occur."""
+"""Fields of `TestFinished` with rare results. They get a column only if they occur."""
 
 
 class TestRuns:

@@ -15,7 +15,7 @@ import tui_agent.plugin_api as api
 MAX_MESSAGE_BYTES = 16_000_000
 MAX_HEADER_BYTES = 4_000
 MAX_QUEUED = 1_000
-"""Maximum number of messages that a server has not read yet; beyond that, the connection is closed."""
+"""Maximum number of messages not read by a server. Beyond that, the connection is closed."""
 _ERROR_TAIL_BYTES = 2_000
 
 
@@ -126,7 +126,7 @@ class Connection:
             self._errors = (self._errors + data)[-_ERROR_TAIL_BYTES:]
 
     async def read_messages(self) -> None:
-        """Read the server's messages until it ends or sends data that is not a message."""
+        """Read the server's messages until it ends or sends invalid data."""
         buffer = bytearray()
         length = -1
         while data := await self._process.read_output():

@@ -1,4 +1,4 @@
-"""The edits of a rename: the changes that a server requests, converted to the new content of files.
+"""The edits of a rename: a server's changes, converted to the new content of files.
 
 Invariant: if one edit does not fit the files on disk, the whole rename is refused.
 """
@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w")
 
 
 class FileEdit(api.FrozenModel):
-    """The new content of a file, and the digest of the content that it replaces.
+    """The new content of a file, and the digest of the old content.
 
     `places`: number of replaced places.
     """
@@ -40,7 +40,7 @@ def path_of(uri: object, root: str) -> str:
 
 
 def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
-    """Return the position of `symbol` in `text`, in the form that language servers expect.
+    """Return the position of `symbol` in `text`, in the form for language servers.
 
     Raise `ToolError` if the symbol is not found.
 

@@ -24,7 +24,7 @@ from .servers import LspSettings, find_command
 
 MAX_STARTS = 2
 MAX_CHANGES = 10_000
-"""Maximum number of changed files that are remembered until they are reported to the servers."""
+"""Maximum number of changed files to remember until the servers are told."""
 MAX_SENT_FILES = 50
 """Maximum number of changed files to send to the servers with their content."""
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
@@ -50,7 +50,7 @@ class ReadyArgs(LanguageServerArgs):
 
 
 class LanguageServerTool(api.BaseTool):
-    """Tool that queries language servers, each started by the first question that needs it."""
+    """Tool that queries language servers. Each is started by the first question for it."""
 
     def __init__(self, settings: LspSettings) -> None:
         self._settings = settings
@@ -64,7 +64,7 @@ class LanguageServerTool(api.BaseTool):
         self._changes: dict[str, int] = {}
 
     def note_change(self, event: api.Envelope) -> None:
-        """Remember that a file changed, so that the servers are told before their next question."""
+        """Remember a changed file. The servers are told before their next question."""
         payload = event.payload
         if isinstance(payload, api.FileChanged) and self._servers and len(self._changes) < MAX_CHANGES:
             gone, new = payload.after is None, payload.before is None
@@ -138,7 +138,7 @@ class LanguageServerTool(api.BaseTool):
     async def _ask(
         self, args: ReadyArgs, ctx: api.ToolContext, ask: Callable[[LanguageServer], Awaitable[AnswerT]]
     ) -> AnswerT:
-        """Call `ask` with the server for a file, which is started if necessary and restarted once after a failure.
+        """Call `ask` with the server for a file. Start the server if necessary, and restart it once after a failure.
 
         Raise `ToolError` if the server refuses the question or fails again.
         """

@@ -23,7 +23,7 @@ END_LIMIT_S = 1.0
 DIAGNOSTICS_LIMIT_S = 15.0
 """Maximum seconds to wait for a server's diagnostics of a file."""
 QUIET_S = 0.8
-"""Seconds without new diagnostics after which a file's diagnostics are complete."""
+"""Seconds without new diagnostics until a file's diagnostics are complete."""
 MAX_FILES = 500
 """Maximum number of files with stored diagnostics."""
 _CAPABILITIES = {
@@ -81,7 +81,7 @@ class LanguageServer:
 
     @property
     def is_loading(self) -> bool:
-        """True while the server reports that it is still reading the project."""
+        """True while the server reports that it still reads the project."""
         return bool(self._loading)
 
     def uri(self, path: str) -> str:

@@ -87,7 +87,7 @@ class Notebook:
         return "python"
 
     def find(self, name: str) -> Cell:
-        """Return the cell whose id or index is `name`; raise `ToolError` if there is none."""
+        """Return the cell with the id or index `name`. Raise `ToolError` if there is none."""
         for cell in self.cells:
             if name and cell.value.get("id") == name:
                 return cell
@@ -203,7 +203,7 @@ def _skip_space(text: str, position: int) -> int:
 
 
 def _members(text: str, start: int) -> Iterator[tuple[str, int, int, Any]]:
-    """Yield the key, start, end and value of each member of the JSON object that begins at `start`."""
+    """Yield the key, start, end and value of each member of the JSON object at `start`."""
     position = _skip_space(text, start + 1)
     while text[position] != "}":
         key, position = _DECODE(text, position)
@@ -214,7 +214,7 @@ def _members(text: str, start: int) -> Iterator[tuple[str, int, int, Any]]:
 
 
 def _items(text: str, start: int) -> Iterator[tuple[int, int, Any]]:
-    """Yield the start, end and value of each item of the JSON list that begins at `start`."""
+    """Yield the start, end and value of each item of the JSON list at `start`."""
     position = _skip_space(text, start + 1)
     while text[position] != "]":
         value, end = _DECODE(text, position)

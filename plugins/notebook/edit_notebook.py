@@ -1,4 +1,4 @@
-"""edit_notebook: replaces, inserts or deletes a cell of a notebook that was read."""
+"""edit_notebook: replaces, inserts or deletes a cell of a notebook. The notebook must have been read."""
 
 import asyncio
 import hashlib
@@ -20,7 +20,7 @@ class EditNotebookArgs(api.FrozenModel, coerce_numbers_to_str=True):
 
 
 class _Change(NamedTuple):
-    """A change of a notebook that is not written yet.
+    """A planned change of a notebook.
 
     `block`: shows the change of the cell's source.
     """

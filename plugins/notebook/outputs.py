@@ -21,7 +21,7 @@ class Image(NamedTuple):
 
 
 def output_text(output: dict[str, Any]) -> str:
-    """Return an output as text, with the type and size of each image in place of the image."""
+    """Return an output as text. Each image is replaced by its type and size."""
     match output.get("output_type"):
         case "stream":
             return api.strip_control_sequences(join_lines(output.get("text", "")))
@@ -82,7 +82,7 @@ def image_parts(
 
 
 def shorten(text: str, limit: int) -> str:
-    """Leave out the middle of a text that is longer than `limit` characters."""
+    """Leave out the middle of a text longer than `limit` characters."""
     if len(text) <= limit:
         return text
     half = limit // 2

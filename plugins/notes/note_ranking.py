@@ -13,7 +13,7 @@ import tui_agent.plugin_api as api
 
 MAX_NOTES = 10_000
 MAX_BYTES = 16_000_000
-"""Maximum total size of the notes that one search reads, in bytes."""
+"""Maximum total size of the notes for one search, in bytes."""
 SNIPPET_LINES = 8
 SNIPPET_CHARS = 600
 MIN_PREFIX_CHARS = 4
@@ -25,7 +25,7 @@ _K1, _B = 1.2, 0.75
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A piece of a note that matches the query.
+    """A matching piece of a note.
 
     - `line`: number of the piece's first line
     - `title`: the note's title, and the heading above the piece
@@ -52,13 +52,13 @@ class SearchResult:
     notes: int
     skipped: int = 0
     truncated: tuple[str, ...] = ()
-    """Names of notes that are so long that only their beginning was searched."""
+    """Names of long notes. Only their beginning was searched."""
     unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
-    """A paragraph of a note that contains a word of the query, in its text or in its heading.
+    """A paragraph of a note with a word of the query in its text or heading.
 
     `counts`: maps each word of the query to its weighted number of matches.
     """
@@ -214,7 +214,8 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def _shares_prefix(word: str, term: str) -> bool:
-    """Return True if the longer word begins with the shorter one, which must have at least `MIN_PREFIX_CHARS` letters."""
+    """Return True if the longer word begins with the shorter one. The shorter one needs at least `MIN_PREFIX_CHARS`
+    letters."""
     short, long = sorted((word, term), key=len)
     return len(short) >= MIN_PREFIX_CHARS and long.startswith(short)
 

@@ -19,7 +19,7 @@ class WriteNoteArgs(api.FrozenModel):
 
 
 class WriteNote(api.BaseTool):
-    """Tool that writes one note, which the policy treats as a write outside the workspace."""
+    """Tool that writes one note. The policy treats this as a write outside the workspace."""
 
     def __init__(self, folder: Path) -> None:
         self.spec = api.load_spec("write_note", __file__, WriteNoteArgs, verb="note", needs={"ask"})

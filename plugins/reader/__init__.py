@@ -1,4 +1,4 @@
-"""Plugin: an agent that reads files and answers questions, without tools that write or run commands."""
+"""Plugin: an agent that reads files and answers questions. It has no tools to write or run commands."""
 
 from tui_agent.plugin_api import PluginApi
 

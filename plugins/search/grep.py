@@ -1,6 +1,6 @@
-"""grep: finds the lines of files, or of an artifact, that match a regular expression.
+"""grep: finds lines that match a regular expression, in files or an artifact.
 
-Invariant: lines are read through the environment, which allows only files of the workspace and approved files.
+Invariant: lines are read through the environment. It allows only files of the workspace and approved files.
 """
 
 import re
@@ -19,7 +19,7 @@ MAX_LINE = 300
 MAX_CHARS = 40_000
 MAX_PATTERN = 1000
 MAX_SINGLE_FILE_BYTES = 20_000_000
-"""Maximum size of a file that is given as `path`, in bytes."""
+"""Maximum size of a file given as `path`, in bytes."""
 # For files of a folder, see `query.MAX_FILE_BYTES`.
 
 
@@ -66,7 +66,7 @@ class RenderedHits:
 
 
 class Grep(api.BaseTool):
-    """Tool that searches with ripgrep, or with Python in a separate process if ripgrep is not installed."""
+    """Tool that searches with ripgrep. Without ripgrep, it searches with Python in a separate process."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("grep", __file__, GrepArgs, verb="search", timeout=60, parallel_safe=True)

@@ -96,7 +96,7 @@ class Worker:
 async def search(
     query: Query, env: Environment, may_read: Callable[[str], bool], seconds: float = MAX_SEARCH_S
 ) -> SearchResult:
-    """Return the line numbers of the matches in files that `may_read` accepts; stop after `seconds`."""
+    """Return the line numbers of the matches in files that `may_read` accepts. Stop after `seconds`."""
     result = SearchResult("own")
     deadline = time.monotonic() + seconds
     worker = Worker(query.pattern, query.ignore_case, query.max_results + 1)

@@ -1,4 +1,4 @@
-"""Splitting of command lines into words, and detection of commands that need a shell.
+"""Splitting of command lines into words. Also detects commands that need a shell.
 
 Invariant: if `plain_words` returns words, bash would run exactly these words.
 """
@@ -22,7 +22,7 @@ _BUILTINS = frozenset(
 
 
 def plain_words(command: str) -> tuple[str, ...] | None:
-    """Return the words of a command that needs no shell, or None if it needs a shell."""
+    """Return the words of a command, or None if it needs a shell."""
     if not _is_plain(command):
         return None
     words = tuple(shlex.split(command, comments=False, posix=True))

@@ -1,6 +1,6 @@
-"""Reading of test counts and the names of failed tests from the output of test programs.
+"""Reading of test counts and failed tests' names from the output of test programs.
 
-Invariant: a count that the output does not contain is -1.
+Invariant: a count missing in the output is -1.
 """
 
 import re
@@ -176,10 +176,10 @@ def _vitest(output: str) -> TestCounts:
 
 
 def _read_summary(pattern: str, output: str, names: list[str], uncollected: list[str]) -> TestCounts:
-    """Read counts such as `1 failed, 2 passed` from the last line of the output that matches `pattern`.
+    """Read counts such as `1 failed, 2 passed` from the last line that matches `pattern`.
 
     - `names`: names of failed tests, including the paths in `uncollected`
-    - `uncollected`: paths of test files that could not be loaded; the output's counts do not include them
+    - `uncollected`: paths of unloadable test files; the output's counts do not include them
     """
     lines = re.findall(pattern, output, re.MULTILINE)
     if not lines:
@@ -221,7 +221,7 @@ class _OpenTest:
 
 
 def _node_failures(output: str) -> list[str]:
-    """Return the names of failed tests in the output of Node's test runner, each after the names of its suites."""
+    """Return the names of failed tests in the output of Node's test runner. Each name follows the names of its suites."""
     # A suite is left out if a test in it failed: its failure is the same.
     names, open_tests = list[str](), list[_OpenTest]()
     for line in _NODE_LINE.finditer(output.partition("\n✖ failing tests:\n")[0]):
@@ -248,7 +248,7 @@ def _mocha(output: str) -> TestCounts:
 
 
 def _mocha_failures(output: str) -> list[str]:
-    """Return the names of failed tests from the list below `2 failing`, each after the names of its suites."""
+    """Return the names of failed tests from the list below `2 failing`. Each name follows the names of its suites."""
     # A name takes several lines there: the outermost suite after the failure's number, the others below it, each
     # indented by two more spaces, and a colon at the end.
     names, indent = list[str](), 0

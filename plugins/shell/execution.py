@@ -12,7 +12,7 @@ from .frameworks import TestCommand
 from .output import DecodedOutput, LiveOutput, decode_output
 
 MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
-"""Maximum bytes of a program's output that are stored, and how many of these are reserved for the end of the output."""
+"""Maximum number of stored bytes of a program's output, and the number reserved for its end."""
 MIN_TIMEOUT_S = 1.0
 MAX_FAULT_CHARS = 300
 

@@ -18,10 +18,10 @@ _SECTION = re.compile(r"-+ Captured .+ -+")
 class _Form:
     """The format of failures in a test framework's output, as patterns for the start of a line.
 
-    - `first`: matches the first line of a failure, which also ends the failure before it
+    - `first`: matches the first line of a failure; it also ends the failure before
     - `after`: matches a line that ends a failure without starting a new one
-    - `heading`: matches the line after which failures are searched
-    - `mark`: matches a line that every failure must contain
+    - `heading`: matches the line before the failures
+    - `mark`: matches a required line of every failure
     """
 
     first: str

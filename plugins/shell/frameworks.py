@@ -1,4 +1,4 @@
-"""Detection of the test framework that a command or a project uses."""
+"""Detection of a command's or a project's test framework."""
 
 import json
 import re
@@ -36,7 +36,7 @@ class TestCommand:
 
 
 def detect_framework(words: tuple[str, ...]) -> str:
-    """Return the test framework that a command runs, such as `pytest`; empty if it runs no tests."""
+    """Return the test framework of a command, such as `pytest`; empty if it runs no tests."""
     if not words:
         return ""
     rest = _without_runner(words)
@@ -71,11 +71,10 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
 
 
 async def find_test_command(env: Environment, path: str) -> TestCommand:
-    """Return the command that runs the project's tests, or only the tests in `path`.
+    """Return the command for the project's tests, or only for the tests in `path`.
 
-    `path` is a folder, a file, or the id of a pytest test, such as `tests/test_a.py::test_b`. The project is the folder
-    or the nearest parent folder with tests and a project file, such as `pyproject.toml`. Raise `ToolError` if there are
-    no tests.
+    The project is `path` or the nearest parent folder with tests and a project file, such as `pyproject.toml`. Raise
+    `ToolError` if there are no tests.
     """
     file, _, test = path.partition("::")
     info = await env.stat(file) if file else None
@@ -174,7 +173,7 @@ async def _python_command(
 
 
 def _start_folder(folder: str, tests: list[str]) -> str:
-    """Return the subfolder of `folder` that contains all tests, or an empty text if there is none."""
+    """Return the subfolder of `folder` with all tests, or an empty text if there is none."""
     prefix = f"{folder}/" if folder not in ("", ".") else ""
     tops = {
         path.removeprefix(prefix).partition("/")[0] if "/" in path.removeprefix(prefix) else ""
@@ -194,7 +193,7 @@ async def _find_test_files(env: Environment, path: str, *, named: bool) -> tuple
     """Return the test files below a folder, and the pattern of their names if it is unusual.
 
     - `path`: a folder, or the only file to return
-    - `named`: True if the model named the path, so that unusual file names are accepted too
+    - `named`: True if the model named the path; unusual file names are then accepted too
     """
     if path.endswith(".py"):
         return [path], ""

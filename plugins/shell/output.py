@@ -83,8 +83,8 @@ class LiveOutput:
 def _sample(newest: str, waiting: int, joint: str) -> str:
     """Return the end of `newest`, preceded by a note on the number of skipped characters, if any.
 
-    - `newest`: the last of the characters that were printed since the previous sample
-    - `waiting`: number of all characters that were printed since the previous sample
+    - `newest`: the last characters since the previous sample
+    - `waiting`: number of all characters since the previous sample
     - `joint`: text before the note: a line feed if the screen is in the middle of a line
     """
     # A sample without a space gets a line feed at its end, because the screen does not show an unfinished word.
@@ -100,10 +100,10 @@ def _sample(newest: str, waiting: int, joint: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DecodedOutput:
-    """A program's output as text, in two versions: `stored` is the complete text, `clean` has no control sequences.
+    """A program's output as text. `stored` is the complete text, `clean` has no control sequences.
 
-    - `size`: number of bytes that the program wrote
-    - `dropped`: number of these bytes that were not stored
+    - `size`: number of bytes in the output
+    - `dropped`: number of bytes that were not stored
     """
 
     stored: LongText
@@ -115,9 +115,9 @@ class DecodedOutput:
 def decode_output(
     data: bytes, dropped: int, keep: Callable[[str], LongText], cut_at: int = 0
 ) -> DecodedOutput:
-    """Decode a program's output and store it with `keep`; call this in a thread for large output.
+    """Decode a program's output and store it with `keep`. Call this in a thread for large output.
 
-    `dropped`: number of bytes that are missing at the byte position `cut_at`, where a note is inserted.
+    `dropped`: number of bytes missing at the byte position `cut_at`. A note is inserted there.
     """
     size = len(data) + dropped
     if dropped:

@@ -29,7 +29,7 @@ class RunCommandArgs(api.FrozenModel):
 
 
 class RunCommand(api.BaseTool):
-    """Tool that runs a command to its end or as a background job, and stops all processes that it left."""
+    """Tool that runs a command to its end or as a background job. It stops all processes left by the command."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec(

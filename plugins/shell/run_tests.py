@@ -25,7 +25,7 @@ MAX_COMPLETE_CHARS = 2_500
 CRASH_HEAD_CHARS, CRASH_TAIL_CHARS = 2_000, 4_000
 _FOLDER = re.compile(r"cd\s+((?:[^\s;&|<>'\"]|'[^']*'|\"[^\"]*\")+)\s*&&\s*(?=\S)")
 _OUTPUT_END = re.compile(r"(?:2>&1|\|[ \t]*(?:tail|head)(?:[ \t]+-(?:[nc][ \t]*|-lines=|-bytes=)?\d+)?)$")
-"""Matches the end of a command that only redirects or limits the output, as in `pytest | tail -5`."""
+"""Matches an end of a command that just redirects or limits the output, as in `pytest | tail -5`."""
 
 
 class RunTestsArgs(api.FrozenModel):
@@ -37,7 +37,7 @@ class RunTestsArgs(api.FrozenModel):
 
 
 class ResolvedTests(RunTestsArgs):
-    """The arguments of run_tests with the exact command, which the policy judges and the user sees."""
+    """The arguments of run_tests with the exact command. The policy judges it, and the user sees it."""
 
     argv: tuple[str, ...]
     framework: str
@@ -51,8 +51,7 @@ class RunTests(api.BaseTool):
         self.spec = api.load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
 
     def target(self, args: RunTestsArgs) -> str:
-        """Return the command that the call names; without a command, return the call's path, or `all tests` if that is
-        empty."""
+        """Return the named command. Without a command, return the call's path, or `all tests`."""
         return args.command.strip() or args.path or "all tests"
 
     async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:

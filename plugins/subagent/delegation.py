@@ -54,7 +54,7 @@ class SpawnSubtaskArgs(api.FrozenModel):
 
 
 class SpawnSubtask(DelegationTool):
-    """Tool that gives a task to another agent and returns that agent's report."""
+    """Tool that gives a task to another agent and returns its report."""
 
     def __init__(self) -> None:
         super().__init__("spawn_subtask", SpawnSubtaskArgs)

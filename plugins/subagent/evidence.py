@@ -62,7 +62,7 @@ class Findings:
     not_there: tuple[str, ...] = ()
 
     def check(self, lengths: Mapping[str, int]) -> "Findings":
-        """Return a copy in which each piece of evidence was compared with the number of lines of its file.
+        """Return a copy after comparing each piece of evidence with its file's number of lines.
 
         Missing files move to `not_there`, and evidence past the end of its file gets a text in `not_found`. If there is
         evidence but none is valid, confidence becomes low.
@@ -96,9 +96,9 @@ class Findings:
 
 
 def read_findings(text: str, *, trusted: bool = True) -> Findings:
-    """Parse the JSON object in an investigator's answer, or use the answer's text and the locations in it.
+    """Parse the JSON object in an investigator's answer. Without one, use the answer's text and its locations.
 
-    `trusted`: False if the investigator failed, so that confidence is low.
+    `trusted`: False if the investigator failed. Confidence is then low.
     """
     candidates = (_parse_object(raw) for raw in _find_objects(text))
     findings = next((parsed for parsed in candidates if parsed is not None), None) or _parse_text(text)

@@ -1,4 +1,4 @@
-"""Plugin: the todo list that the agent maintains while it works."""
+"""Plugin: the agent's todo list."""
 
 from .todos import write_todos
 

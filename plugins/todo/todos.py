@@ -1,4 +1,4 @@
-"""write_todos: the todo list that the agent maintains while it works."""
+"""write_todos: the agent's todo list."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Addresses of web pages in one plain form, so that the policy judges the same host that the client connects to.
+"""Addresses of web pages in one plain form. The policy and the client then see the same host.
 
 Invariant: `plain_address` does not change a plain address, and every parser finds the same host in it.
 """

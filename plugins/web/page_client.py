@@ -1,6 +1,6 @@
 """Client that fetches one web page over HTTP.
 
-Invariant: the client connects only to addresses that the policy does not deny, and sends no cookies and no keys.
+Invariant: the client never connects to addresses that the policy denies, and sends no cookies and no keys.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_BYTES = 1_000_000
-"""Maximum bytes that are read from a page, so that its conversion to Markdown is fast."""
+"""Maximum bytes to read from a page. Its conversion to Markdown is then fast."""
 MAX_REDIRECTS = 5
 TIME_LIMIT_S = 30.0
 HEADERS = {
@@ -101,7 +101,7 @@ async def _request(address: str, may_connect: Callable[[str], bool]) -> Page:
 
 
 async def _resolve(host: str, port: int, may_connect: Callable[[str], bool]) -> list[str]:
-    """Return the addresses of the host in the form `ADDRESS:PORT`; raise `ToolError` if the policy denies one of them."""
+    """Return the host's addresses as `ADDRESS:PORT`. Raise `ToolError` if the policy denies one of them."""
     try:
         entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

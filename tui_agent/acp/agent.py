@@ -85,9 +85,10 @@ class EditorAgent:
         self._models: dict[str, list[SessionConfigSelectOption]] = {}
         """Maps a session's id to the models that the session offers."""
         self._places: dict[str, tuple[str, list[EditorServer] | None]] = {}
-        """Maps a session's id to the folder and the MCP servers that the editor named when it opened the session."""
+        """The folder and the MCP servers of each session, by session id. The editor names both when it opens a session.
+        """
         self._opening: defaultdict[str, Lock] = defaultdict(Lock)
-        """Maps a session's id to the lock that is held while the session is opened."""
+        """Maps a session's id to a lock. The lock is held while the session is opened."""
         self._client: Client | None = None
 
     def on_connect(self, conn: Client) -> None:
@@ -324,8 +325,7 @@ def _model_choices(base: StartupContext) -> list[SessionConfigSelectOption]:
 
 
 def _trust_notice(base: StartupContext) -> str:
-    """Return a notice that lists the project files that the user has neither trusted nor refused; empty if there are
-    none."""
+    """Return a notice that lists the project files without a trust decision; empty if there are none."""
     undecided = [file.name for project in base.config.undecided_projects for file in project.files]
     if not undecided:
         return ""

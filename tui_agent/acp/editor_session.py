@@ -115,7 +115,7 @@ class EditorSession:
             await self._close_calls(view)
 
     async def _close_calls(self, view: SessionStateView) -> None:
-        """Show each tool call that has no result as failed, because no result can follow any more."""
+        """Show each tool call without a result as failed. No result can follow any more."""
         await self._send([_unfinished_call_update(call) for call in view.open_calls if call.called])
 
     async def run(self, group: TaskGroup) -> None:
@@ -223,7 +223,7 @@ class EditorSession:
 
 
 def _unfinished_call_update(call: OpenCall) -> Update:
-    """Return the update for a call that was running, or waiting for approval, when the program ended."""
+    """Return the update for a call that was unfinished when the program ended."""
     text = (
         "The program ended while this call ran. Its effects are unknown."
         if call.started

@@ -77,7 +77,7 @@ CallContent: TypeAlias = ContentToolCallContent | FileEditToolCallContent
 
 MAX_TITLE_CHARS: Final = 200
 MAX_OUTPUT_CHARS: Final = 8_000
-"""Maximum characters of the output that is shown for a running command; older output is dropped."""
+"""Maximum characters shown of a running command's output; older output is dropped."""
 _TOOL_KINDS: Final[dict[str, ToolKind]] = {
     "read_file": "read",
     "list_directory": "read",

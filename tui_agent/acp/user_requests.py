@@ -1,6 +1,6 @@
 """The engine's permission requests and questions, as options to choose from in an editor.
 
-Invariant: a call is allowed only if the user chose an option that was offered for it.
+Invariant: a call is allowed only if the user chose one of its options.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 MAX_TITLE_CHARS: Final = 200
 DENY: Final = "deny"
 LATER: Final = "later"
-"""Id of the option with which the user says that the next message will answer the question."""
+"""Id of the option to answer a question with the next message."""
 LATER_ANSWER: Final = (
     "I will answer in my next message. Repeat the question in your answer, and end the turn."
 )
@@ -105,5 +105,5 @@ def question_answer(question: QuestionAsked, chosen: str) -> AnswerQuestion:
 
 
 def chosen_option(response: RequestPermissionResponse) -> str:
-    """Return the id of the option that the user chose; empty if the request was cancelled."""
+    """Return the id of the chosen option; empty if the request was cancelled."""
     return response.outcome.option_id if isinstance(response.outcome, AllowedOutcome) else ""

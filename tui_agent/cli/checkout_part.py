@@ -1,4 +1,4 @@
-"""Copy the workspace's files to a new folder, in the state that they had after one part of a session.
+"""Copy the workspace's files, as they were after one part of a session, to a new folder.
 
 A part is a message, answer, tool call or result.
 """
@@ -51,7 +51,7 @@ def report_checkout(names: dict[str, str], commit: str, dest: Path, arguments: a
 
 
 def resolve_folder(path: Path) -> Path:
-    """Return the absolute path of a folder that need not exist. Raise `UsageError` if the path is a file."""
+    """Return the absolute path of a folder. The folder need not exist. Raise `UsageError` if the path is a file."""
     dest = path.expanduser().absolute()
     if dest.exists() and not dest.is_dir():
         raise UsageError(f"{dest} is a file.", hint="Name an empty or new folder.")

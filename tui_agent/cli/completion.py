@@ -83,7 +83,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[Entry]:
 
 
 def _value_options(places: list[Place]) -> str:
-    """Return the options that take a value, separated by spaces; leave out options that take no value in some command."""
+    """Return the options that always take a value, separated by spaces."""
     options = [entry for place in places for entry in place.entries]
     flags = {entry.word for entry in options if not entry.takes_value}
     return " ".join(sorted({entry.word for entry in options} - flags))

@@ -199,7 +199,7 @@ def dispatch(words: list[str]) -> int:
 
 
 def options_part(words: list[str]) -> list[str]:
-    """Return the words before `--`, because only these words can be options."""
+    """Return the words before `--`. Later words are not options."""
     return words[: words.index("--")] if "--" in words else words
 
 

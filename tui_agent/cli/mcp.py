@@ -28,7 +28,7 @@ examples:
   tui-agent mcp logout tracker       delete the saved login of a server
 """
 ANSWER_LIMIT_S = 5.0
-"""Maximum time to wait until all servers that have an address have listed their tools, in seconds."""
+"""Maximum wait for the tool lists of all servers with an address, in seconds."""
 LOGIN_LIMIT_S = 300.0
 """Time limit for the user's login, in seconds."""
 NEEDS_LOGIN = "needs login"

@@ -98,7 +98,7 @@ def _print_table(result: QueryResult) -> None:
 
 
 def _fit_widths(widths: list[int]) -> list[int]:
-    """Return column widths that fit the terminal; only the widest columns are reduced."""
+    """Return column widths that fit the terminal. Only the widest columns shrink."""
     room, fitted = terminal_width() - 2 * (len(widths) - 1), list(widths)
     for left, column in zip(
         range(len(widths), 0, -1), sorted(range(len(widths)), key=widths.__getitem__), strict=True

@@ -20,10 +20,9 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""Number of earlier lines that are searched together with each line, and number of characters used from each of them.
-"""
+"""A line is searched together with `LINES_BEFORE` earlier lines, and with at most `MAX_BEFORE` characters of each."""
 MAX_CONTINUED = 1_000
-"""Maximum number of lines that are processed together because each of them ends in a backslash."""
+"""Maximum number of lines that are joined by backslashes and processed together."""
 _KEY_BEGINS = re.compile(
     r"(?P<before>(?:\s{0,20}\d{1,6}[:|\t ])?[\s+>|]{0,40}(?:-(?=-----))?(?:[\w.]{1,60}\s?[:=]\s?[\"'|>]{0,2}-?\s{0,4})?)"
     r"(?:-{4,5} ?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}[\s\\n]{0,4}|PuTTY-User-Key-File-\d{1,2}: .{0,200})"

@@ -47,7 +47,7 @@ class SessionOptions:
     max_cost_usd: float | None = None
     investigator_profile: str | None = None
     allowed_tools: tuple[str, ...] | None = None
-    """The only tools that a new session can call, or None for all."""
+    """Names of the tools that a new session can call; None for all tools."""
     without: tuple[str, ...] = ()
     """Features that a new session turns off: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME` and others.
 
@@ -57,7 +57,7 @@ class SessionOptions:
     plugin_dirs: tuple[Path, ...] = field(default=())
     no_plugins: bool = False
     readable: tuple[str, ...] = ()
-    """Patterns of secret files that sandboxed commands can read, in addition to the configured patterns."""
+    """Additional patterns of secret files. Sandboxed commands can read these files."""
     theme: str | None = None
     prompt: str | None = None
     """First message of the session; None to start without a message."""
@@ -74,13 +74,13 @@ class SessionOptions:
     mcp_servers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """The MCP servers of the client, as pairs of name and settings (JSON as in `.mcp.json`)."""
     engine_socket: Path | None = None
-    """Unix socket of a server that runs the engines of all sessions; None if each session starts an engine itself."""
+    """Unix socket of a server for the engines of all sessions. If None, each session starts its own engine."""
     cwd_given: bool = False
     """True if `cwd` was given explicitly. A session whose workspace was deleted then continues in `cwd`."""
 
     @property
     def is_attended(self) -> bool:
-        """True if someone can answer questions, which is never the case in a headless run."""
+        """True if someone can answer questions. In a headless run, nobody can."""
         return self.interactive and self.client != "headless"
 
     def to_json(self) -> dict[str, object]:

@@ -16,5 +16,5 @@ _TEST: Final = re.compile(
 
 @lru_cache(maxsize=65_536)
 def is_test(path: str) -> bool:
-    """Return True if the file is a test or a file that only tests use."""
+    """Return True for a test, and for a file that only tests use."""
     return _TEST.search(path.lower()) is not None

@@ -61,7 +61,7 @@ class Paths:
 
     @property
     def trusted_copies(self) -> Path:
-        """Folder with copies of files from trusted projects, with the content that the user trusted."""
+        """Folder with copies of trusted project files, in the trusted version."""
         return self.config_dir / "trusted"
 
 

@@ -22,7 +22,7 @@ def safe_path(workspace: Path, environ: Mapping[str, str]) -> str:
 
 
 def git_environment(workspace: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return environment variables for git commands that only read, without fetching or prompting."""
+    """Return environment variables for read-only git commands. With them, git neither fetches nor prompts."""
     inherited = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     return {
         **inherited,

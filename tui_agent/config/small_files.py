@@ -52,7 +52,7 @@ def read_regular(
 ) -> bytes | None:
     """Read at most `limit` bytes of a regular file, or return None for any other kind of file.
 
-    `folder_fd`: descriptor of the folder that a relative path starts in.
+    `folder_fd`: descriptor of the folder in which a relative path starts.
 
     Opening a file never blocks, even for a pipe. Raise `OSError` if the file cannot be opened.
     """

@@ -20,8 +20,7 @@ MAX_ADDRESSES: Final = 20
 APP_CHOICES: Final = ("theme", "policy")
 """Settings for which the app uses the user's remembered choice, but a headless run does not."""
 NEVER_REMEMBERED: Final = frozenset(("plan", "bypass"))
-"""Policies that are never remembered: a new session does not start with them just because the user chose them before.
-"""
+"""Policies that a new session never takes over from the user's earlier choices."""
 
 
 class UserChoices(NamedTuple):

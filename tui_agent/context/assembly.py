@@ -41,10 +41,10 @@ from tui_agent.units import format_number, format_tokens
 
 SEPARATOR = "\n\n"
 TRAILING_SECTION: Final[SectionName] = "working_memory"
-"""Name of the section whose text can change between two requests of the same turn."""
+"""Name of the section that can change within a turn."""
 # These fragments are sent after the history, so that everything before them stays cached.
 SHORTEN_FRACTION = 0.25
-"""To shorten the history, tokens are removed in multiples of this fraction of the tokens available for a request."""
+"""The history is shortened in multiples of this fraction of the available tokens."""
 # With smaller portions, nearly every request would start differently, and the provider could cache nothing.
 CUT_FRACTION = 0.10
 """If user messages must be cut, they are cut by this much more than necessary (a fraction of the tokens available for a
@@ -71,10 +71,10 @@ SECTION_ORDER: tuple[SectionName, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class RequestInput:
-    """The content of one request, and the limits that the request must keep.
+    """The content and the limits of one request.
 
     `answer`: number of tokens reserved for the answer.
-    `session_context`: the beginning of the summary that an earlier session handed over to this session.
+    `session_context`: the start of an earlier session's summary.
     """
 
     request_id: RequestId
@@ -98,7 +98,7 @@ class PackedRequest:
     `needed`, `chars`: size of the request before its sections were shortened, in tokens and in characters.
     `short`: the sections that were shortened.
     `cuts`: user messages, instructions and summaries that were cut because the window cannot hold them.
-    `last`: size in tokens of the largest request that still leaves the smallest reserve for the answer.
+    `last`: maximum tokens of a request. Only the smallest reserve for the answer is left then.
     """
 
     system: str
@@ -148,7 +148,7 @@ class Assembly:
 
     @property
     def counts_are_current(self) -> bool:
-        """True if the cached token counts are valid; False if the tokenizer was loaded after texts were counted."""
+        """True if the cached token counts are valid. Counts from before the tokenizer was loaded are not valid."""
         return self._counted_by == self.tokens.name
 
     def _recount_with_tokenizer(self) -> None:
@@ -380,8 +380,7 @@ class Assembly:
 
 
 def _selected_fragments(request: RequestInput) -> list[Fragment]:
-    """Return the fragments to send, by priority: those that the context mode includes and that are not in the history
-    yet."""
+    """Return the fragments that the context mode includes, by priority. Fragments in the history are left out."""
     joined = {
         message.seq
         for message in request.messages
@@ -405,7 +404,7 @@ def _selected_messages(request: RequestInput) -> Sequence[Message]:
 def _subtract_cut(
     shares: dict[SectionName, SectionShare], section: SectionName, before: MessageCount, after: MessageCount
 ) -> None:
-    """Subtract the cut part of a message from the shares of the message's sections."""
+    """Subtract the cut part of a message from its sections' shares."""
     parts = split_shares(before, section)
     chars = scale_to_total([part.chars for _, part in parts], before.chars - after.chars)
     tokens = scale_to_total([part.tokens for _, part in parts], before.tokens - after.tokens)

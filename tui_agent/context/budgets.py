@@ -26,8 +26,7 @@ SHARES: Final[Mapping[SectionName, float]] = {
     "tool_results": 0.40,
     "recent_observations": 0.40,
 }
-"""Maps a section to its share of the tokens available for a request. The shares apply only to a request that is too
-long."""
+"""Maps a section to its share of the available tokens. The shares apply only to a request that is too long."""
 
 SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "repo_map",

@@ -25,7 +25,7 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextPart, ToolCallPart
 
 _PER_MESSAGE = 4
-"""Number of tokens that a message has in addition to its text, for its role and delimiters."""
+"""Number of tokens for a message's role and delimiters, in addition to its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,5 +190,5 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
 
 
 def required_tokens(count: MessageCount) -> int:
-    """If the message is a summary, return its tokens except those of the user's words in it, otherwise 0."""
+    """Return a summary's tokens without the user's words in it; 0 for any other message."""
     return sum(share.tokens for name, share in split_shares(count, "messages") if name == "packed_context")

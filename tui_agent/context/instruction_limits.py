@@ -13,7 +13,7 @@ from tui_agent.context.truncation import artifact_id, head_and_tail
 RULES_LABEL: Final = "the instructions of "
 """Start of a label that tells the user which instructions were cut."""
 MIN_CUT_CHARS: Final = 400
-"""Maximum length of a text that is never cut, in characters."""
+"""Texts up to this number of characters are never cut."""
 _LEAST: Final = 60
 
 

@@ -121,7 +121,7 @@ class InstructionFiles:
         return _limit_total(files, reading.notes, previous)
 
     async def workspace_paths(self, paths: Sequence[str]) -> list[str]:
-        """Return the paths that are in the workspace, as relative paths that end with `/` for folders."""
+        """Return the paths in the workspace as relative paths. The paths of folders end with `/`."""
         places, root = list[str](), self._env.root.rstrip("/") + "/"
         for path in paths[:MAX_PLACES]:
             relative = path.removeprefix(root)

@@ -27,7 +27,7 @@ from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import ToolCallPart, text_previews
 
 MAX_SHOWN = 30
-"""Maximum number of lines of one block that are sent to the model."""
+"""Maximum number of a block's lines that are sent to the model."""
 MAX_FAILING = 200
 TEST_COMMANDS: Final = "test_commands"
 """Name of the hidden block that stores the test command for each failing test."""
@@ -45,7 +45,7 @@ _DEFINES = re.compile(
 )
 _WORDS = re.compile(r"[^\W_]+")
 _MAX_FILE_SYMBOLS = 6
-"""Maximum number of symbols that are remembered for each file that the agent reads."""
+"""Maximum number of symbols remembered for each file that the agent reads."""
 _EVERYTHING: Final = frozenset({".", "./", "./..."})
 _RUNNERS: Final = frozenset(
     """python python3 pytest py.test unittest discover uv poetry pipenv hatch npm pnpm yarn bun npx node jest
@@ -54,7 +54,7 @@ _RUNNERS: Final = frozenset(
 _OPTIONS_WITH_VALUE: Final = frozenset(
     {"-n", "-p", "-c", "-o", "-W", "-j", "--rootdir", "--maxfail", "--tb", "--color"}
 )
-"""Options of test programs that take the next word of the command as their value."""
+"""Options of test programs that take the next word as their value."""
 _CHECKERS: Final = frozenset(
     """make cmake ninja bazel gradle gradlew mvn mvnw meson tox nox pre-commit ruff mypy pyright flake8 pylint
     black isort bandit shellcheck hadolint tsc eslint prettier biome stylelint golangci-lint staticcheck
@@ -150,7 +150,7 @@ def _has_module(name: str, path: str) -> bool:
 
 
 def _selected_tests(command: str) -> list[str]:
-    """Return the arguments of a test command that select tests."""
+    """Return the arguments that select tests, such as `tests/test_a.py`."""
     selected, words = list[str](), iter(command.split())
     for word in words:
         if word in _OPTIONS_WITH_VALUE:
@@ -188,7 +188,7 @@ class _Changes:
         self.newest.setdefault(block, []).extend(items)
 
     def drop(self, block: str, begins: str) -> None:
-        """Remove the items of a block's list that start with the text `begins`."""
+        """Remove the items that start with `begins` from a block's list."""
         removed = [text for text in block_items(self.memory, block) if text.startswith(begins)]
         self.gone.setdefault(block, []).extend(removed)
 
@@ -304,7 +304,7 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
 
 
 def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Remember the open questions of a read-only delegate, and its findings if it is sure of them and names locations."""
+    """Remember the open questions of a read-only delegate, and its findings. A finding must be sure and name locations."""
     data, task = result.data, call.arguments.get("task")
     listed, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
     questions = [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []
@@ -342,7 +342,7 @@ def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
 
 
 def _matching_questions(asked: str, questions: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    """Yield each open question that occurs in `asked`, or in which `asked` occurs."""
+    """Yield each open question that contains `asked` or is contained in `asked`."""
     words = _normalise_words(asked)
     is_short = len(words.split()) < MIN_QUESTION_WORDS
     return (

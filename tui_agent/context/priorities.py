@@ -28,8 +28,8 @@ class FittedText:
 class SummaryBlock:
     """A block of a summary, such as the task or the changed files. Sizes are in characters.
 
-    `needs`: size of the shortest form that loses nothing.
-    `share`: fraction of the summary that the block is guaranteed.
+    `needs`: size of the shortest complete form.
+    `share`: guaranteed fraction of the summary.
     `user_label`: name of a required block in messages to the user; empty for an optional block.
     `own`: True if the block contains the user's words.
     """

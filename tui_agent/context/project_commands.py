@@ -55,10 +55,10 @@ _COMMANDS_WITH_EVIDENCE: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]]
     ("Cargo.toml", "format", "cargo fmt", "cargo fmt", ("rustfmt.toml", ".rustfmt.toml")),
     ("go.mod", "lint", "go vet ./...", "go vet", ()),
 )
-"""Commands that are reported only if a file of the repository shows that the project uses the command.
+"""Commands that are reported only with evidence of their use in the repository.
 
-Each entry is (main file of the language, kind of command, command, words, other files). If the main file exists, the
-command is reported if a CI file contains the words or if one of the other files exists.
+Each entry is (main file of the language, kind of command, command, words, other files). The main file must exist. In
+addition, a CI file must contain the words, or one of the other files must exist.
 """
 _SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
 _PACKAGE_FILES: Final = frozenset(

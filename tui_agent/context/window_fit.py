@@ -149,7 +149,7 @@ class HistoryFitter:
     def _shorten_sections(
         self, fitted: FittedHistory, sections: Sequence[SectionName], room: Room, excess: int
     ) -> int:
-        """Shorten old messages, section by section, and return the part of `excess` that is still to be saved."""
+        """Shorten old messages, section by section. Return the part of `excess` that remains."""
         counted = list(fitted.counted)
         free = [
             position for position in range(_index_of_newest_answer(fitted)) if position not in fitted.pinned

@@ -32,11 +32,11 @@ def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[
 
 
 def with_new_ids(ids: Ids, calls: Sequence[ToolCallPart]) -> tuple[ToolCallPart, ...]:
-    """Return the calls with new ids, because an agent program can choose ids that are in use."""
+    """Return the calls with new ids. An agent program can choose ids that are already in use."""
     return tuple(call.model_copy(update={"call_id": ids.call()}) for call in calls)
 
 
 def close_unused_calls(recorder: Recorder, agent: AgentId, keep: Collection[CallId] = ()) -> None:
-    """Record a result for each open call of `agent` that the agent does not run. Calls in `keep` stay open."""
+    """Record a result for each unused open call of `agent`. Calls in `keep` stay open."""
     unused = [call for call in recorder.state.open_calls if call.agent == agent and call.call_id not in keep]
     close_calls(recorder, unused, why="the agent did not run this call")

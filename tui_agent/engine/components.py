@@ -116,10 +116,10 @@ class EngineParts:
     turn_seconds: float | None = None
     """Default time limit of a turn in seconds (None: no limit)."""
     missing_services: Collection[Service] = ()
-    """Services that some tools need and that are not available in this run."""
+    """Services that tools need but that this run lacks."""
     remember_rule: Callable[[str, str], None] | None = None
     try_confined: bool = False
-    """True if a command that the policy cannot analyse is first tried in the sandbox."""
+    """True to try a command in the sandbox first if the policy cannot analyse it."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
     """Function that permanently lets commands read the given files.
 

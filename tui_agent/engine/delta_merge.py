@@ -140,7 +140,7 @@ def _name_pattern() -> re.Pattern[str]:
 
 @cache
 def _unfinished_pattern() -> re.Pattern[str]:
-    """Return a pattern that matches at the end of a text if a secret can come next, e.g. after `token: `."""
+    """Return a pattern for the end of a text before a possible secret, such as `token: `."""
     return re.compile(
         rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
         r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"
@@ -188,7 +188,7 @@ def _command_begin(text: str, end: int) -> int:
 
 
 def _named_line_begin(text: str, end: int) -> int:
-    """Return the start of the first line whose secret may be incomplete (e.g. `password=`), or `end` if there is none."""
+    """Return the start of the first line with a possibly incomplete secret (`password=`), or `end` if there is none."""
     for name in _name_pattern().finditer(text, max(0, len(text) - _NEAR), end):
         breaks = len(_LINE_BREAK.findall(text, name.end(), end))
         prose = _PROSE.match(text, name.end())

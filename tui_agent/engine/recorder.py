@@ -27,7 +27,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.messages import Message
 
 SENDING_STEPS = 4
-"""Number of rounds of the event loop that are needed to send new events to the clients."""
+"""Number of rounds in which the event loop sends new events to the clients."""
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
 """Function that loads the cached state (folds) of a branch up to some event; its argument is the branch's event ranges.
@@ -209,14 +209,14 @@ class Recorder:
             await lowlevel.checkpoint()
 
     def commit_at(self, seq: int) -> str:
-        """Return the git commit of the newest checkpoint that is not later than event `seq`, on the same branch.
+        """Return the git commit of the newest checkpoint up to the event `seq`, on the same branch.
 
         If all checkpoints are later, return the first one. If there are none, return an empty string.
         """
         return self._commits.commit_on(stretches(self._branches.view().moves, seq))
 
     def kept_changes(self, to_seq: int) -> tuple[tuple[str, str], ...]:
-        """Return the file changes after event `to_seq` that the user kept when undoing only the conversation.
+        """Return the file changes after event `to_seq` that an undo of only the conversation kept.
 
         Each item is a pair of commits: before and after the changes.
         """

@@ -76,7 +76,7 @@ class ExportContent:
     unlisted_files: int
     checkpoints: tuple[CheckpointTaken | CheckpointRestored, ...]
     metrics: MetricsView
-    """Metrics of all branches of the session, even abandoned ones, which cost money too."""
+    """Metrics of all branches of the session. Abandoned branches are included: they cost money too."""
     texts: "Texts"
 
     def items(self) -> Iterator[Entry | ExportedChange]:

@@ -109,7 +109,7 @@ def unsent_note(entry: UserEntry, texts: Texts) -> str:
 
 
 def attachment_names(entry: UserEntry, texts: Texts) -> list[str]:
-    """Return the names of the pictures that are attached to a message, with a note if they were not sent."""
+    """Return the names of a message's pictures, with a note if they were not sent."""
     note = unsent_note(entry, texts)
     suffix = f", {note}" if note else ""
     return [
@@ -130,7 +130,7 @@ def mention_labels(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
 
 
 def other_changes(entry: ToolEntry, changes: Sequence[ExportedChange]) -> list[ExportedChange]:
-    """Return the file changes of a call that are not in the diffs of its result."""
+    """Return a call's file changes that the diffs of its result do not show."""
     shown = {block.path for block in entry.blocks if isinstance(block, DiffBlock)}
     return [change for change in changes if change.path not in shown]
 

@@ -42,7 +42,7 @@ class _OtelBuilder:
         self._session = session
         self._trace = Trace()
         self._details: dict[int, dict[str, Any]] = {}
-        """Maps the number of an event to attributes of the span that begins or ends with the event."""
+        """Maps an event's number to attributes of the span that begins or ends with it."""
         self._agent_names: dict[str, str] = {MAIN_AGENT: "default"}
         self._evaluations: list[tuple[Envelope, dict[str, Any]]] = []
         self._last_time = 0.0
@@ -156,7 +156,7 @@ class _OtelBuilder:
 
 
 def _find_parent(span: Span, spans: Any) -> int | None:
-    """Return the index of the span's nearest ancestor that is not an iteration, or None if there is no such ancestor."""
+    """Return the index of the nearest ancestor that is not an iteration, or None if there is none."""
     parent = span.parent
     while parent is not None and spans[parent].kind == "iteration":
         parent = spans[parent].parent

@@ -59,7 +59,7 @@ _immutable_classes: dict[type, bool] = {}
 def copy_state(value: T, copies: Copies | None = None) -> T:
     """Return a copy of a fold (a state built from events) or of a value in it.
 
-    `copies`: maps the `id()` of each object that was already copied to its copy.
+    `copies`: maps the `id()` of each copied object to its copy.
     """
     value_class = type(value)
     if _is_immutable(value_class):

@@ -1,4 +1,4 @@
-"""A replay cursor, which computes everything that a screen shows after any event of a log.
+"""A replay cursor, which computes a screen's views after any event of a log.
 
 The event can also be on an abandoned branch.
 
@@ -40,7 +40,7 @@ class ReplayCursor:
         """The keyframes in order, each as (number of records applied, views)."""
         self._builder = Views()
         self.keyframed_count = 0
-        """Number of records from the start of the log that keyframes cover."""
+        """Number of the log's first records that keyframes cover."""
         self._views = Views()
         self._position = 0
         """Number of records that have been applied to `_views`."""
@@ -50,7 +50,7 @@ class ReplayCursor:
 
     @property
     def is_ready(self) -> bool:
-        """True if keyframes cover all records, so that moving the cursor to any event is cheap."""
+        """True if keyframes cover all records. Moving the cursor to any event is then cheap."""
         return self.keyframed_count == len(self.records)
 
     @property

@@ -1,4 +1,4 @@
-"""All folds of a session that a screen shows, applied together.
+"""All folds for a session's screen, applied together.
 
 Invariant: each event is applied to each fold exactly once, in order, and an error in one fold does not stop the others.
 """
@@ -61,7 +61,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""Maps the name of a fold to the classes of events that the fold gets. This fold gets no other events."""
+"""Maps the name of a fold to its classes of events. The fold gets no other events."""
 
 _USER_EVENTS: Final = (UserMessageReceived, UserSteered, UserShellStarted)
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
@@ -94,7 +94,7 @@ class FoldFault:
 
 
 class Views:
-    """All folds of a session that a screen shows, and the names of the views that changed.
+    """All folds for a session's screen, and the names of the views that changed.
 
     The newest `keep` transcript entries and trace spans are never compressed.
     """
@@ -108,7 +108,7 @@ class Views:
         self.reset()
 
     def reset(self) -> None:
-        """Reset all folds except `branches`, so that the records on the current branch can be applied again."""
+        """Reset all folds except `branches`. Then the records on the current branch can be applied again."""
         self.head_moved = False
         self.state = SessionState()
         self.transcript = Transcript(self._keep)
@@ -182,7 +182,7 @@ class Views:
 
     @classmethod
     def restore(cls, outline: SnapshotOutline, seq: int, tail: Sequence[Record]) -> "Views | None":
-        """Build the views as of the last record of `tail`, from the snapshot `outline` and the records after it.
+        """Build the views after the last record of `tail`, starting from the snapshot `outline`.
 
         `seq`: event of the snapshot. The snapshot cannot be used again.
 
@@ -209,7 +209,7 @@ class Views:
         return views
 
     def _replay_old(self, record: Record) -> None:
-        """Apply a record from before the snapshot to the folds that the snapshot does not restore."""
+        """Apply a record from before the snapshot. It is applied to the folds that the snapshot does not restore."""
         self.last_event_time = record.time
         if not isinstance(record, Envelope):
             self.transcript.count_unknown(record)

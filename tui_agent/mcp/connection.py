@@ -1,6 +1,6 @@
 """The connection to one MCP server through the official SDK.
 
-Invariant: only this module and the modules that it imports use the SDK, and only when a server starts.
+Invariant: only this module and its imports use the SDK, and only when a server starts.
 """
 
 import logging
@@ -95,7 +95,7 @@ class Connection:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """A sentence for each tool and prompt that is not offered, because the server lists it wrongly."""
+        """A sentence for each left-out tool and prompt. The server lists it wrongly."""
         return self.lists.left_out("tools", "prompts")
 
     async def call_tool(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:

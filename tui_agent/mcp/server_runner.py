@@ -35,7 +35,7 @@ STEADY_S = 60.0
 LOGIN_CHECK_S = 2.0
 """Interval between checks for a login by the user, in seconds."""
 CHANGE_PAUSE_S = 0.3
-"""Seconds to wait after a server changed its lists, so that a server cannot flood the session."""
+"""Seconds to wait after a server changed its lists. The wait keeps a server from flooding the session."""
 OFF = ". The server is off for the rest of this session."
 """The last sentence of a server's error message if the server is not started again."""
 SDK_MODULE = "tui_agent.mcp.connection"
@@ -61,7 +61,7 @@ class ServerRunner:
         self.revealed: frozenset[str] = frozenset()
         """Names of the tools that a search found on a server with too many tools."""
         self.left_out: tuple[str, ...] = ()
-        """A sentence for each tool and prompt that is not offered, because the server describes it wrongly."""
+        """A sentence for each left-out tool and prompt. The server describes it wrongly."""
         self.version = ""
         self.fault = ""
         """The reason why the server cannot be used now; empty while it starts or runs."""
@@ -271,7 +271,7 @@ class ServerRunner:
         return await (await self._wait_for_connection(ToolError)).read_resource(uri)
 
     async def complete_mention(self, query: str) -> Sequence[str]:
-        """Return the mentions of the server's resources that match the typed text.
+        """Return the matching mentions of the server's resources.
 
         Raise `ToolError` if the request fails.
         """

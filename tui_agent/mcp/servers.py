@@ -30,7 +30,7 @@ CLOSE_LIMIT_S = 3.0
 STARTS_PER_CORE = 2
 """Number of servers that start at the same time, for each processor core."""
 START_PAUSE_S = 1.0
-"""Maximum time, in seconds, that a server's start delays the starts of the servers after it."""
+"""Maximum seconds that a server's start delays the next servers."""
 COMPLETION_LIMIT_S = 1.0
 """Time limit for all servers to complete a mention, in seconds."""
 ALONE_S = 5.0
@@ -39,7 +39,7 @@ LOOK_S = 0.2
 """Seconds between checks for other ready servers, while a run waits for a server."""
 READ_RESOURCE = "read_resource"
 TOOL_WAIT_S = 30.0
-"""Maximum number of seconds that an approved call from an earlier run waits for its server."""
+"""Maximum seconds that a call waits for its server. The call was approved in an earlier run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class McpServers:
         return await next(each for each in self._runners if each.settings.name == server).read_resource(uri)
 
     async def complete_mention(self, query: str) -> Sequence[str]:
-        """Return the mentions of resources that match the typed text, from servers that answer in time."""
+        """Return the matching mentions of resources, from servers that answer in time."""
         mentions: list[str] = []
 
         async def ask(runner: ServerRunner) -> None:

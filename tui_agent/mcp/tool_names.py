@@ -19,7 +19,7 @@ ToolT = TypeVar("ToolT", bound=_Tool)
 
 
 def name_tools(server: str, tools: Iterable[ToolT]) -> dict[str, ToolT]:
-    """Return a `dict` that maps the names that the model sees to the tools of the server."""
+    """Return the server's tools by the names that the model sees."""
     names = dict[str, ToolT]()
     for tool in tools:
         names[tool_name(server, tool.name, names)] = tool

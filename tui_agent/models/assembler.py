@@ -237,7 +237,7 @@ class Assembler:
                 yield self._call_delta(block, block.raw)
 
     def _find_or_add_call(self, chunk: ToolCallChunk) -> _Call:
-        """Return the call that the chunk belongs to; add one if there is none."""
+        """Return the chunk's call. If it is new, add it."""
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):
             return known
@@ -305,7 +305,7 @@ class Assembler:
         )
 
     def _with_text_call(self, out: Sequence[ModelPart], ids: Ids) -> tuple[ModelPart, ...]:
-        """Return the parts in `out`, and a tool call that the model wrote as text, if there is one."""
+        """Return the parts in `out`. If the model wrote a tool call as text, add the call."""
         is_cut = self.finished is not None and self.finished.reason == "length"
         call = normalisation.text_call(self.text, self._offered) if self._offered and not is_cut else None
         if call is None:

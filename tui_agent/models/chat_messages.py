@@ -30,14 +30,14 @@ CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
 """(answer, model profile for which the answer was converted, converted answer)."""
 SEPARATOR: Final = "\n\n---\n\n"
-"""Separator between the texts of user messages that are merged into one message."""
+"""Separator between the texts of merged user messages."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 
 
 class MessageCache:
-    """Cache of converted answers with calls or reasoning, which are slow to convert.
+    """Cache of converted answers with calls or reasoning. Their conversion is slow.
 
-    An answer that requests no longer contain is dropped after at most 2 × `CACHE_AGE` requests.
+    An answer that is no longer sent is dropped after at most 2 × `CACHE_AGE` requests.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class MessageCache:
             self._sent, self._older = {}, self._sent
 
     def convert(self, message: Message, request: ModelRequest) -> JsonMap:
-        """Return the message in the form that the server expects, from the cache if possible."""
+        """Return the message in the server's form, from the cache if possible."""
         if not isinstance(message, AssistantMessage):
             return _convert_message(message, request)
         if (text := _text_only(message)) is not None:

@@ -35,7 +35,7 @@ REPLAY_WINDOW = 200_000
 NO_MODEL = "none"
 """Name of the profile and provider in a session without a model."""
 NEAREST_EFFORTS: Mapping[Effort, Effort] = {"minimal": "low", "xhigh": "high"}
-"""Maps an effort that some models lack to the effort that is sent to these models instead."""
+"""Maps an effort to its replacement for models that lack the effort."""
 _FILE_PREFIXES = ("scripted:", "chaos:")
 """Prefixes of model names that end with a file path. Such a name may contain any characters."""
 _MODULES = {
@@ -45,7 +45,7 @@ _MODULES = {
 }
 """Maps the name of a client to its (module, class). These modules are imported only when needed."""
 _SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
-"""The (module, class) of the client for scripts, which is imported only when needed."""
+"""The (module, class) of the client for scripts. It is imported only when needed."""
 
 
 class ModelFactory:

@@ -35,10 +35,10 @@ CONNECT_SECONDS, LIST_SECONDS = 20.0, 5.0
 MAX_NAMED_MODELS = 6
 """If the requested model is unknown, the error names at most this many of the provider's models."""
 JSON_BATCH, CHUNK_BYTES = 32, 256 << 10
-"""Maximum number of messages that are encoded at once, and of bytes that are sent at once."""
+"""Maximum number of messages encoded at once, and maximum bytes sent at once."""
 
 _PARSE_ERRORS = (ValueError, TypeError, AttributeError, KeyError, IndexError)
-"""Exceptions that parsing an answer raises if its values have unexpected types."""
+"""Exceptions from parsing an answer whose values have unexpected types."""
 
 
 class Dialect(Protocol):

@@ -287,7 +287,7 @@ _CUT_MESSAGES = (
     "Response payload is not completed",
     "TransferEncoding",
 )
-"""Texts that occur in an exception if the connection broke."""
+"""Texts in an exception about a broken connection."""
 
 
 def translate_error(error: BaseException, *, now: float) -> ModelFault:

@@ -62,7 +62,7 @@ def tool_name(name: str, offered: Collection[str]) -> str:
 
 
 def canonical_name(name: str) -> str:
-    """Return our name for a tool if `name` is an alias that other programs use; otherwise return the cleaned `name`."""
+    """If `name` is another program's alias for a tool, return our name. Otherwise, return the cleaned `name`."""
     clean = _strip_decoration(name)
     return ALIASES.get(_snake(clean), clean)
 

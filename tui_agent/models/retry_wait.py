@@ -8,7 +8,7 @@ from tui_agent.models.faults import MAX_WAIT_S
 BASE_WAIT_S = 1.0
 SPREAD = 0.25
 MAX_RETRIES = 4
-"""Maximum number of times that a failed request is sent again."""
+"""Maximum number of retries of a failed request."""
 
 
 def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:

@@ -146,7 +146,7 @@ class Routes:
         )
 
     def _find_key(self, names: tuple[str, ...]) -> str:
-        """Return the value of the first variable in `names` that is set, or an empty string.
+        """Return the value of the first set variable in `names`, or an empty string.
 
         Raise `ConfigError` if an HTTP header cannot contain the value.
         """
@@ -183,7 +183,7 @@ class Routes:
         return ConfigError(f"Unknown model '{name}'.", hint=hint)
 
     def hint(self) -> str:
-        """Return a hint that lists the valid forms of a model name and the profiles that can be used now."""
+        """Return a hint with the valid forms of a model name and the usable profiles."""
         usable = ", ".join(sorted(name for name in self._profiles if self._is_usable(name)))
         profiles = f"a profile ({usable}), " if usable else ""
         return f"Use {profiles}`vendor/model` such as `{EXAMPLE_MODEL}`, or `demo`."

@@ -156,7 +156,7 @@ class ScriptedClient:
 
 
 def mismatch(expect: Expect | None, request: ModelRequest) -> str:
-    """Describe the first expectation of a scripted answer that the request does not meet, or return an empty string."""
+    """Describe the first unmet expectation about the request, or return an empty string."""
     if expect is None:
         return ""
     last = _last_user(request.messages)

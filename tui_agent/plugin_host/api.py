@@ -1,4 +1,4 @@
-"""The API object that a plugin's `register` gets, and that records what the plugin registers.
+"""The API object for a plugin's `register`. It records what the plugin registers.
 
 Invariant: a session sees the registered things only after `register` has returned.
 """

@@ -19,7 +19,7 @@ def copy_plugins(files: ProjectFiles | None, below: str, root: Path) -> Path | N
     """Copy a project's trusted plugins to a folder under `root`, and return the copy's folder.
 
     `files`: the project's trusted files.
-    `below`: the folder of the project that contains the plugins.
+    `below`: the project's folder with the plugins.
 
     Return None if the folder `below` has no trusted files. Raise `PluginError` if the copy cannot be written.
     """

@@ -23,7 +23,7 @@ Source: TypeAlias = Literal["bundled", "user", "project", "entry_point", "option
 ENTRY_POINTS = "tui_agent.plugins"
 MANIFEST = "plugin.toml"
 FOLDS = "folds.py"
-"""Name of the file that defines a plugin's panes and their folds, which compute the data of the panes."""
+"""Name of the file with a plugin's panes and their folds. The folds compute the panes' data."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _KNOWN = frozenset({"name", "version", "api", "description", "enabled", "themes", "panes"})
 
@@ -86,7 +86,7 @@ class FoundPlugin:
 
 
 def is_plugin_on(plugin: FoundPlugin, disabled: Collection[str], enabled: Collection[str]) -> bool:
-    """Return True if a plugin is used, given the names that the user disabled and enabled."""
+    """Return True if a plugin is used, given the disabled and the enabled names."""
     return plugin.name not in disabled and (plugin.enabled or plugin.name in enabled)
 
 

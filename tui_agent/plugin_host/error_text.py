@@ -22,7 +22,7 @@ def unwrap_group(error: BaseException) -> BaseException:
 
 
 def describe_plugin_error(error: BaseException) -> str:
-    """Return a description, in one line, of an error that a plugin raised."""
+    """Return a one-line description of a plugin's error."""
     error = unwrap_group(error)
     if isinstance(error, TuiAgentError):
         return str(error)

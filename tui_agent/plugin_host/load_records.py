@@ -21,11 +21,11 @@ RECORDS_FOLDER = "plugins_loading"
 ENDED_THE_PROGRAM = "Loading it ended the program, so it is not loaded again until its files change."
 TOOK_TOO_LONG = "Loading it took over {}, so it is not loaded again until its files change."
 TRIAL_ENDED = b"The trial has ended."
-"""Text that the trial process writes if loading the plugin did not end the process."""
+"""Text written by the trial process after a load. It is missing if the load ended the process."""
 
 
 class PluginLeftOut(PluginError):
-    """Raised for a plugin that is not loaded because an earlier load ended the program or took too long."""
+    """Raised for a plugin that is not loaded. An earlier load ended the program or took too long."""
 
 
 class LoadRecords:

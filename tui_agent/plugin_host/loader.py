@@ -58,7 +58,7 @@ class LoadedPlugins(Offers):
 
 @dataclass(frozen=True, slots=True)
 class _Registration:
-    """The objects that a plugin registered, and the version that its module states."""
+    """A plugin's registered objects, and the version that its module states."""
 
     api: OwnedApi
     version: str

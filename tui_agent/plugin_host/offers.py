@@ -117,7 +117,7 @@ class OfferedSlashCommand:
         )
 
     async def complete(self, arguments: str, state: SessionStateView) -> Sequence[str]:
-        """Return the texts that the completion function returns; empty if there is no such function."""
+        """Return the texts of the completion function; empty if there is no such function."""
         if self.completion is None:
             return ()
         if inspect.iscoroutinefunction(self.completion):

@@ -1,6 +1,6 @@
 """The folders where a session finds its plugins, and the plugin of each pane.
 
-Invariant: a project's plugins are found only as the copy of the files that the user trusted.
+Invariant: a project's plugins are found only as a copy of the files that the user trusted.
 """
 
 from collections.abc import Mapping

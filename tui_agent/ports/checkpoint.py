@@ -35,7 +35,7 @@ class WorkspaceChanges:
     files: tuple[FileDifference, ...]
     """Details of the first changed paths."""
     skipped: tuple[str, ...] = ()
-    """Sentences about files that are not in checkpoints: files that are too large or exceed the quota."""
+    """Sentences about files missing from checkpoints: too large, or over the quota."""
     contested_paths: tuple[str, ...] = ()
     """The paths in `paths` that the user may have changed too. An undo asks the user before restoring these paths."""
     folders: tuple[FolderChange, ...] = ()
@@ -52,7 +52,7 @@ class WorkspaceChanges:
 
 
 CHANGED_BY_YOU = "also changed by you"
-"""Value of `RestoreAction.conflict` for a path that the user changed after the session changed it."""
+"""Value of `RestoreAction.conflict` for a path that the user changed after the session did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +134,11 @@ class Checkpoints(Protocol):
         ...
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from `known`, the commit of the newest checkpoint that the log records.
+        """Continue from `known`, the newest checkpoint commit in the log.
 
         If the store does not have this commit, take a first checkpoint and return it as a baseline.
 
-        `unchanged`: True if the session changed no files after `known`, so that the baseline can replace the lost
-        commit.
+        `unchanged`: True if the session changed no files after `known`. The baseline can then replace the lost commit.
         """
         ...
 
@@ -191,8 +190,7 @@ class Checkpoints(Protocol):
         """Return the plan that restores the checkpoint `source`, without changing anything.
 
         - `named_paths`: files that the plan includes even if someone else changed them.
-        - `kept_changes`: pairs of commits. Changes of the session between the two commits count as changes by
-          someone else.
+        - `kept_changes`: pairs of commits. The session's changes between them count as changes by someone else.
         """
         ...
 

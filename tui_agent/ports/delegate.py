@@ -15,7 +15,7 @@ DelegateEnd: TypeAlias = Literal["completed", "failed", "interrupted", "budget"]
 SUBTASK = "subtask"
 """Name of a delegate's default role."""
 INVESTIGATOR = "investigator"
-"""Name of a role for delegates that can only read."""
+"""Name of a role for read-only delegates."""
 
 
 @dataclass(frozen=True, slots=True)

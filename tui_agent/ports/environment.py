@@ -31,7 +31,7 @@ class ExecSpec:
     max_output: int = 50_000_000
     """Maximum size of the output to keep, in bytes."""
     tail_bytes: int = 0
-    """Number of bytes to keep at the end of an output that is longer than `max_output`."""
+    """Number of bytes to keep at the end of an output longer than `max_output`."""
     stdin: bytes = b""
     max_written_bytes: int | None = None
     """Maximum size of output and standard error together, in bytes. None means no limit.
@@ -52,10 +52,10 @@ class ExecSpec:
     show_secrets_as_empty: bool = False
     """True if files with secrets appear empty to the program. This is used for commands that only read files.
 
-    If False, the program cannot open such a file, unless the file's content is committed to git.
+    If False, the program cannot open such files. Files whose content is committed to git stay readable.
     """
     readable_secrets: tuple[str, ...] = ()
-    """Files with secrets that the command can read because the command was approved, as absolute real paths."""
+    """Absolute real paths of secret files that the approved command can read."""
     private_temp_paths: tuple[str, ...] = ()
     """Paths such as `/tmp/x` that lead to the sandbox's own temporary folder instead of the machine's.
 
@@ -101,10 +101,9 @@ class ExecResult:
     needed_secrets: "tuple[SecretFile, ...]" = ()
     """Files with secrets that the command may need to read. The sentence in `blocked` names them."""
     notes: tuple[str, ...] = ()
-    """Sentences about parts of the output that are wrong because of the sandbox, such as files that only seem to be
-    empty."""
+    """Sentences about wrong output because of the sandbox, such as files that only seem to be empty."""
     cut_offset: int = 0
-    """The offset in `output` at which bytes are missing, because the output was too long (0: nothing is missing)."""
+    """The offset of the missing bytes in `output`, if it was too long (0: nothing is missing)."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -164,7 +163,7 @@ class SecretFile:
     None if the file was not changed after the commit.
     """
     is_writable: bool = False
-    """True if a sandboxed command that may read the file can also change it."""
+    """True if a sandboxed command with read access can also change the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,13 +370,12 @@ class WorkspaceLink:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceScan:
-    """Names of files and folders in a workspace that can change the meaning of a command line. All paths are relative
-    to the workspace.
+    """Names in a workspace that can change the meaning of a command line. All paths are relative to the workspace.
 
     - `secrets`: files that can hold secrets, except those that the user allowed commands to read.
     - `links`: all symbolic links.
     - `option_names`: names that a program can take for an option. They start with `-`, `+`, `@`, `|` or `=`.
-    - `odd_names`: names with a blank, a quote, a backslash or one of `:*?[`, which a program can misread.
+    - `odd_names`: names that a program can misread. They have a blank, a quote, a backslash or one of `:*?[`.
     - `steering_files`: files that configure programs (`rust-toolchain.toml`), also above the workspace (`../go.work`).
     - `unscanned`: folders that were not searched; "" is the workspace itself.
     """
@@ -392,7 +390,7 @@ class WorkspaceScan:
 
 @runtime_checkable
 class WorkspaceScanner(Protocol):
-    """An environment that finds secret files, and names that change the meaning of a command line."""
+    """An environment that finds secret files and names with a special meaning on a command line."""
 
     def scan(self) -> WorkspaceScan:
         """Scan the workspace's current names in the calling thread."""
@@ -401,10 +399,10 @@ class WorkspaceScanner(Protocol):
 
 @runtime_checkable
 class PrivateTempFinder(Protocol):
-    """An environment whose sandbox has its own temporary folders, which other programs do not see."""
+    """An environment whose sandbox has private temporary folders. Other programs do not see them."""
 
     def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
-        """Return those of `paths` that exist only in the sandbox's own temporary folders.
+        """Return the `paths` that exist only in the sandbox's own temporary folders.
 
         `paths`: absolute real paths in temporary folders. Paths that contain a link are left out.
         """

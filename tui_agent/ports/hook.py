@@ -1,4 +1,4 @@
-"""Hooks: commands of the user and functions of plugins that run before or after a tool call, prompt, turn or session.
+"""Hooks: commands or plugin functions that run before or after a tool call, prompt, turn or session.
 
 Invariant: errors of a hook are reported in its reply and not raised.
 """
@@ -59,7 +59,7 @@ class Hook:
     - `label`: name on the screen.
     - `matcher`: pattern for the name of the event's subject, such as a tool's name. The whole name must match. None: any
       subject.
-    - `subject_name`: function that converts a subject to the name with which `matcher` is compared.
+    - `subject_name`: function that converts a subject to the name for `matcher`.
     """
 
     event: HookEvent

@@ -25,7 +25,7 @@ Returns None if the search took too long. Never raises.
 
 @dataclass(frozen=True, slots=True)
 class SkillText:
-    """The text of one file in a skill's folder, with the names of the other files in that folder."""
+    """The text of one file of a skill, with the names of the skill's other files."""
 
     name: str
     file: str
@@ -37,7 +37,7 @@ class Skills(Protocol):
     """The skills of a session."""
 
     def read(self, name: str, file: str = "") -> SkillText:
-        """Return the main text of the skill `name`, or the text of `file` in the skill's folder.
+        """Return the text of `file` in the folder of the skill `name`; without `file`, the main text.
 
         Reads the file in the calling thread. Raise `ToolError` if there is no such skill or file.
         """

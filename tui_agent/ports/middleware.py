@@ -22,9 +22,8 @@ class Fragment:
 
     - `priority`: position. Lower numbers come first.
     - `max_tokens`: limit for the length.
-    - `missing_reason`: if `text` is empty, the reason for that; the event `context.packed` records the reason.
-    - `joined_seq`: number of the event with a message that already contains the text. While that message is in the
-      history, the fragment is not sent again.
+    - `missing_reason`: reason for an empty `text`. The event `context.packed` records it.
+    - `joined_seq`: event of a message that already contains the text. While the history has that message, the fragment is not sent again.
     """
 
     id: str

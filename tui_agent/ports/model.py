@@ -32,9 +32,8 @@ class ModelRequest:
     - `messages`: messages in which every `LongText` is a `str`.
     - `images`: image bytes by digest.
     - `purpose`: `compaction` asks for a summary of the history.
-    - `answer_count`: number of answers in the conversation so far, including answers that a summary replaced. If it is
-      None, the answers in `messages` are counted.
-    - `opening_text`: start of the conversation's first message. It is set even if a summary has replaced that message.
+    - `answer_count`: number of answers in the conversation so far, also of summarised ones. None: count those in `messages`.
+    - `opening_text`: start of the conversation's first message, even after a summary has replaced it.
     """
 
     request_id: RequestId
@@ -55,7 +54,7 @@ class ModelRequest:
 
     @property
     def answer_index(self) -> int:
-        """The index of the answer that the request asks for, counted from 0 in the conversation."""
+        """The index of the requested answer in the conversation, counted from 0."""
         if self.answer_count is not None:
             return self.answer_count
         return sum(isinstance(message, AssistantMessage) for message in self.messages)
@@ -109,7 +108,7 @@ class ModelFault:
 
     - `retry_after`: wait in seconds that the provider requests.
     - `original`: the provider's own message.
-    - `window_tokens`: context window that the provider stated when a request was too long; otherwise 0.
+    - `window_tokens`: context window in the provider's refusal of a request that is too long; otherwise 0.
     """
 
     kind: FaultKind

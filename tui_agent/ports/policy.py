@@ -36,19 +36,19 @@ class PolicyFacts:
     restorable_files: frozenset[str] = frozenset()
     """Absolute paths of files that `/undo` can restore: their current content is in the newest checkpoint."""
     secrets: tuple[SecretFile, ...] = ()
-    """Files of the scanned part of the workspace that can hold secrets."""
+    """Possible secret files in the scanned part of the workspace."""
     public_files: frozenset[str] = frozenset()
-    """Absolute paths of certificates that contain no private key, although their names suggest secrets."""
+    """Absolute paths of certificates without a private key. Only their names suggest secrets."""
     links: tuple[WorkspaceLink, ...] = ()
     """Symbolic links in the scanned part of the workspace."""
     option_names: tuple[str, ...] = ()
     """Names that a program can misread as an option (see `WorkspaceScan`)."""
     odd_names: tuple[str, ...] = ()
-    """Names that a program can misread because of blanks or special characters (see `WorkspaceScan`)."""
+    """Names that a program can misread, e.g. with blanks (see `WorkspaceScan`)."""
     steering_files: tuple[str, ...] = ()
     """Files that configure programs (see `WorkspaceScan`)."""
     unscanned: tuple[str, ...] = ()
-    """Folders of the workspace that were not scanned for links and names."""
+    """Folders of the workspace that were not scanned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +56,15 @@ class Decision:
     """The policy's decision.
 
     - `choices`: answers that the approval offers if the verdict is `ask`.
-    - `by_profile`: True if the user is asked only because of the permission profile (such as `ask`), not because of a
-      rule. A hook can then answer instead of the user.
+    - `by_profile`: True if only the permission profile (such as `ask`) asks the user, and no rule. A hook can then answer instead of the user.
     - `allowed_by_exact_rule`: True if a rule of the user allows exactly this command line. The command can then read
       the secrets in its arguments.
-    - `unnamed_secrets`: secret files that the commands would read although the command line does not name them, as in
-      `grep -r x .`.
-    - `repository_read_only`: True if the call is allowed only when the sandbox makes the git repository read-only.
-    - `repository_conflict`: reason why the command would fail if the git repository were read-only; otherwise empty.
+    - `unnamed_secrets`: secret files that the commands would read without naming them, as in `grep -r x .`.
+    - `repository_read_only`: True if the sandbox must make the git repository read-only for this call.
+    - `repository_conflict`: reason why the command would fail with a read-only git repository; otherwise empty.
     - `private_temp_paths`: paths that must lead to the sandbox's own temporary folder.
     - `nobody_to_ask`: True if the call is denied only because there is no user to ask.
-    - `can_try_in_sandbox`: True if the only reason to ask (or to deny) is that the policy cannot analyse the command.
-      The command can then be tried in the sandbox first.
+    - `can_try_in_sandbox`: True if the command can be tried in the sandbox first. The only reason to ask or deny is then that the policy cannot analyse it.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -107,21 +104,21 @@ class Policy(Protocol):
     def describe_effects(
         self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
     ) -> tuple[CommandEffects, ...]:
-        """Return the rows in which an approval shows a call's effects to the user.
+        """Return the rows of an approval that show a call's effects to the user.
 
-        `new`: files that the call writes and that do not exist yet.
+        `new`: files that the call creates.
         """
         ...
 
     def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the programs that commands start by a name without a slash, such as `make`.
+        """Return the programs that commands start by a plain name, such as `make`.
 
-        The environment then finds out which of them are in the workspace (`PolicyFacts.workspace_programs`).
+        The environment then looks for them in the workspace (`PolicyFacts.workspace_programs`).
         """
         ...
 
     def local_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the paths at which `npx` and similar commands look for a program before they download it."""
+        """Return the paths at which `npx` and similar commands first look for a program, before a download."""
         ...
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:

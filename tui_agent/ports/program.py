@@ -23,8 +23,8 @@ class Programs(Protocol):
         The program has the permissions of the tool call that starts it. A later tool call with other permissions
         restarts the program.
 
-        `connect`: function that opens the connection: it gets the program's pipes and returns an async context manager.
-        The connection is closed when the program ends.
+        `connect`: opens the connection. It gets the program's pipes and returns an async context manager. The
+        connection is closed when the program ends.
 
         Raise any error of `connect`, and `EnvironmentFault` if the program cannot be started.
         """

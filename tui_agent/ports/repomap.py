@@ -80,7 +80,7 @@ class RepoMaps(Protocol):
         ...
 
     def take_late_map(self) -> RenderedMap | None:
-        """Return the finished map for which `render_within` returned None; return None while this map is not ready.
+        """Return the map that `render_within` could not return in time. Return None while it is not ready.
 
         Each map is returned only once.
         """

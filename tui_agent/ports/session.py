@@ -13,10 +13,10 @@ from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
 
 STOP_SIGNAL = signal.SIGURG
-"""Signal that tells an engine's process to interrupt a plugin whose code blocks the event loop."""
+"""Signal to an engine's process to interrupt a plugin that blocks the event loop."""
 # The system ignores this signal by default, so a late signal does no harm.
 ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
-"""Function that returns the full text that an event refers to."""
+"""Function that returns the full text of a `LongText`."""
 
 
 class Session(Protocol):
@@ -60,7 +60,7 @@ async def read_text(session: Session, text: LongText) -> str:
 
 
 async def read_text_or_preview(session: Session, text: LongText) -> str:
-    """Return the full text that an event refers to, or only its beginning if the text is missing."""
+    """Return the full text of a `LongText`, or only its beginning if the text is missing."""
     try:
         return await read_text(session, text)
     except BlobNotFound:
@@ -121,8 +121,7 @@ class AppSession(Session, Protocol):
 
     @property
     def failure(self) -> TuiAgentError | None:
-        """The error that kept the engine from opening the session, or that ended the engine. None if there was no
-        error."""
+        """The error that ended the engine, or kept it from opening the session. None if there was no error."""
         ...
 
     async def wait_until_open(self) -> OpenedNote:
@@ -139,9 +138,9 @@ class AppSession(Session, Protocol):
         ...
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the number of the last event in the cached session state, and an outline of that state.
+        """Return the number of the last event in the cached session state, and the state's outline.
 
-        The outline is the part of the state that a screen needs at its start. Return None if no state is cached.
+        A screen needs the outline at its start. Return None if no state is cached.
         """
         ...
 

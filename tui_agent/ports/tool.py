@@ -41,11 +41,9 @@ class ToolSpec:
     - `timeout`: limit for one call in seconds (None: the tool limits itself).
     - `parallel_safe`: True if several calls in one answer of the model can run at the same time. Only calls of tools
       with the same `parallel_group` run together.
-    - `needs`: services that the tool needs. If one is missing, the tool is not offered. `started_jobs` exists once a
-      background job has been started.
+    - `needs`: services that the tool needs. If one is missing, the tool is not offered. `started_jobs` exists after the start of a background job.
     - `policy`: the only policy under which the tool is offered (None: any policy).
-    - `parameters`: JSON schema (type object) for a tool whose arguments have no class of their own. `args` is then
-      `JsonArguments`.
+    - `parameters`: JSON schema (type object) for a tool without its own arguments class. `args` is then `JsonArguments`.
     - `listed`: False if the tool can be called but is not offered to the model.
     - `may_ask`: True if the tool can ask the user (`ToolContext.ask`) but also works without a user.
     """
@@ -93,15 +91,15 @@ class ToolContext:
     state: SessionStateView
     """The session's state when the call started."""
     may_read: Callable[[str], bool]
-    """Function that returns True if a search may show the content of the file at this path.
+    """Function that returns True if a search may show the file at this path.
 
-    It returns False for files with secrets and for files that a rule denies.
+    It returns False for secret files and for files that a rule denies.
     """
     may_connect: Callable[[str], bool]
     """Function that returns False if the policy denies connecting to a host or address.
 
-    A tool must call this function before each connection. Addresses of this machine or of a private network need a rule
-    that allows them.
+    A tool must call this function before each connection. Addresses of this machine or a private network need an
+    `allow` rule.
     """
     ask: AskUser | None = None
     jobs: Jobs | None = None
@@ -123,7 +121,7 @@ class ToolResult:
     - `environment`: True if the environment failed, not the task. The engine sets it if a tool raises
       `EnvironmentFault`.
     - `lost`: True if the environment's machine is gone.
-    - `stopped`: True if the user ended the job or delegate that the call waited for. This is not a failure.
+    - `stopped`: True if the user ended the awaited job or delegate. This is not a failure.
     """
 
     ok: bool
@@ -140,7 +138,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A preview of what a tool call would do. The user approves exactly this `content`, and nothing else.
+    """A preview of a tool call. The user approves exactly this `content`, and nothing else.
 
     `time_limit_s`: time limit of this call in seconds, if the tool limits itself.
     """
@@ -163,7 +161,7 @@ class Tool(Protocol[ArgsT]):
     def spec(self) -> ToolSpec: ...
 
     def target(self, args: ArgsT) -> str:
-        """Return the text that the call's row on the screen shows after the verb, e.g. a path, a pattern or a command."""
+        """Return the text after the verb in the call's row on the screen, e.g. a path, a pattern or a command."""
         ...
 
     def effects(self, args: ArgsT) -> tuple[Effect, ...]:
@@ -177,7 +175,7 @@ class Tool(Protocol[ArgsT]):
 
 @runtime_checkable
 class ArgumentSettler(Protocol):
-    """A tool that completes a call's arguments before the policy judges the call.
+    """A tool that completes a call's arguments before the policy sees them.
 
     For example, it adds the command that the call will run.
     """
@@ -192,17 +190,16 @@ class ArgumentSettler(Protocol):
 
 @runtime_checkable
 class FailurePredictor(Protocol):
-    """A tool that can predict that a call will fail, e.g. an edit of a file that was not read."""
+    """A tool that can predict a failure, e.g. an edit of an unread file."""
 
     async def predict_failure(self, args: Any, env: Environment, state: SessionStateView) -> None:
-        """Raise the error that `run` would raise, if the tool can predict the error. Called before the user is asked
-        for approval."""
+        """Predict the error of `run`, and raise it. Called before the user is asked for approval."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceContent:
-    """The content of a server's resource: cleaned text, or the bytes of content that is not text."""
+    """The content of a server's resource: cleaned text, or bytes if it is not text."""
 
     text: str = ""
     data: bytes = b""

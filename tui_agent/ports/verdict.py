@@ -19,4 +19,4 @@ class Verdict:
 Oracle: TypeAlias = Callable[[Path], Awaitable[object]]
 """Function that writes the solution of a case into a workspace."""
 Verifier: TypeAlias = Callable[[Path, Sequence[Record]], Awaitable[Verdict]]
-"""Function that judges a workspace and the events of the session that worked in the workspace."""
+"""Function that judges a workspace and the events of its session."""

@@ -1,4 +1,4 @@
-"""The names of the app's own slash commands, and descriptions of the commands that other clients offer too.
+"""The names of the app's own slash commands, and descriptions of those in other clients too.
 
 Invariant: a test checks that the names are the words of `tui.actions.TYPED`.
 """
@@ -33,4 +33,4 @@ NO_OWN_COMMANDS: Final = (
     "No commands besides the app's own. Add one as commands/NAME.md in your configuration folder, or "
     ".tui_agent/commands/ of a trusted project."
 )
-"""The text that clients show if the user has no slash commands of their own."""
+"""The text for users without slash commands of their own."""

@@ -1,4 +1,4 @@
-"""Artifacts: long texts that are stored in full, while the model gets only a part."""
+"""Artifacts: long texts, stored in full. The model gets only a part."""
 
 from tui_agent.protocol.base import BlobText, FrozenModel, LongText
 from tui_agent.protocol.unicode_text import format_count
@@ -26,7 +26,7 @@ class Artifact(FrozenModel):
 
     @staticmethod
     def id_for_sha256(sha256: str) -> str:
-        """Return the id of the artifact that stores a text with this digest."""
+        """Return the id of the artifact for a text with this digest."""
         return f"{ARTIFACT_PREFIX}{sha256[:12]}"
 
     @classmethod
@@ -46,7 +46,7 @@ class Artifact(FrozenModel):
 
 
 def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
-    """Return a note such as `[… 40 lines left out …]`, which takes the place of missing lines in a shortened text.
+    """Return a note about missing lines in a shortened text, such as `[… 40 lines left out …]`.
 
     `artifact_id`: the artifact with the full text (empty: there is none).
     """
@@ -55,7 +55,7 @@ def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
 
 
 def stored_artifact_id(text: LongText) -> str:
-    """Return the id of the artifact that stores a long text, or an empty string for a short text."""
+    """Return the artifact id of a stored long text, or an empty string for a short text."""
     return Artifact.id_for_sha256(text.blob_sha256) if isinstance(text, BlobText) else ""
 
 
@@ -72,4 +72,4 @@ def shorten_text(text: str, stored: LongText, max_chars: int) -> str:
 
 
 EVENT_PREVIEW_CHARS = 80
-"""Number of characters of an artifact's text that its event contains as a preview."""
+"""Number of characters of the preview in an artifact's event."""

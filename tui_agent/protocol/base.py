@@ -48,7 +48,7 @@ _field_tables: dict[type[FrozenModel], tuple[set[str], type["_Fields"]]] = {}
 
 
 class _Fields:
-    """Base of classes that hold the field values of models; there is one subclass for each model class."""
+    """Base of the classes for the field values of models. There is one subclass for each model class."""
 
 
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
@@ -96,7 +96,7 @@ JsonMap: TypeAlias = dict[str, JsonValue]
 
 
 def text_preview(text: LongText) -> str:
-    """Return the part of a text that can be shown without reading a blob."""
+    """Return the part of a text that is available without reading a blob."""
     return text if isinstance(text, str) else text.preview
 
 

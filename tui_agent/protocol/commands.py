@@ -35,9 +35,8 @@ class CommandBase(FrozenModel):
 class SubmitPrompt(CommandBase):
     """Start a turn with this message. Rejected while a turn runs (see `Steer` and `Queue`).
 
-    `own_words`: if the message contains a long paste, the words that the user typed before and after it; otherwise
-    empty. `typed_mentions`: mentions that the user typed or chose. Only these are looked up (None: everything that
-    looks like a mention).
+    `own_words`: words that the user typed before and after a long paste; empty without a long paste. `typed_mentions`:
+    mentions that the user typed or chose. Only these are looked up (None: everything that looks like a mention).
     """
 
     kind: Literal["submit_prompt"] = "submit_prompt"
@@ -64,8 +63,8 @@ class WriteGuide(CommandBase):
 class ContinueTurn(CommandBase):
     """Start a turn without a new message: the model continues from the end of the branch.
 
-    The branch must end with tool results, with an unanswered message, or at the start of a fork that changes a message.
-    If tool calls still wait for the user's decision, they are checked again first.
+    The branch must end with tool results, with an unanswered message, or at the start of a fork with a changed message.
+    Tool calls that still wait for the user's decision are checked again first.
     """
 
     kind: Literal["continue_turn"] = "continue_turn"
@@ -84,8 +83,8 @@ class Steer(CommandBase):
 class Queue(CommandBase):
     """Send a message after the running turn. If no turn runs, start one.
 
-    `place`: number of queued messages that are sent before this message (None: the message is the last). A message with
-    a `place` above 0 waits behind queued messages even if no turn runs.
+    `place`: number of queued messages before this one (None: the message is the last). A message with a `place` above 0
+    waits behind queued messages even if no turn runs.
     """
 
     kind: Literal["queue"] = "queue"
@@ -254,7 +253,7 @@ class RunUserShell(CommandBase):
 
 
 class SetOutputWidth(CommandBase):
-    """Set the width in columns (`COLUMNS`) for the output of programs that start from now on.
+    """Set the width in columns (`COLUMNS`) for the output of programs started from now on.
 
     The width is not recorded.
     """

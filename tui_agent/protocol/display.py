@@ -1,4 +1,4 @@
-"""Display blocks: the fixed set of things that a tool or plugin can show to a person.
+"""Display blocks: everything that a tool or plugin can show to a person.
 
 Invariant: blocks are plain data.
 """

@@ -18,7 +18,7 @@ class Envelope(FrozenModel):
 
     In the log, an event is one JSON line with these fields in this order, followed by `crc`. `seq`: number of the
     event, from 0 without gaps. `time`: seconds since the epoch (UTC). `parent`: seq of the previous event on the branch
-    (null: the first event). `cause`: id of the command that led to the event (null: no command).
+    (null: the first event). `cause`: id of the command behind the event (null: no command).
     """
 
     v: int
@@ -33,7 +33,7 @@ class Envelope(FrozenModel):
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """A valid line of the log with a kind or version that this release does not know.
+    """A valid line of the log with an unknown kind or version.
 
     The line has no effect on the state. `raw`: its JSON object.
     """
@@ -66,5 +66,5 @@ def known_events(records: Iterable[Record]) -> Iterator[Envelope]:
 
 
 def find_payload(records: Iterable[Record], payload_class: type[PayloadT]) -> PayloadT | None:
-    """Return the first payload in `records` that is a `payload_class`; None if there is none."""
+    """Return the first payload of the class `payload_class` in `records`, or None."""
     return next((record.payload for record in records if isinstance(record.payload, payload_class)), None)

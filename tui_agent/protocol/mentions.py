@@ -7,11 +7,11 @@ from tui_agent.protocol.parts import ImageContent
 
 MentionKind: TypeAlias = Literal["file", "directory", "symbol", "image", "resource", "refused", "missing"]
 MENTION = "@"
-"""Name of a pseudo-command for `Session.complete`: it completes mentions of resources."""
+"""Name of a pseudo-command for `Session.complete`. It completes mentions of resources."""
 
 
 class Mention(FrozenModel):
-    """A file, a symbol or a resource of an MCP server that a user's message mentions, such as `@src/app.py`.
+    """A mention in a user's message, such as `@src/app.py`: a file, a symbol or a resource of an MCP server.
 
     `reference`: text in the message. `path`: mentioned file, relative to the workspace. `text`: content sent to the
     model. `sha256`: digest of the whole file. `first_line`, `last_line`: lines from 1, if only a part was requested or

@@ -1,7 +1,6 @@
-"""The history that is sent to a model, in a form that does not depend on the provider.
+"""The history for a model, in a form that does not depend on the provider.
 
-Invariant: in a valid history, one `ToolMessage` with the result follows each tool call, before the next user or
-assistant message.
+Invariant: in a valid history, one `ToolMessage` follows each tool call, before the next user or assistant message.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -21,7 +20,7 @@ MessageOrigin: TypeAlias = Literal[
 - `map`: the repository map.
 - `transient`: content of this one request only.
 - `restored`: messages that were restored after a summary had replaced them.
-- `instructions`: instructions of a folder in which the agent has begun to work.
+- `instructions`: instructions of a folder where the agent now works.
 """
 
 
@@ -49,7 +48,7 @@ class AssistantMessage(FrozenModel):
 class ToolMessage(FrozenModel):
     """The result of one tool call, as a message of the history.
 
-    `artifact_id`: artifact with the full text if the result was shortened, or artifact that the call read.
+    `artifact_id`: artifact with the full text of a shortened result, or the artifact that the call read.
     """
 
     role: Literal["tool"] = "tool"
@@ -74,7 +73,7 @@ class SummaryShare(FrozenModel):
 
 
 class SummaryMessage(FrozenModel):
-    """A summary that replaces compacted messages and is sent as a user message.
+    """A summary that replaces compacted messages. It is sent as a user message.
 
     `shares`: how the text is divided among the request's sections; if empty, all of it counts for the section of
     summaries.

@@ -76,8 +76,7 @@ class ToolCallPart(FrozenModel):
 
 
 class PatchPart(FrozenModel):
-    """A patch that was reported by an agent that is a separate program. No model client of this version produces such
-    parts."""
+    """A patch reported by an agent program. No model client of this version produces such parts."""
 
     kind: Literal["patch"] = "patch"
     text: LongText

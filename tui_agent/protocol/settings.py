@@ -46,14 +46,14 @@ class AgentState(StrEnum):
 
 
 PAUSE_PENDING = "pauses after this call"
-"""The reason of the state `running` while a pause that the user requested has not begun yet."""
+"""The reason of the state `running` if the user's pause has not begun yet."""
 
 
 class ModelInfo(FrozenModel):
     """Description of a model, without API keys.
 
     `effort`: the user's setting. `effective_effort`: value sent to the provider. `efforts`: settings that the provider
-    accepts unchanged (all settings if unknown). `model`: empty if no model is set. `fault`: reason why a requested
+    accepts unchanged (all settings if unknown). `model`: empty if no model is set. `fault`: reason why the requested
     model cannot be used. `window`: context window in tokens (0: unknown). Prices are in USD per million tokens (None:
     unknown).
     """

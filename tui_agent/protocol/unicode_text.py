@@ -1,4 +1,4 @@
-"""Detection of characters that are invisible or look like other characters, and small text functions.
+"""Detection of invisible and deceptive characters, and small text functions.
 
 Invariant: all functions are pure, and take time linear in the length of the text.
 """
@@ -29,7 +29,7 @@ _SHAPELESS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc"
     "\U0001d159\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef"
 )
-"""Characters that Python counts as printable, but that have no shape, or whose width differs between terminals."""
+"""Printable characters (in Python) without a shape, or whose width differs between terminals."""
 _SHAPELESS_RE = re.compile(f"[{_SHAPELESS}]")
 
 
@@ -140,7 +140,7 @@ def describe_invisible(text: str) -> str:
 
 
 def describe_lookalike(text: str) -> str:
-    """Describe the first word that mixes Latin letters with letters of other alphabets that look Latin.
+    """Describe the first word that mixes Latin letters with lookalikes from other alphabets.
 
     Return an empty string if there is no such word.
     """
@@ -177,7 +177,7 @@ def _list_deceptive(odd: re.Pattern[str], text: str) -> list[str]:
 
 
 def _is_deceptive(character: str) -> bool:
-    """Return True if a character is invisible and is a character that Unicode defines."""
+    """Return True if a character is invisible and defined in Unicode."""
     return is_invisible(character) and unicodedata.category(character) != "Cn"
 
 

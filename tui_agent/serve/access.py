@@ -54,7 +54,7 @@ class AccessControl:
         return web.Response(status=401, text="Unauthorized: use the address that tui-agent printed.\n")
 
     def _is_own_host(self, host: str) -> bool:
-        """Return True if the host that a request names is this server."""
+        """Return True if the host in a request is this server."""
         # Prevents DNS rebinding: a page of another site could reach the server through a DNS entry that points to this
         # machine.
         return self._host not in LOOPBACK or urlsplit(f"//{host}").hostname in LOOPBACK

@@ -23,14 +23,14 @@ SHUTDOWN_S = 3.0
 
 
 class AppPages:
-    """Answers the requests of browser pages that show the app."""
+    """Answers requests of the browser pages that show the app."""
 
     def __init__(self) -> None:
         self._page = Template(_read("page.html"))
         self._script = _read("page.js")
 
     def routes(self) -> list[web.AbstractRouteDef]:
-        """Return the routes of the files that every page loads. Raise `ConfigError` if the files are not installed."""
+        """Return the routes of the files for every page. Raise `ConfigError` if the files are not installed."""
         return [web.get("/page.js", self._send_script), web.static("/static", _static_folder())]
 
     def show(self, request: web.Request, socket_path: str) -> web.Response:
@@ -98,7 +98,7 @@ def _cells(text: str) -> int:
 
 
 def _static_folder() -> Path:
-    """Return the folder with the files of the terminal that runs in the browser (from `textual_serve`)."""
+    """Return the folder with the browser terminal's files (from `textual_serve`)."""
     return Path(str(files(load_package("textual_serve")).joinpath("static")))
 
 

@@ -51,7 +51,7 @@ class EngineSocket:
         self._stall_s = stall_s
 
     async def serve(self, path: Path, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
-        """Listen at `path`, which only this user can open, until cancelled."""
+        """Listen at `path` until cancelled. Only this user can open the socket."""
         listener = await anyio.create_unix_listener(path, mode=0o600)
         async with listener:
             task_status.started()

@@ -26,7 +26,7 @@ MAX_SESSIONS = 64
 
 
 class EnvironmentServer:
-    """The routes of one evaluation environment. The files of each session are in a folder of its own below `parent`."""
+    """The routes of one evaluation environment. Each session has its own folder below `parent`."""
 
     def __init__(
         self, environment: EvalEnvironment, open_env: OpenEnvironment, access: AccessControl, parent: Path

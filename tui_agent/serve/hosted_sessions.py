@@ -41,7 +41,7 @@ class HostedSession:
         self.approvals = Approvals()
         self.checkpoints = Checkpoints()
         self.calls: dict[CallId, ToolCalled] = {}
-        """Maps the id of each tool call that has no result yet to the call."""
+        """Maps call ids to tool calls without a result."""
         self.clients = 0
         self.last_seq = -1
         self.ready = anyio.Event()
@@ -51,7 +51,7 @@ class HostedSession:
 
     @property
     def opened_note(self) -> OpenedNote:
-        """The message that the engine sends when the session is open."""
+        """The engine's message about the opened session."""
         assert self._opened_note is not None
         return self._opened_note
 
@@ -92,7 +92,7 @@ class HostedSession:
             command.take(event)
 
     async def carry_out(self, command: PendingCommand) -> None:
-        """Wait until a command that was sent is done.
+        """Wait until a sent command is done.
 
         Raise the engine's error if the command is refused or the session ends.
         """
@@ -107,7 +107,7 @@ class HostedSession:
             raise command.error
 
     async def read_text(self, text: LongText) -> str:
-        """Return the full text that an event refers to, or only its beginning if its blob is missing."""
+        """Return the full text of a `LongText`, or only its beginning if its blob is missing."""
         return await read_text_or_preview(self.session, text)
 
     async def submit(self, command: Command) -> None:
@@ -175,13 +175,13 @@ class HostedSessions:
         return hosted if is_ready else None
 
     def issue_id(self) -> str:
-        """Return a new session id, for a session that is created when a client first uses it."""
+        """Return a new session id. The session is created at its first use."""
         session_id = self._ids.session()
         self._issued.add(session_id)
         return session_id
 
     async def latest_session_id(self) -> str | None:
-        """Return the id of the newest session in the server's folder, or None if the folder has no sessions."""
+        """Return the id of the newest session in the server's folder, or None if there is none."""
         newest = next(reversed(self._sessions), None)
         return newest or await to_thread.run_sync(_latest_session_id, self.options)
 

@@ -1,4 +1,4 @@
-"""Entry point of the process that draws the app for one browser page.
+"""Entry point of a process that shows the app in one browser page.
 
 Invariant: standard input and output carry only the packets of Textual's web driver.
 """

@@ -30,7 +30,7 @@ _DRAWING_ENDS: Final = (
     TimeoutError,
     ValueError,
 )
-"""Errors after which a page is closed, because the app's output cannot be read or passed on."""
+"""Errors after which a page is closed: the app's output cannot be read or passed on."""
 
 
 class PageConnection:

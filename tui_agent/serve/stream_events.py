@@ -27,9 +27,9 @@ StreamEvent: TypeAlias = tuple[str, dict[str, object]]
 
 
 class StreamTranslator:
-    """Translates a stream of session events, given in order, to server-sent events.
+    """Translates session events, in order, to server-sent events.
 
-    `calls`: tool calls that have no result yet when the stream starts.
+    `calls`: unfinished tool calls at the start of the stream.
     """
 
     def __init__(self, read_text: ReadText, calls: Mapping[CallId, ToolCalled]) -> None:

@@ -1,4 +1,4 @@
-"""Description of an engine process that ended before the session was open."""
+"""Description of an engine process that ended too early, before the session was open."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -130,7 +130,7 @@ class EngineHandle:
 
     @property
     def child(self) -> "subprocess.Popen[bytes]":
-        """The process, which is started if it does not run yet."""
+        """The process. It is started if it does not run yet."""
         self.release()
         assert self._child is not None
         return self._child

@@ -21,7 +21,7 @@ from tui_agent.protocol.events.turn import UserMessageReceived
 
 @dataclass(frozen=True, slots=True)
 class ForkStart:
-    """Start of a fork: the last event that it shares with its parent session, and the change that the user requested."""
+    """Start of a fork: the last event shared with its parent session, and the user's change."""
 
     at_seq: int
     change: ForkChange
@@ -34,8 +34,8 @@ def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) 
     - `at_seq`: the event that the user named.
 
     The fork normally starts at `at_seq`. If `change` replaces the message or tool result there, the fork starts just
-    before it. If a tool call was changing files at that moment, the fork starts after the checkpoint that follows the
-    call. If this call never ended, the fork starts before the call. Raise `UsageError` if there is nothing to replace.
+    before it. If a tool call was changing files at that moment, the fork starts after the call's checkpoint. If this
+    call never ended, the fork starts before the call. Raise `UsageError` if there is nothing to replace.
     """
     if change.message is not None and change.result is not None:
         raise UsageError("A fork can replace a message or a tool result, not both.")

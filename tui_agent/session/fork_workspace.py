@@ -1,6 +1,6 @@
 """The checkpoints of a fork, and its git work tree.
 
-Invariant: only `add_worktree` changes the user's repository, without running programs that the repository configures.
+Invariant: only `add_worktree` changes the user's repository. It runs no programs from the repository's configuration.
 """
 
 import os
@@ -34,7 +34,7 @@ from tui_agent.workspace.checkpoints.store_state import MAIN_REF
 STORE_NAME = "checkpoints.git"
 MAX_LOST_NAMED = 8
 MAX_BORROW_DEPTH = 3
-"""Maximum length of a chain of forks in which each fork uses the git objects of its parent."""
+"""Maximum length of a chain of forks that each use their parent's git objects."""
 # Git follows at most five alternates, and the user's repository is one of them.
 MAX_FILE_BYTES = Limits().file_bytes
 
@@ -110,7 +110,7 @@ def _borrowed_paths(folder: Path) -> list[bytes]:
 
 
 def _borrow_depth(folder: Path) -> int:
-    """Return the number of ancestors whose git objects this session uses, directly or through other sessions."""
+    """Return the number of ancestors whose git objects this session uses, also indirectly."""
     depth, current = 0, folder
     while depth <= MAX_BORROW_DEPTH:
         object_folders = [Path(os.fsdecode(line)) for line in _borrowed_paths(current)]

@@ -56,7 +56,7 @@ class Outcome:
     - `reason`: a `TurnFinished.reason`.
     - `recorded_reason`: the reason that the log has, if it differs from `reason`.
     - `answer`: the main agent's last text.
-    - `warning`: sentence for the user if the turn finished although calls were denied.
+    - `warning`: sentence for the user if the turn finished despite denied calls.
     - `denial`: the newest decision that denied a call.
     """
 
@@ -82,7 +82,7 @@ class Outcome:
 
 
 AfterTurn: TypeAlias = Callable[[Session, Outcome], Awaitable[TurnStart | None]]
-"""Function that is called after a turn, before the session is closed.
+"""Function called after a turn, before the session is closed.
 
 Returns the start of the next turn, or None to close the session.
 """
@@ -150,14 +150,14 @@ class _Turn:
         """Ids of the model's newest tool calls, which are all in one answer. Interrupted calls are left out."""
 
     def begin_next(self, command: CommandId) -> None:
-        """Discard the data of the last turn, and collect the data of the turn that `command` starts."""
+        """Discard the data of the last turn, and follow the turn of `command`."""
         self._command, self.ended, self.words = command, None, ()
         self.denials.clear()
         self._effects.clear()
         self._last_calls = set()
 
     def outcome(self, ended: TurnFinished, session: str, answer: str) -> Outcome:
-        """Return the result of a turn that has ended.
+        """Return the result of an ended turn.
 
         If the turn finished, but all of the model's newest tool calls were denied, the result's reason is `denied`.
         """
@@ -251,7 +251,7 @@ def block_text(block: DisplayBlock) -> str:
 
 
 async def submit_and_wait(session: Session, follower: Follower, command: Command) -> list[Envelope]:
-    """Submit a command, wait until it was carried out, and return the events that it caused.
+    """Submit a command, wait until it is done, and return its events.
 
     Raise `TuiAgentError` if the engine rejects the command or the session ends.
     """

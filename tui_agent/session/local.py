@@ -53,8 +53,8 @@ class LocalSession:
         self.preload_client = warm
         """Function that imports the libraries of the model client."""
         self.end_process: Callable[[PluginError], None] | None = None
-        """Function that ends this process if a plugin has blocked it and cannot be interrupted. Called in another
-        thread.
+        """Function that ends this process, called in another thread. It is needed for a plugin that blocks and cannot
+        be interrupted.
 
         If None, the error is only logged.
         """
@@ -86,7 +86,7 @@ class LocalSession:
         return Sandbox(state.sandbox, unavailable_reason=state.no_sandbox_reason)
 
     def would_allow(self, denial: PermissionDecided, profile: PolicyName) -> bool:
-        """Return True if the current policy denied a call that the policy `profile` would have allowed."""
+        """Return True if the policy `profile` would have allowed a denied call. The current policy must have denied it."""
         if not denial.rule_id.startswith(f"{denial.policy}."):
             return False
         state = self._recorder.state

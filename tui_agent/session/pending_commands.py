@@ -1,4 +1,4 @@
-"""Commands that a client waits for, such as a change of a setting or a message that starts a turn."""
+"""Commands that a client waits for, such as a prompt or a change of a setting."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ _FAILURES: Final[frozenset[TurnEnd]] = frozenset({"model_error", "error"})
 
 
 class PendingCommand:
-    """A command that was sent. `done` is set at the first event that the command causes, or when the command fails.
+    """A command sent to the session. `done` is set at the command's first event or failure.
 
     If the session refuses the command, `error` is a `UsageError`.
     """

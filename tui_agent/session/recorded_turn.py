@@ -1,8 +1,7 @@
-"""Stand-ins for the model, the tools, the repository map and the environment when a recorded turn is run again.
+"""Stand-ins for the model, the tools, the repository map and the environment in a rerun of a recorded turn. They return
+the recorded data.
 
-They return what the log recorded.
-
-Invariant: methods of a real tool that have side effects are never called.
+Invariant: a real tool's methods with side effects are never called.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -58,8 +57,7 @@ class RecordedResults:
     def __init__(self, records: Sequence[Record]) -> None:
         self._results: dict[CallId, ToolResult] = {}
         self._before: dict[CallId, set[_Edge]] = {}
-        """Maps a call's id to the starts and ends of other calls that must happen in the rerun before this call ends.
-        """
+        """Maps a call's id to events that come before its end in the rerun: starts and ends of other calls."""
         self._seen_edges: set[_Edge] = set()
         self._changed = anyio.Event()
         self._called: list[ToolCalled] = []
@@ -107,8 +105,7 @@ class RecordedResults:
         return None
 
     async def result_of_call(self, call_id: CallId) -> ToolResult:
-        """Wait until the rerun has reached the point at which the log has the result of this call, and return the
-        result.
+        """Wait until it is this call's turn to end in the rerun, and return its result.
 
         Raise `ToolError` if no result is recorded.
         """
@@ -162,7 +159,7 @@ class RecordedTool:
 
 
 class RecordedSettlingTool(RecordedTool):
-    """Stand-in for a tool that completes its arguments from files before it runs (`ArgumentSettler`)."""
+    """Stand-in for a tool that completes its arguments from files (`ArgumentSettler`)."""
 
     def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
         super().__init__(tool, results)

@@ -42,11 +42,11 @@ from tui_agent.store.log_reader import iterate_records, read_end, read_tail
 from tui_agent.store.record_follower import RecordFollower
 
 MAX_BATCH_RECORDS = 1_000
-"""Maximum number of records that one `next_batch` returns."""
+"""Maximum number of records in one `next_batch`."""
 
 
 class RemoteFollower(RecordFollower["RemoteSession"]):
-    """Returns the records of a remote session that come after an event."""
+    """Returns the records of a remote session after an event."""
 
     def __init__(self, source: "RemoteSession", after: int) -> None:
         super().__init__(source, after)
@@ -89,7 +89,7 @@ CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 16 * 1024
 """Number of bytes at the end of a log that are searched for the last event."""
 MAX_SEEN_RECORDS = 2_000
-"""Maximum number of records that stay in memory after every follower has received them."""
+"""Maximum number of records in memory after every follower has received them."""
 
 
 class RemoteSession:
@@ -112,7 +112,7 @@ class RemoteSession:
         self._held: LockedNote | None = None
         self._opened: OpenedNote | None = None
         self.failure: TuiAgentError | None = None
-        """The error that kept the engine from opening the session, or that ended the engine."""
+        """The error that ended the engine, or kept it from opening the session."""
         self._ended_normally = False
         self._is_held = anyio.Event()
         self._is_open = anyio.Event()

@@ -71,7 +71,7 @@ class UnfinishedHistory:
     def __init__(self, *, has_earlier_history: bool = False) -> None:
         """Create an unfinished history without records.
 
-        `has_earlier_history`: True if the session also has older records, which `track` does not see.
+        `has_earlier_history`: True if the session also has older records. `track` does not see them.
         """
         self.records: list[Record] = []
         self.is_empty = not has_earlier_history
@@ -109,7 +109,7 @@ def record_new_session(
     """Record the first events of a new session.
 
     - `repaired`: set if the session's folder had a log without a valid line.
-    - `earlier`: summary of the session that the new session continues.
+    - `earlier`: summary of the session to continue.
     """
     recorder.append(
         SessionStarted(
@@ -164,7 +164,7 @@ def resume_session(
 
 
 def lost_call_warnings(state: SessionStateView, loaded: LoadedPlugins) -> list[ErrorRaised]:
-    """Return a warning for each call of a plugin's tool that was running when the program ended.
+    """Return a warning for each call of a plugin's tool that did not finish before the program ended.
 
     `state`: the state before the session is resumed.
     """
@@ -255,10 +255,9 @@ def carry_over_summary(folder: Path) -> SessionContextLoaded:
 
 
 def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, int] | None:
-    """Return the cached session state, with the `seq` of the last event that it contains.
+    """Return the cached session state with the `seq` of its last event.
 
-    `on`: ranges of event numbers that form a branch. If the cached state does not belong to this branch, or is missing,
-    return None.
+    `on`: ranges of event numbers that form a branch. Return None if there is no cached state of this branch.
     """
     cached = load_fold(log.folder, FORMAT)
     standing = load_snapshot(cached[1]) if cached is not None else None
@@ -270,7 +269,7 @@ def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, 
 
 @dataclass(frozen=True, slots=True)
 class StartingFold:
-    """The history of a session before this run: a cached state and the records that follow it.
+    """The history of a session before this run: a cached state and the later records.
 
     - `snapshot`: a cached session state, or None.
     - `history`: the records after the snapshot. Without a snapshot, all records of the branch.
@@ -281,7 +280,7 @@ class StartingFold:
 
     @classmethod
     def load(cls, log: SessionLog) -> "StartingFold":
-        """Load the history of a log that was just opened. Raise `OSError` if the log cannot be read."""
+        """Load the history of a newly opened log. Raise `OSError` if the log cannot be read."""
         cached = load_fold(log.folder, FORMAT)
         if cached is not None and (standing := load_snapshot(cached[1])) is not None:
             history = read_records_after(log.folder, cached[0], (log.folder / EVENTS_FILE).stat().st_size)

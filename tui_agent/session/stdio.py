@@ -1,4 +1,4 @@
-"""The standard input and output of a process that uses them for a protocol.
+"""Standard input and output, used for a protocol.
 
 Invariant: only lines of the protocol reach the client.
 """
@@ -9,7 +9,7 @@ from functools import partial
 
 
 def claim_stdio() -> tuple[int, int]:
-    """Return copies of the descriptors that connect this process with its client: (input, output).
+    """Return copies of the descriptors to the client: (input, output).
 
     Afterwards, the process's standard input is empty, and its standard output goes to standard error.
     """

@@ -1,1 +1,1 @@
-"""Simulated users: models that play a person at work with the agent, and orchestrators that guide their thoughts."""
+"""Simulated users: models that play a person at work with the agent. Orchestrators guide their thoughts."""

@@ -180,7 +180,7 @@ class AgentSession:
         return await join_texts(self._session, texts)
 
     async def _events(self) -> AsyncIterator[Envelope]:
-        """Yield the events after the last event that the previous call yielded, until the session ends."""
+        """Yield the new events since the previous call, until the session ends."""
         while True:
             while self._unread:
                 yield self._unread.popleft()

@@ -113,7 +113,7 @@ def _create_new(parent: Path, name: str) -> Path:
 
 
 def read_history(path: Path) -> list[SimulationMessage]:
-    """Return the messages of a history file, or of the history file in a job folder.
+    """Return the messages of a history file. `path` can also be a job folder.
 
     Raise `ConfigError` if there is no readable history.
     """

@@ -47,10 +47,10 @@ class Limits(FrozenModel):
 
 
 class OrchestratorSettings(FrozenModel):
-    """Settings of the orchestrator, which decides when the simulated user learns of each part of the task.
+    """Settings of the orchestrator. It decides when the simulated user learns of each part of the task.
 
     - `perception_tokens`: the simulated user reads at most this many tokens of prose in each of the agent's answers.
-    - `pace`: number of actions that the simulated user has before the next part of the task follows.
+    - `pace`: number of the simulated user's actions before the next part of the task.
     - `perceive_template`, `memory_template`, `progress_template`: used only by the orchestrator `default`.
     """
 
@@ -67,7 +67,7 @@ class OrchestratorSettings(FrozenModel):
 
 
 class AgentOnlySettings(FrozenModel):
-    """Settings of the mode `agent-only`, in which the agent gets the whole task and no answers."""
+    """Settings of the mode `agent-only`: the agent gets the whole task and no answers."""
 
     agent: AgentSettings = AgentSettings()
 

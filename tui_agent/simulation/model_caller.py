@@ -41,7 +41,7 @@ class ModelCaller:
     async def ask(self, system: str, messages: tuple[Message, ...], conversation: str = "") -> str:
         """Return the text of the model's answer. Raise `ModelError` if the model fails.
 
-        `conversation`: name of the conversation to which the request belongs.
+        `conversation`: name of the request's conversation.
         """
         # Answers are counted for each conversation, so that a scripted model finds its next answer.
         index = self._answers.get(conversation, 0)

@@ -44,7 +44,7 @@ class Orchestrator:
 
     @property
     def early_exit_note(self) -> str:
-        """The message that the simulated user's model gets if it tries to end the run too early."""
+        """The message to the simulated user's model after an attempt to end the run too early."""
         return ""
 
     async def end_turn(self, event: str) -> None:
@@ -58,7 +58,7 @@ class Orchestrator:
 def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]:
     """Return the history as messages for the simulated user's model, beginning with `opening`.
 
-    Messages of others that follow each other become one message.
+    Consecutive messages of others become one message.
     """
     pending, messages = [opening], list[Message]()
     for seen in history.get("user"):
@@ -75,7 +75,7 @@ def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]
 
 
 class TreeOrchestrator(Orchestrator):
-    """An orchestrator that reveals the task one leaf after the other along a task tree.
+    """An orchestrator that reveals the leaves of a task tree one by one.
 
     At first, the simulated user knows only the root. The user can end the run only after learning of every leaf.
     """

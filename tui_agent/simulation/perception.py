@@ -32,7 +32,7 @@ def split_code(text: str) -> tuple[str, list[str]]:
 
 
 def shorten_prose(prose: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """Return the first words that fit into `max_tokens` (at least one), with `…` if words are missing."""
+    """Return the first words within `max_tokens` (at least one), with `…` if words are missing."""
     words = prose.split(" ")
     fitting = bisect_right(
         range(1, len(words) + 1), max_tokens, key=lambda number: count_tokens(" ".join(words[:number]))

@@ -124,7 +124,7 @@ def _require_no_circle(parents: Mapping[str, str], source: str) -> None:
 
 
 def _check_size(tree: object, source: str) -> None:
-    """Raise `ConfigError` if a tree is too large or too deep for the recursive functions that read it later."""
+    """Raise `ConfigError` if a tree is too large or too deep for recursive functions."""
     level, depth, count = [tree], 0, 0
     while level:
         depth, count = depth + 1, count + len(level)

@@ -1,6 +1,6 @@
 """Prompt templates in Jinja2; a variable without a value is an error.
 
-Invariant: a template can use only the values that it is given.
+Invariant: a template can use only the given values.
 """
 
 from functools import cache

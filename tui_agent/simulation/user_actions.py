@@ -47,7 +47,7 @@ def parse_action(answer: str) -> UserAction:
 
 
 def _block_end(lines: list[str]) -> int:
-    """Return the index of the line that closes the block which `lines[0]` opens."""
+    """Return the index of the line that closes the block of `lines[0]`."""
     depth = 0
     for index, line in enumerate(lines):
         mark = line.strip()

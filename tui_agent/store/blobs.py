@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # only the writer needs a redactor, and it is slow to load
     from tui_agent.store.redaction.redactor import Redactor
 
 MAX_INLINE_TEXT_BYTES = 8 * 1024
-"""Maximum length of a text that is stored inside its event, in bytes of UTF-8."""
+"""Maximum length of a text stored inside its event, in bytes of UTF-8."""
 PREVIEW_CHARS = 1_024
 
 TEXT_MARKER = frozenset(("blob_sha256", "size", "preview"))
@@ -95,7 +95,7 @@ class BlobStore:
         return text if fits_bytes(text, MAX_INLINE_TEXT_BYTES) else self.put_long_text(text)
 
     def put_long_text(self, text: str) -> BlobText:
-        """Store a text of any length that is already redacted."""
+        """Store a redacted text of any length."""
         data = text.encode()
         return BlobText(blob_sha256=self.put_bytes(data), size=len(data), preview=text[:PREVIEW_CHARS])
 

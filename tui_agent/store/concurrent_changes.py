@@ -1,6 +1,6 @@
-"""File changes that other sessions of a workspace recorded, so that an undo leaves their files alone.
+"""File changes by other sessions of a workspace. An undo leaves their files alone.
 
-Invariant: only logs that were written after the given time are read.
+Invariant: only logs written after the given time are read.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tui_agent.store.session_store import SessionStore
 def find_changes_by_others(
     store: SessionStore, own_id: str, workspace: str, since: float
 ) -> Iterator[OtherChange]:
-    """Yield the file changes that other sessions of a workspace recorded after `since` (seconds since the epoch).
+    """Yield the file changes by other sessions of a workspace after `since` (seconds since the epoch).
 
     Changes by persons are left out. Raise `StoreError` if the sessions cannot be listed.
     """

@@ -26,7 +26,7 @@ _BLOB_FIELDS = re.compile(rb'"(?:blob_sha256|blob_json|payload_blob)":"([0-9a-f]
 _MAX_LISTED = 10
 """Maximum number of line numbers listed in one sentence of the report."""
 Check = Callable[[Path], list[str]]
-"""Function that checks one kind of file in a session's folder (not the log) and returns the problems as sentences."""
+"""Function that checks one kind of file in a session's folder (not the log). It returns the problems as sentences."""
 
 
 def verify_session(folder: Path, *others: Check) -> list[str]:
@@ -61,7 +61,7 @@ def _check_versions(folder: Path) -> Iterator[str]:
 
 
 def _check_lines(folder: Path) -> Iterator[str]:
-    """Report each line of the session's own log that is not an event, but ignore lines that are appended meanwhile."""
+    """Report each line of the session's own log that is not an event. Ignore lines appended meanwhile."""
     number = length = 0
     log = folder / EVENTS_FILE
     size = log.stat().st_size

@@ -72,7 +72,7 @@ def is_disk_fault(fault: OSError) -> bool:
 
 
 def advice_for(fault: OSError) -> str:
-    """Return a sentence that tells the user what to do after a failed file operation, without the period at its end."""
+    """Return a sentence of advice for a failed file operation, without its final period."""
     return _ADVICE.get(fault.errno or 0, "Check the disk")
 
 
@@ -88,7 +88,7 @@ def storage_error(fault: OSError, problem: str, extra: str = "") -> StoreError:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its parents for this user only. Raise `OSError` if that fails."""
+    """Create a private folder and its parents. Raise `OSError` if that fails."""
     if not path.is_dir():
         if path.parent != path:
             make_folder(path.parent)

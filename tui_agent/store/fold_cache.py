@@ -1,4 +1,4 @@
-"""Cache of the state computed from a session's log (a *fold*), so that a long log need not be read from the start.
+"""Cache of the state computed from a session's log (a *fold*). A long log need not be read from the start.
 
 Invariant: a cache that is damaged or does not match the log is ignored.
 """
@@ -122,7 +122,7 @@ def _read_head(file: BinaryIO, folder: Path) -> _Head | None:
 
 
 def _matches_log(folder: Path, place: LinePosition) -> bool:
-    """Return True if the log has a line with the number and checksum of `place` just before the offset of `place`."""
+    """Return True if the log has this line, with its number and checksum, just before the offset of `place`."""
     with (folder / EVENTS_FILE).open("rb") as log:
         start = max(0, place.offset - MAX_LINE_BYTES)
         log.seek(start)

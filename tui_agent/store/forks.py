@@ -30,7 +30,7 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 
 
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
-    """Return the payload of the event with which a fork of this session starts its own log.
+    """Return the payload of the first event for the log of a fork.
 
     `at_seq`: the last event that the fork shares. This session or one of its parents recorded the event;
     `parent_session` in the payload says which. Raise `StoreError` if there is no such event.
@@ -66,7 +66,7 @@ def write_fork(folder: Path, forked: SessionForked, time: float, shrinker: Shrin
 
 
 def group_by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
-    """Map the id of each parent session to the folders of its forks among `folders`.
+    """Group the folders of forks by the id of the parent session.
 
     Folders of sessions that are not forks are ignored.
     """
@@ -120,7 +120,7 @@ def _copy_blob(digest: str, ancestors: list[Path], own: Path, ops: FileOps) -> N
 
 
 def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
-    """Return the digests of all blobs that a log refers to, directly or in a payload that is itself stored as a blob.
+    """Return the digests of all blobs of a log. Payloads that are stored as blobs are searched too.
 
     `log`: the log's bytes. `folder`: the session's folder.
     """
@@ -136,7 +136,7 @@ def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class FamilyMember:
-    """A session and, if it is a fork, the event at which it was forked (`origin`)."""
+    """A session and, for a fork, the event where it was forked (`origin`)."""
 
     folder: Path
     origin: Origin | None

@@ -1,6 +1,6 @@
-"""A pause of the garbage collector while many objects are created.
+"""A pause of garbage collection while many objects are created.
 
-Invariant: a collector that was enabled before the pause is enabled after the pause.
+Invariant: an enabled collector is enabled again after the pause.
 """
 
 import gc

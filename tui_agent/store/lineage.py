@@ -35,7 +35,7 @@ CRC_SLICE = slice(-10, -2)
 class HistoryPart:
     """A part of a session's history: some events of the log in `folder`.
 
-    `stretches`: ranges of event numbers that belong to the history (None: all events).
+    `stretches`: ranges of event numbers in the history (None: all events).
     """
 
     folder: Path
@@ -66,7 +66,7 @@ class Lineage:
 
     @property
     def ancestors(self) -> tuple[HistoryPart, ...]:
-        """The parts of the history in the logs of the session's parents, oldest first."""
+        """The parts of the history in the parents' logs, oldest first."""
         return self.parts[:-1]
 
     def current_branch(self, size: int | None = None) -> tuple[Stretch, ...] | None:
@@ -82,7 +82,7 @@ class Origin:
     """The origin of a fork: event `at_seq` of the session `parent`.
 
     - `folder`: folder of the parent session.
-    - `crc`: checksum of the line with that event.
+    - `crc`: checksum of that event's line.
     """
 
     folder: Path
@@ -173,10 +173,9 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 
 
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
-    """Return an error if the session in `child` cannot be a fork of `origin`, otherwise None.
+    """Return an error if `child` cannot be a fork of `origin`, otherwise None.
 
-    `previous_seq`: if a fork of `child` was checked before, the event of `child` at which that fork starts; otherwise
-    None.
+    `previous_seq`: event of `child` where the previously checked fork starts; otherwise None.
     """
     # The origin must be an earlier event, so that following the origins ends.
     parent = origin.parent

@@ -1,4 +1,4 @@
-"""Reader of a log file in chunks of whole lines, so that a long log is never completely in memory.
+"""Reader of a log file in chunks of whole lines. A long log is never completely in memory.
 
 Invariant: a chunk ends at the end of a line.
 """
@@ -51,9 +51,9 @@ def _whole_lines(log: BinaryIO, remaining: int) -> Iterator[bytes]:
 
 
 def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
-    """Return the offset of a line that is at or shortly before the first event with `seq` > `after`.
+    """Return the offset of a line at or shortly before the first event after `after`.
 
-    A reader that begins at this line finds all later events.
+    From this line, a reader finds all later events.
     """
     low, high = 0, size
     while after >= 0 and high - low > 2 * _PROBE_BYTES:
@@ -67,7 +67,7 @@ def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
 
 
 def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | None:
-    """Return (offset, `seq`) of the first intact line that begins after `offset`, or None if there is no such line."""
+    """Return (offset, `seq`) of the first intact line after `offset`, or None if there is none."""
     while offset < end:
         log.seek(offset)
         data = log.read(_PROBE_BYTES)
@@ -81,7 +81,7 @@ def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | 
 
 
 def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterator[bytes]:
-    """Yield the lines of a log that contain the bytes `mark`, without their newlines and without parsing."""
+    """Yield the raw lines of a log that contain `mark`, without their newlines."""
     for piece in read_chunks(folder, size=size):
         yield from lines_with(piece, mark)
 

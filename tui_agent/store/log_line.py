@@ -57,8 +57,7 @@ def seal_line(unsealed: bytes) -> bytes:
 
 
 def payload_mark(payload_class: type[Payload]) -> bytes:
-    """Return bytes that every log line with this class of payload contains, so that such lines can be found without
-    parsing."""
+    """Return bytes that every log line with this payload class contains. Such lines are then found without parsing."""
     return b'"payload":{"kind":"%b"' % payload_class.model_fields["kind"].default.encode()
 
 
@@ -88,13 +87,13 @@ def decode_line(line: bytes, blobs: BlobStore | None = None) -> Record | None:
 
 
 def decode_payload(line: bytes, blobs: BlobStore | None = None) -> Payload | None:
-    """Return the payload of the event in a line of the log, or None if the line is damaged or of an unknown kind."""
+    """Return the payload of a log line. Return None for a damaged line or an unknown kind."""
     record = decode_line(line, blobs)
     return None if record is None else record.payload
 
 
 def line_version(line: bytes) -> int:
-    """Return the version of the log format that an intact line states (default: the current version)."""
+    """Return the log format version of an intact line (default: the current version)."""
     match = _VERSION.match(line)
     if match:
         return int(match.group(1))
@@ -136,7 +135,7 @@ def _json_object(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
-    """Read the payload of a line from a blob and return the whole event, or None if the payload cannot be loaded."""
+    """Read a line's payload from its blob and return the whole event. Return None if the payload cannot be loaded."""
     raw = _json_object(line)
     payload = None if raw is None else raw.get("payload")
     if raw is None or blobs is None or not isinstance(payload, dict):

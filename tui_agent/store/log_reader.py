@@ -51,8 +51,7 @@ _MARKS = (
     b'"payload":{"kind":"checkpoint.restored"',
 )
 _LOOKAHEAD_BYTES = 512 * 1024
-"""When a reader knows only roughly where to stop, it reads this number of bytes more, so that the last line is
-complete."""
+"""Number of extra bytes to read if a reader knows only roughly where to stop. The last line is then complete."""
 
 
 def read_records(
@@ -198,8 +197,7 @@ def _iterate(
 def _intersect(
     inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
 ) -> tuple[Stretch, ...] | None:
-    """Return the ranges of event numbers that are in both arguments. As an argument or result, None stands for all
-    events."""
+    """Return the ranges of event numbers in both arguments. None stands for all events."""
     if branch is None or inherited is None:
         return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
     return cut_stretches(branch, inherited[-1].last)
@@ -208,7 +206,7 @@ def _intersect(
 def _ended_requests(
     history: Lineage, selected: Sequence[Sequence[Stretch] | None], size: int, after: int
 ) -> frozenset[bytes]:
-    """Return the ids of model requests that end within the events to be read; their streamed pieces can be left out."""
+    """Return the ids of model requests that end within the events to be read. Their streamed pieces can be left out."""
     request_ids: set[bytes] = set()
     for part, stretches in zip(history.parts, selected, strict=True):
         for piece in _part_chunks(part, history, after, size):
@@ -217,7 +215,7 @@ def _ended_requests(
 
 
 def _part_chunks(part: HistoryPart, history: Lineage, after: int, size: int) -> Iterator[bytes]:
-    """Yield the chunks of one part of a session's history, from shortly before event `after`."""
+    """Yield the chunks of one part of the history, from shortly before event `after`."""
     if part is history.own:
         yield from read_chunks(part.folder, after=after, size=size)
     elif after < part.last:

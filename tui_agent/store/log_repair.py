@@ -17,7 +17,7 @@ from tui_agent.store.log_scan import EMPTY_SURVEY, Survey, survey_bytes, survey_
 
 EVENTS_FILE = "events.jsonl"
 MAX_REPORTED = 1_000
-"""Maximum number of bad lines that one `log.repaired` event lists."""
+"""Maximum number of bad lines in one `log.repaired` event."""
 
 _APPEND = os.O_RDWR | os.O_APPEND
 _PIECE = 1 << 20
@@ -89,7 +89,7 @@ def session_not_found(folder: Path) -> SessionNotFound:
 
 
 def require_known_version(folder: Path, version: int) -> None:
-    """Raise `SessionVersionError` if the log has lines of a version that this release cannot read."""
+    """Raise `SessionVersionError` if this release cannot read a version used in the log."""
     if version != SCHEMA_VERSION:
         age = "an older" if version < SCHEMA_VERSION else "a newer"
         raise SessionVersionError(
@@ -132,7 +132,7 @@ def copy_to_new_file(folder: Path, end: int, ops: FileOps) -> int:
 
 
 def rewrite_log(folder: Path, fd: int, end: int, ops: FileOps) -> tuple[int, str]:
-    """Write the log to a new file, because the open file `fd` was renamed or deleted.
+    """Write the log to a new file after the open file `fd` was renamed or deleted.
 
     The first `end` bytes are copied from `fd`. Another file with the log's name becomes a side file. Return the new
     descriptor and the side file's name. Raise `OSError` if that fails.

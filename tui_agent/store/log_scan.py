@@ -169,7 +169,7 @@ def read_records_from(
 def filter_records(
     data: bytes, blobs: BlobStore, record_filter: RecordFilter, after: int = -1
 ) -> Iterator[Record]:
-    """Yield the records of whole lines with `seq` > `after` that pass the filter."""
+    """Yield the records with `seq` > `after` that pass the filter. Partial lines are skipped."""
     for _, record in filter_lines(data, blobs, record_filter, after):
         yield record
 
@@ -197,7 +197,7 @@ def filter_lines(
 
 
 def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) -> frozenset[bytes]:
-    """Return the ids of all requests that have ended: an intact line has the answer, or a failure that was not retried."""
+    """Return the ids of all ended requests. An intact line has the answer, or a failure that was not retried."""
     # If a request's answer is on a damaged line, its streamed pieces are the only copy of the answer.
     request_ids = {
         request
@@ -211,7 +211,7 @@ def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) ->
 
 
 def lines_with(data: bytes, mark: bytes) -> Iterator[bytes]:
-    """Yield every whole line of a log that contains the bytes `mark`."""
+    """Yield every whole line that contains `mark`."""
     position = data.find(mark)
     while position >= 0 and (end := data.find(b"\n", position)) >= 0:
         yield data[data.rfind(b"\n", 0, position) + 1 : end]

@@ -33,9 +33,9 @@ _VERBATIM = frozenset(
     """kind blob_sha256 digest before after commit prefix_digest call_id request_id question_id queue_id run_id
     provider_id parent_crc session""".split()  # noqa: SIM905 - read as prose
 )
-"""Names of the payload fields that are copied unchanged, because they contain identifiers and hashes."""
+"""Names of the payload fields to copy unchanged: they contain identifiers and hashes."""
 _UNREDACTED = frozenset(("signature", "opaque"))
-"""Names of the payload fields that are never redacted, because a provider needs them back unchanged."""
+"""Names of the payload fields that are never redacted. A provider needs them back unchanged."""
 
 _TEXT_LIMITS = (MAX_INLINE_TEXT_BYTES, 2_048, 512, 128)
 """Maximum sizes in bytes of a text inside an event. If the event is too long for a line, the next smaller size is

@@ -32,7 +32,7 @@ class RecentRecords:
         self._new_bytes += size
 
     def drop_older(self) -> None:
-        """If enough records have been added since the last removal, remove all records that were added before it."""
+        """Remove all records older than the last removal, if enough new ones have been added."""
         if len(self._records) - self._older >= MAX_RECORDS or self._new_bytes >= MAX_BYTES:
             del self._records[: self._older]
             self._older, self._new_bytes = len(self._records), 0

@@ -27,14 +27,13 @@ from tui_agent.store.session_summary import SessionSummary, summarise_session
 OnStale: TypeAlias = Callable[[], None]
 INDEX_FILE = "index.sqlite"
 VERSION = 10
-"""Version of the index's format: its tables, and the choice of the texts in it. An index of another version is
-recreated."""
+"""Version of the index's format: its tables and the choice of its texts. An index of another version is recreated."""
 # An index of another version is rebuilt from the logs.
 BUSY_MS = 2_000
 MIN_SESSIONS = 50
 """To list fewer sessions than this, no index is created."""
 _BATCH = 100
-"""Maximum number of sessions that are read in one transaction."""
+"""Maximum number of sessions per transaction."""
 
 
 def _ignore_stale() -> None:
@@ -171,7 +170,8 @@ class SessionIndex:
         *,
         on_stale: OnStale = _ignore_stale,
     ) -> list[SearchHit]:
-        """Return the events that contain all words of `text`, or words that start with them, newest session first.
+        """Return the events with all words of `text`, newest session first. A word also matches longer words that start
+        with it.
 
         `on_stale` is called if another process is updating the index. The newest events can then be missing.
         """
@@ -227,7 +227,7 @@ class SessionIndex:
         return True
 
     def find_forks(self, session: str) -> list[str] | None:
-        """Return the forks of a session that the index knew at its last update. Return None if there is no index."""
+        """Return the forks of a session known at the index's last update. Return None if there is no index."""
         if not self.path.exists():
             return None
         try:

@@ -48,7 +48,7 @@ _SELECT = (
     " FROM sessions JOIN places ON places.number = sessions.place"
 )
 _END_BYTES = 24
-"""The index stores this number of bytes from the end of the indexed part of a log.
+"""Number of bytes that the index stores from the end of the indexed log.
 
 If they differ later, the log was rewritten.
 """
@@ -81,9 +81,9 @@ class LogState:
 def known_rows(
     db: sqlite3.Connection, states: Iterable[LogState]
 ) -> tuple[list[SessionSummary], list[tuple[LogState, SessionStats | None]]]:
-    """Return the summaries that are still current, and the logs that must be read because their summaries are not.
+    """Return the current summaries, and the logs that must be read for new ones.
 
-    Each of these logs comes with its earlier counts, so that only new lines need to be counted. None: count all lines.
+    Each log comes with its earlier counts. Then only new lines must be counted. None: count all lines.
     """
     rows = {row["name"]: row for row in _select(db)}
     current: list[SessionSummary] = []
@@ -169,7 +169,7 @@ def delete_session(db: sqlite3.Connection, name: str) -> None:
 
 
 MAX_BYTES_AT_ONCE = 64 * 1024 * 1024
-"""Maximum size of the part of a log that one transaction indexes, in bytes."""
+"""Maximum number of bytes of a log that one transaction indexes."""
 
 
 def index_log(db: sqlite3.Connection, state: LogState, max_bytes: int = MAX_BYTES_AT_ONCE) -> bool:

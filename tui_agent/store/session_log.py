@@ -40,14 +40,14 @@ QUIET_KINDS: Final = frozenset(
     """session.started run.started run.finished settings.changed command.rejected agent.state_changed
     plugin.loaded plugin.failed env.started env.stopped hook.ran""".split()  # noqa: SIM905 - read as prose
 )
-"""Kinds of events that also occur in a session in which nothing was sent.
+"""Kinds of events that also occur in a session without messages.
 
-If a log was opened with `lazy`, these events stay in memory until an event of another kind occurs.
+In a `lazy` log, these events stay in memory until an event of another kind occurs.
 """
 OpenLog = Callable[[], tuple[WriterLock, OpenedLog]]
 """Function that acquires a session's lock and opens (or creates) its log."""
 MAX_BATCH = 2_000
-"""Maximum number of records that one `next_batch` returns."""
+"""Maximum number of records in one `next_batch`."""
 # A larger batch would block the event loop.
 
 
@@ -69,7 +69,7 @@ class SessionLog:
 
     `append`, `read` and followers must use one thread. The caller must record the event in the attribute `repair`.
 
-    With `lazy`, the file is created and written only at the first event whose kind is not in `QUIET_KINDS`.
+    With `lazy`, the file is created at the first event whose kind is not in `QUIET_KINDS`.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class SessionLog:
         self.repair: LogRepaired | None = None
         self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
         self.place: LinePosition | None = None
-        """Position just after the newest event that this process wrote to the file. None before the first write."""
+        """Position just after this process's newest event in the file. None before the first write."""
         if not lazy:
             self._open_file()
         self.previous_last_seq = self._last_seq
-        """The `seq` of the last event that an earlier process recorded. -1 in a new session."""
+        """The `seq` of the last event of an earlier process. -1 in a new session."""
         self._recent = RecentRecords()
         self._has_torn_end = False
         self._synced = 0
@@ -201,7 +201,7 @@ class SessionLog:
     def repair_file(self) -> LogRepaired | None:
         """Rewrite the log if its file was removed or replaced, without loss of events.
 
-        Return an event that the caller must record, or None if the file is intact. Raise `StoreError` on failure.
+        Return an event for the caller to record, or None if the file is intact. Raise `StoreError` on failure.
         """
         if self._lock is None or self._closed or self.ops.is_current(self._fd, self._path):
             return None
@@ -312,7 +312,7 @@ class SessionLog:
         return first is None or first > after + 1
 
     def follow(self, after: int = -1) -> LogFollower:
-        """Return a follower that returns the records with `seq` > `after`."""
+        """Return a follower for the records with `seq` > `after`."""
         follower = LogFollower(self, after)
         self._followers.add(follower)
         return follower

@@ -17,7 +17,7 @@ from tui_agent.store.session_index_rows import LogState
 from tui_agent.store.session_summary import summarise_session
 
 MAX_HITS = 100_000
-"""Maximum number of hits that a search reads, starting with the newest."""
+"""Maximum number of hits that a search reads, newest first."""
 MAX_SNIPPETS = 500
 _SEARCH_SESSIONS = """
 SELECT sessions.name, sessions.title, places.workspace, texts.seq, texts.at, texts.kind, texts.number, grouped.places
@@ -41,7 +41,7 @@ class SearchHit:
     """An event that matches a search.
 
     - `snippet`: part of the event's text around the match.
-    - `hit_count`: if the search returns only the newest match of each session, the number of all its matches.
+    - `hit_count`: number of all matches of the session, if the search returns only its newest match.
     """
 
     session: SessionId
@@ -102,7 +102,7 @@ def _find_word(text: str, words: Sequence[str]) -> int:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text that can be searched for."""
+    """Return the searchable words of a text."""
     return [word for word in text.replace('"', " ").replace("\0", " ").split() if any(map(str.isalnum, word))]
 
 

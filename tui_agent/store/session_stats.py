@@ -155,7 +155,7 @@ def _read_workspace(line: bytes, blobs: BlobStore) -> str:
 
 
 def _read_cost(line: bytes, blobs: BlobStore) -> tuple[float | None, CostPrecision]:
-    """Read the cost (None if unknown) and its precision from the line that records the end of a model call."""
+    """Read the cost (None if unknown) and its precision from the line about the end of a model call."""
     # Take the last matching fields: the model's text, earlier in the line, can contain the same names.
     usage = line.rfind(b'"usage":')
     match = _COST.search(line, usage) if usage >= 0 else None

@@ -42,11 +42,10 @@ from tui_agent.store.session_summary import SessionSummary
 from tui_agent.store.writer_lock import WriterLock
 
 REMOVED_PREFIX = ".removed-"
-"""Prefix that a session's folder gets while it is being deleted."""
+"""Prefix of a session's folder during its deletion."""
 # If the deletion is interrupted, cleanup removes the folders with this prefix.
 Detach = Callable[[Path, Path], None]
-"""Function that makes a fork independent of a session: it copies the session's files that the fork uses, except the
-log.
+"""Function that makes a fork independent of a session. It copies the shared files, except the log.
 
 Its arguments are the folders of the session and the fork. Raises `OSError` if copying fails.
 """
@@ -144,7 +143,7 @@ class SessionStore:
             raise
 
     def fork(self, session_id: str, at_seq: int, new_id: str, changed: ForkChange | None = None) -> SessionId:
-        """Create a session that continues from event `at_seq` of another session, which can be in use.
+        """Create a session that continues from event `at_seq` of another session. That session can be in use.
 
         `changed`: the fork's changes to its parent's state. Raise `SessionNotFound` if there is no such session. Raise
         `StoreFull` if the disk is full or failing. Raise `StoreError` if the event is missing, if another version wrote
@@ -176,7 +175,7 @@ class SessionStore:
             raise _creation_error(folder, fault) from fault
 
     def forks(self, session_id: str) -> list[SessionId]:
-        """Return the direct forks of a session: those that share events which this session recorded itself."""
+        """Return the direct forks of a session. They share events of the session's own log."""
         name = self.folder(session_id).name
         return [SessionId(fork.name) for fork in group_by_parent(self.folders()).get(name, ())]
 
@@ -195,9 +194,9 @@ class SessionStore:
             lock.release()
 
     def remove(self, session_id: str, detach: Detach | None = None) -> None:
-        """Delete a session permanently. Everything that its forks inherit is copied to the forks first.
+        """Delete a session permanently. Its forks first get copies of everything they inherit.
 
-        `detach`: function that copies to a fork the files that it uses, except the log. Raise `SessionNotFound`,
+        `detach`: function that copies the shared files to a fork, except the log. Raise `SessionNotFound`,
         `SessionLocked` (the session or a fork is in use) or `StoreError`. After such an error, nothing is removed.
         """
         with ExitStack() as locks:

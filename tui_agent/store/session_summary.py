@@ -140,7 +140,7 @@ def summarise_session(folder: Path, known: SessionStats | None = None) -> Sessio
 
 
 def _count_ends(path: Path, blobs: BlobStore, known: SessionStats | None) -> SessionStats:
-    """Find title, model and workspace of a session whose log is too long to read whole, in the log's start and end."""
+    """Find the title, model and workspace of a long session. Read only the start and end of its log."""
     end = count_lines(read_tail_bytes(path, _LONG_TAIL_BYTES), known or SessionStats(), blobs)
     if end.title and end.model and end.workspace:
         return end
@@ -187,8 +187,7 @@ def _first_event(folder: Path) -> Envelope | None:
 
 
 def _initial_values(folder: Path, start: Envelope | None) -> tuple[str, str]:
-    """Return the workspace and the first title of a session; a fork without a workspace of its own has that of its
-    parents."""
+    """Return a session's workspace and first title. A fork without its own workspace has that of its parents."""
     match start and start.payload:
         case SessionStarted(workspace=workspace, title=title):
             if start is not None and start.session != folder.name:
@@ -243,8 +242,7 @@ def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, O
 
 
 def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
-    """Return the state of a session's newest turn. The session was moved back to event `moved_to`, which the log has
-    before `data`."""
+    """Return the state of the newest turn after a move back to event `moved_to`. The event is in the log before `data`."""
     state: Outcome = ""
     visited: set[int] = set()
     while moved_to is not None and moved_to not in visited and len(visited) < _MAX_HEAD_MOVES:

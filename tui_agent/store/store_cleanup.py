@@ -1,6 +1,6 @@
-"""Detection and removal of files that the session store does not need.
+"""Detection and removal of unneeded files of the session store.
 
-Invariant: a file that an event of any session refers to is never removed.
+Invariant: no file is removed while an event of any session refers to it.
 """
 
 import re
@@ -27,9 +27,9 @@ class Waste:
     """Files of the session store that can be removed. `paths` are files, or the folder of a whole session.
 
     - `empty`, `old`: a session without messages, or one that was not used for a long time.
-    - `texts`: texts that no event refers to.
-    - `draft`: files that were not written completely.
-    - `rest`: files of a session whose removal was interrupted.
+    - `texts`: texts that are in no event.
+    - `draft`: incompletely written files.
+    - `rest`: remaining files of a session after an interrupted removal.
     """
 
     kind: WasteKind
@@ -39,7 +39,7 @@ class Waste:
 
 
 def find_waste(store: SessionStore, *, unused_since: float | None = None) -> Iterator[Waste]:
-    """Yield everything in the store that can be removed, including sessions last used before `unused_since`.
+    """Yield the removable files of the store. Sessions last used before `unused_since` are included.
 
     `unused_since`: seconds since the epoch (None: keep old sessions).
     """
@@ -98,7 +98,7 @@ def measure_path(path: Path) -> int:
 
 
 def remove_waste(store: SessionStore, item: Waste, detach: Detach | None = None) -> None:
-    """Remove the files of one item that `find_waste` found. Texts and unfinished files that are used by now are kept.
+    """Remove the files of one item of `find_waste`. Texts and unfinished files are kept if they are used by now.
 
     `detach` is passed to `SessionStore.remove`. Raise `SessionLocked` if the session is in use by now. Raise `OSError`
     or `StoreError` if removing fails.

@@ -1,6 +1,6 @@
 """The lock that makes one process the only writer of a session.
 
-Invariant: the lock is a `flock`, which the kernel releases when the process ends.
+Invariant: the lock is a `flock`. The kernel releases it when the process ends.
 """
 
 import contextlib

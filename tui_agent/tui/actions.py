@@ -36,7 +36,7 @@ class Action(NamedTuple):
     - `keys`: Textual key names.
     - `footer`: the word for the action in the footer.
     - `rank`: position in the footer (0: not shown).
-    - `ground`: True if the action can be run only while no turn runs.
+    - `ground`: True if the action cannot run during a turn.
     - `args`: the arguments, as shown in the help. Words in capitals stand for values that the user types.
     """
 
@@ -62,9 +62,9 @@ class Action(NamedTuple):
     footer_when: When | None = None
     """The state of the app in which the footer shows the action (None: any state)."""
     choices: int = 1
-    """The number of alternatives between which the keys choose, such as 2 for up and down.
+    """The number of choices of the keys, such as 2 for up and down.
 
-    With the keys `up, down, k, j`, the keys `up` and `k` then choose the first alternative.
+    With the keys `up, down, k, j`, the keys `up` and `k` then make the first choice.
     """
     typed: str = ""
     """The character that triggers the action in a message. The user cannot rebind this character."""
@@ -474,7 +474,7 @@ def suggest_command(word: str, further: Iterable[str] = ()) -> str:
 
 
 def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool) -> list[KeyHint]:
-    """Return the keys and words that the footer shows for those actions that are available now, in order of `rank`."""
+    """Return the footer's keys and words for the available actions, in order of `rank`."""
     now: When = "running" if running else "idle"
     rows = [
         action

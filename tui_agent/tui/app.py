@@ -67,7 +67,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.waiting_intents = []
         self._last_stop = 0.0
         self._runs_shell_line = False
-        """True if the footer says that Enter runs a shell command, because the prompt contains one."""
+        """True if the footer says that Enter runs the shell command in the prompt."""
 
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -349,9 +349,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     return_status = 0
     ended_jobs = 0
-    """Number of background jobs that were still running when the session was closed."""
+    """Number of background jobs that were running when the session was closed."""
     resumable_id = ""
-    """Id of the session that the user can resume after quitting; empty if there is none."""
+    """Id of the session to resume after quitting; empty if there is none."""
     hangup: HangupWatch | None = None
     last_resort: threading.Timer | None = None
 
@@ -376,7 +376,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
 
 def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
-    """Return the id of the session that the user can resume; empty if there is none."""
+    """Return the id of the session to resume; empty if there is none."""
     has_messages = folder is not None and is_session_stored(folder)
     return folder.name if folder is not None and has_messages and options.client != "demo" else ""
 

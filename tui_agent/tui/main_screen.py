@@ -51,7 +51,7 @@ NOTICE_S = 8.0
 BACKGROUND_S = 2.0
 """Maximum time to wait for the terminal's background colour, in seconds."""
 KEY_S = 0.04
-"""Time after a key press in which changes are painted at once, in seconds."""
+"""Time after a key press in seconds. During this time, changes are painted at once."""
 BURST_S = 0.01
 """Shortest time between two typed keys, in seconds; keys that come faster belong to a paste."""
 PAINT_S = 0.005
@@ -270,7 +270,7 @@ class Frame(App[int]):
             self.terminal.ask_background()
 
     def on_background_reported(self, event: BackgroundReported) -> None:
-        """If the theme was only guessed, switch to the theme that fits the background reported by the terminal."""
+        """Switch to the theme that fits the terminal's reported background, if the theme was only guessed."""
         event.stop()
         if self.first.is_theme_guessed and time.monotonic() < self.background_asked_at + BACKGROUND_S:
             self.use_theme(DEFAULT_THEME if event.is_dark else LIGHT_THEME)
@@ -328,7 +328,7 @@ class Frame(App[int]):
         return was_shown
 
     def edit_outside(self, text: str) -> str | None:
-        """Let the user edit a text in their external editor; return None if that failed."""
+        """Let the user edit a text in their external editor. Return None on failure."""
         try:
             with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder, self.suspend():
                 changed = edit_text(text, Path(folder), self.environ)
@@ -347,7 +347,7 @@ class Frame(App[int]):
 
 
 class SessionApp(Frame, inherit_bindings=False):
-    """Interface of the app for the parts that need an open session: controller, commands and screens."""
+    """Interface of the app for the controller, commands and screens."""
 
     session_id = ""
     first_prompt = ""
@@ -358,16 +358,16 @@ class SessionApp(Frame, inherit_bindings=False):
     handle: EngineLink | None = None
     """The engine process of the first session."""
     then: tuple[str, ...] = ()
-    """Arguments with which `tui-agent` is run after the app has quit."""
+    """Arguments for a run of `tui-agent` after the app has quit."""
     spawn: Spawn | None = None
-    """Function that opens a session; if None, a new engine process is started."""
+    """Function that opens a session. If None, a new engine process is started."""
     outside: "Ask | None" = None
     """Function that runs commands of `tui-agent`; None to run each command in a child process."""
     waiting_intents: list[Intent | Prompt.Submitted]
-    """Actions and messages that wait until a session is open."""
+    """Actions and messages that wait for an open session."""
 
     quit_question: Screen[bool] | None = None
-    """The sheet that asks whether to quit although work is running; None until it is first opened."""
+    """The sheet that asks whether to quit despite running work. None until it is first opened."""
 
     @abstractmethod
     def do(self, name: str, argument: str = "") -> None:
@@ -390,7 +390,7 @@ class SessionApp(Frame, inherit_bindings=False):
         self.show_keys()
 
     def on_typing_burst(self) -> None:
-        """Tell the open sheet that typed or pasted text follows, so that its letters do not answer the question."""
+        """Tell the open sheet that typed or pasted text follows. Its letters must not answer the question."""
         if isinstance(self.screen, KeyScreen):
             self.screen.expect_text()
 

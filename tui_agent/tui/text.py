@@ -19,7 +19,7 @@ from tui_agent.protocol.unicode_text import limit_combining_marks, reveal_invisi
 
 TAB: Final = 4
 _MAX_CACHED: Final = 200
-"""Maximum length of a text that is cached after cleaning, in characters."""
+"""Maximum length of a text to cache after cleaning, in characters."""
 
 _PLAIN = re.compile(r"[\n\x20-\x7e]*+")
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4096}+(?:\x07|\x1b\\|\x9c)"

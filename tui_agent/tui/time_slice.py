@@ -11,7 +11,7 @@ SLICE_S: Final = 0.008
 
 
 class Slices:
-    """Time limit for long work, after which other tasks of the event loop can run."""
+    """Time limit for long work. After it, other tasks of the event loop can run."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S

@@ -1,4 +1,4 @@
-"""Features that are turned off in a session (`SessionOptions.without`), so that their effect can be measured.
+"""Features that are turned off in a session (`SessionOptions.without`), to measure their effect.
 
 Invariant: the names are recorded in `session.started` and apply to the whole session.
 """
@@ -14,7 +14,7 @@ KINDS = ("section", "tool", "skill", "prompt")
 
 
 class Ablation:
-    """The features to turn off, and the names of the features that exist in the session."""
+    """The features to turn off, and the names of the session's features."""
 
     def __init__(self, without: Collection[str]) -> None:
         """Store the features to turn off; raise `ConfigError` for a name with an unknown kind, such as `hook:lint`."""
@@ -33,7 +33,7 @@ class Ablation:
         return COMPACTION in self._without
 
     def leaves_out(self, kind: str, name: str) -> bool:
-        """Return True if a feature is turned off; also remember its name, so that `require_known` accepts the name."""
+        """Return True if a feature is turned off. Also remember its name for `require_known`."""
         self._known.add(f"{kind}:{name}")
         return f"{kind}:{name}" in self._without
 

@@ -46,7 +46,7 @@ EXIT_TIMEOUT_S = 4.0
 """Maximum seconds from the end of the session to the end of the process, including `LAST_EVENTS_TIMEOUT_S`."""
 PARENT_CHECK_INTERVAL_S = 1.0
 ORPHAN_GRACE_S = 3.0
-"""Seconds that a session has to close normally after the app has exited."""
+"""Seconds for a session to close normally after the app has exited."""
 
 
 def main() -> int:

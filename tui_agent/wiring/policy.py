@@ -38,7 +38,7 @@ def build_policy(
 
 
 class ReloadingPolicy(RulePolicy):
-    """The policy of an open session, which reloads the user's rules when they have changed.
+    """The policy of an open session. It reloads the user's rules after a change.
 
     If the changed rules cannot be read, only the previous `ask` and `deny` rules still apply.
     """

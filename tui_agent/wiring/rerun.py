@@ -211,7 +211,7 @@ class RerunBench:
         self.engine.submit(command.model_copy(update={"id": self._base.ids.command()}))
 
     def copy_events(self, events: Sequence[Envelope]) -> None:
-        """Copy recorded events to the new log, except events that the new engine has already recorded."""
+        """Copy recorded events to the new log. Skip events that the new engine has already recorded."""
         for event in events:
             if not event.payload.kind.startswith(_OURS):
                 self._recorder.append(event.payload, agent=event.agent)

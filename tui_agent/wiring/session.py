@@ -90,7 +90,7 @@ PRODUCT = f"tui-agent/{__version__}"
 HEADLESS_TURN_SECONDS = 7200.0
 """Default time limit of a turn in a run without the app, in seconds."""
 REDUCED_BY = 0.7
-"""When a conversation is reduced, its target size is this fraction of the size at which the reduction starts."""
+"""Target size of a reduced conversation, as a fraction of the size at which the reduction starts."""
 
 
 @asynccontextmanager
@@ -184,7 +184,7 @@ async def _open(
 
 
 def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
-    """Lock the log that the options select; return (log, True if the log has events)."""
+    """Lock the log selected by the options. Return (log, True if the log has events)."""
     options, store = base.options, base.store
     session_id = options.session
     if session_id == "latest":

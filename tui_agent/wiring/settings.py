@@ -10,7 +10,7 @@ from tui_agent.protocol.settings import Effort, ModelInfo, SessionSettings
 from tui_agent.wiring.startup_context import StartupContext
 
 CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
-"""Kinds of clients that let the user choose another model while the session is open."""
+"""Kinds of clients where the user can change the model of an open session."""
 
 
 def build_settings(base: StartupContext, models: ModelFactory) -> SessionSettings:

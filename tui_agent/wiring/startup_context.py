@@ -24,7 +24,7 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 from tui_agent.store.session_store import SessionStore
 
 MAX_NAMED_FILES = 4
-"""Maximum number of untrusted files that an error message names."""
+"""Maximum number of untrusted files in an error message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def load_startup_context(
 
 
 def require_trust_decision(base: StartupContext) -> None:
-    """Raise `ConfigError` if a project has files that the user has neither trusted nor ignored."""
+    """Raise `ConfigError` if a project has files that are neither trusted nor ignored."""
     # Used for runs without a user, so that they do not silently ignore a project's files.
     undecided = [
         str(project.folder / file.name)

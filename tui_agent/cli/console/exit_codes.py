@@ -52,7 +52,7 @@ def of_turn_end(reason: str) -> Exit:
 
 
 def is_place_fault(error: OSError) -> bool:
-    """Return True if the error says that a file or folder has the wrong permissions or type."""
+    """Return True for an error about the permissions or the type of a file or folder."""
     return bool(error.filename) and error.errno in _PLACE_FAULTS
 
 

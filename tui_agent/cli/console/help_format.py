@@ -15,7 +15,7 @@ MAX_COLUMN_SHARE = 0.65
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help formatter that keeps the lines of a description and wraps those that are too long."""
+    """Help formatter that keeps a description's line breaks and wraps long lines."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         rows = "\n".join(wrap_lines(text, width - len(indent))).splitlines()

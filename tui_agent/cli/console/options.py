@@ -24,7 +24,7 @@ CONTEXT_MODES = ("none", "pack", "memory")
 
 
 Options: TypeAlias = argparse._ActionsContainer
-"""Type of the objects to which options can be added: a parser, or a group of options in a parser."""
+"""Type of an object with options: a parser, or a group of options in a parser."""
 
 
 def load_formatter(*, prog: str) -> argparse.HelpFormatter:
@@ -210,7 +210,7 @@ GROUPS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
 EVERYTHING = tuple(GROUPS)
 SESSION_HELP = "a session id or its beginning, or `latest`"
 RECORDING_HELP = "a session id or its beginning, a run id, the path of a log, or `latest` (the newest session of any folder)"
-"""Help text of an argument that accepts the id of a session, the id of a run, or the path of a log."""
+"""Help text of an argument for a session id, a run id, or the path of a log."""
 
 
 def add_groups(parser: argparse.ArgumentParser, groups: Iterable[str]) -> None:
@@ -240,7 +240,7 @@ class Verbs:
     ) -> Parser:
         """Add a subcommand that runs `call`, and return its parser.
 
-        `groups`: names of the groups of options that the subcommand has.
+        `groups`: names of the subcommand's groups of options.
         `examples`: text at the end of the subcommand's help; by default, the examples of the whole command.
         """
         parser = self._parsers.add_parser(
@@ -331,7 +331,7 @@ def load_context(
 
 
 def ignored_file_notices(config: "Config", is_meant: Callable[[Path], bool] = lambda path: True) -> list[str]:
-    """Return a sentence for each project file that is ignored because its folder is not trusted.
+    """Return a sentence for each ignored project file. Files in untrusted folders are ignored.
 
     `is_meant`: returns True for the files to include.
     """

@@ -108,7 +108,7 @@ def wants_colour(file: TextIO | None = None) -> bool:
 
 
 def dim(text: str, file: TextIO | None = None) -> str:
-    """Return the text with escape codes that dim it, or unchanged if the stream shows no colours."""
+    """Return the text with escape codes that dim it. If the stream shows no colours, return the text unchanged."""
     return f"\x1b[2m{text}\x1b[0m" if wants_colour(file) else text
 
 

@@ -1,4 +1,4 @@
-"""Check that a theme exists, by file names only, because loading themes is slow."""
+"""Check that a theme exists. Only file names are compared, because loading themes is slow."""
 
 import os
 from importlib import import_module

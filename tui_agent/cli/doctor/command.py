@@ -384,7 +384,7 @@ CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
 
 
 async def probe_limits() -> ProcessControl | None:
-    """Run a command that does nothing, and return the process limits that applied to it; None if it could not start."""
+    """Run a command that does nothing, and return its process limits; None if it could not start."""
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
         env = LocalEnvironment(Path(folder))
         try:
@@ -403,7 +403,7 @@ def describe_cleanup(held: ProcessControl) -> str:
 
 
 def describe_process_limit(held: ProcessControl) -> str:
-    """Return a phrase that states the process limit, or an empty string if there is no limit."""
+    """Return a phrase about the process limit; empty if there is no limit."""
     match held.limited_by:
         case "cgroup":
             return f"at most {format_number(held.max_processes)} processes per command (pids.max of a control group)"

@@ -20,11 +20,11 @@ STARTUP_MODULES = ("sitecustomize", "usercustomize")
 MAX_READ_BYTES = 1_000_000
 _RUNS = re.compile(rb"^import[ \t]", re.MULTILINE)
 _OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
-"""Maps the names of start-up files that virtual environments contain to their expected content."""
+"""Maps a start-up file of virtual environments to its expected content."""
 
 
 class ForeignFile(NamedTuple):
-    """A start-up file of Python that no package installed, or that was changed after installation.
+    """A Python start-up file that belongs to no package, or that was changed after installation.
 
     `runs`: True if the file runs code; False if it only adds folders to the module path.
     """
@@ -41,7 +41,7 @@ def package_folders() -> list[Path]:
 
 
 def find_foreign_files(places: Iterable[Path]) -> list[ForeignFile]:
-    """Return the start-up files in `places` that belong to no package, or that changed after installation."""
+    """Return the foreign start-up files in `places` (see `ForeignFile`)."""
     files: list[ForeignFile] = []
     for folder in places:
         package_hashes = _read_package_hashes(folder)

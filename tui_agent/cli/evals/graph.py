@@ -109,7 +109,7 @@ def show_graph(arguments: argparse.Namespace) -> int:
 
 
 def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
-    """Return the folder of a session, or the path of a parquet file, which is downloaded if it is in S3."""
+    """Return the folder of a session, or the path of a parquet file. A file in S3 is downloaded first."""
     if name.startswith(SCHEME):
         folder = Path(cleanup.enter_context(TemporaryDirectory(prefix="tui-agent-trace-")))
         return download_file(name, folder)

@@ -51,7 +51,7 @@ def add_report_verb(verbs: Verbs) -> None:
 
 
 def show_report(arguments: argparse.Namespace) -> int:
-    """Print or write a report; return `Exit.FAILED` if a case that passed in the baseline fails now."""
+    """Print or write a report. Return `Exit.FAILED` if a case passed in the baseline and fails now."""
     if len(arguments.runs) > 1 and (arguments.baseline or arguments.save_baseline):
         raise UsageError("A baseline can only be used with one run.", hint="Name one RUN.")
     baseline = None if arguments.baseline is None else _load_baseline(arguments.baseline)

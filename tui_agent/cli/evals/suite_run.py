@@ -83,7 +83,7 @@ OPTION_NAMES = {
     "plugin_dirs": "--plugin-dir",
     "max_cost_usd": "--max-cost",
 }
-"""Maps an attribute of `arguments` to the option that sets it, if the two names differ."""
+"""Maps an attribute of `arguments` to its option, if their names differ."""
 
 
 def add_suite_verbs(verbs: Verbs) -> None:
@@ -244,7 +244,7 @@ def _report_interrupt(folder: RunFolder, arguments: argparse.Namespace) -> int:
 
 
 def _resume_command(folder: RunFolder, arguments: argparse.Namespace) -> str:
-    """Return the command line that resumes the evaluation, to run the cases that have no result yet."""
+    """Return the command line that resumes the evaluation."""
     engine = " --engine ray" if arguments.engine == "ray" else ""
     engine += f" --address {shlex.quote(arguments.address)}" if arguments.address else ""
     return f"tui-agent eval run --resume {shlex.quote(str(folder.path))}{engine}"

@@ -117,7 +117,7 @@ KINDS: Final = (*_KINDS, "mcp")
 
 
 def describe_new_plugin(name: str, kind: str, folder: Path) -> str:
-    """Return a text that says which files were created and what to do next."""
+    """Return a text about the created files and what to do next."""
     if kind == "mcp":
         return (
             f"Created {folder}, an MCP server with one tool and its test. Add the server to your config.toml:\n\n"

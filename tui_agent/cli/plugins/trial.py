@@ -44,7 +44,7 @@ from tui_agent.units import format_duration, format_time_limit
 TESTS_LIMIT_S = 300
 TOOL_LIMIT_S = 3.0
 SLOW_PANE_S = 3.0
-"""Number of seconds that a pane can take before the check reports that it is slow."""
+"""The check reports a pane as slow after this many seconds."""
 OUTPUT_LINES = 15
 SIDE_WIDTH, PAGE_WIDTH = 38, 116
 """Widths of a side pane and of a page, in terminal cells."""
@@ -147,7 +147,7 @@ async def _ask_panes(plugin: FoundPlugin, log: Path) -> dict[str, tuple[PaneAnsw
 
 
 def _functions_with_pane(folds: Path) -> list[str]:
-    """Return the names of the functions in the file `folds` that have the decorator `@pane`."""
+    """Return the names of the functions in the file `folds` with the decorator `@pane`."""
     try:
         tree = ast.parse(folds.read_bytes())
     except (OSError, SyntaxError, ValueError):

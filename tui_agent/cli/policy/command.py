@@ -245,8 +245,8 @@ class PolicyBench:
     def _find_deletions_to_allow(
         self, effects: Sequence[Effect], facts: PolicyFacts, decision: Decision
     ) -> list[str]:
-        """Return the files that `/undo` must be able to restore for the commands to be allowed; empty if this would not
-        help."""
+        """Return the files that the commands delete. The list is empty if restorable files would not get the commands
+        allowed."""
         deleted = find_named_deletions(self.policy, self.env, effects) if decision.verdict == "ask" else []
         facts = replace(facts, restorable_files=frozenset(deleted))
         is_allowed = bool(deleted) and self.policy.decide(TOOL, effects, facts).verdict == "allow"
@@ -296,8 +296,9 @@ def remove_saved_rule(arguments: argparse.Namespace) -> None:
 def rule_to_json(rule: Rule) -> dict[str, object]:
     """Return a policy rule as a JSON object.
 
-    `bounded`: True for a rule of a project, which can allow actions only inside the project. `workspace`: the only
-    workspace that a user's rule applies to; empty for all workspaces. `scope`: where the rule applies, in words.
+    - `bounded`: True for a project's rule. It can allow actions only inside the project.
+    - `workspace`: the workspace of a user's rule; empty for all workspaces.
+    - `scope`: where the rule applies, in words.
     """
     return {
         "rule": rule.text,

@@ -51,7 +51,7 @@ CHANGES: tuple[Change, ...] = get_args(Change)
 
 
 HOOK: Final = "hook"
-"""The rule id of a decision that a hook made."""
+"""Rule id of a hook's decision."""
 SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
 """Ids of the two rules that ask the user about the sandbox: may a command leave it, and may it see secret files?"""
 
@@ -135,7 +135,7 @@ def was_unanswered(recorded: PermissionDecided) -> bool:
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Return `now`, but with a new verdict if the hook or sandbox that made the recorded decision would overrule `now`."""
+    """Return `now`, adapted to a recorded decision by a hook or the sandbox. Such a decision can overrule the rules."""
     # A hook is expected to decide as it did before. The sandbox asks the user about every call that the rules allow.
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")
@@ -196,7 +196,7 @@ HEADINGS: dict[Change, str] = {
     "same": "unchanged",
 }
 UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"
-"""Heading for calls that were denied because nobody could answer, but that the tried rules would allow."""
+"""Heading for calls that the tried rules would allow. They were denied because nobody could answer."""
 
 
 def add_verbs(verbs: Verbs) -> None:

@@ -26,7 +26,7 @@ examples:
 """
 DEFAULT = "todo-api"
 UNATTENDED = "bypass"
-"""Policy of a demo without the app, where nobody can approve calls."""
+"""Policy of a demo without the app. Nobody can approve calls in such a demo."""
 
 
 @dataclass(frozen=True, slots=True)

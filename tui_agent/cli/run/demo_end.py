@@ -15,7 +15,7 @@ from tui_agent.session.headless_turn import Outcome, submit_and_wait
 
 
 async def undo_and_redo(session: Session, outcome: Outcome) -> None:
-    """Undo and redo the turn that has just ended, if the turn finished and changed files."""
+    """Undo and redo the turn that has just ended. Do nothing for an unfinished turn, or if no file changed."""
     if outcome.reason != "finished":
         return
     follower = session.follow()
@@ -29,7 +29,7 @@ async def undo_and_redo(session: Session, outcome: Outcome) -> None:
 
 
 async def _seq_before_turn(follower: Follower) -> int | None:
-    """Wait until the turn ends; return the number of the last event before the turn, or None if no file changed."""
+    """Wait until the turn ends, and return the number of the event before the turn. Return None if no file changed."""
     branches, files, ended = Branches(), FilesChanged(), False
     while not ended:
         batch = await follower.next_batch()

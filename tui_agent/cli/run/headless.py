@@ -38,7 +38,7 @@ async def interrupt_on_signal(session: LocalSession) -> None:
 
 
 def end_if_blocked(loop: asyncio.AbstractEventLoop) -> Callable[[PluginError], NoReturn]:
-    """Install signal handlers that end the process if `loop` is blocked for `MAX_BLOCKED_S` after Ctrl+C or SIGTERM.
+    """Let Ctrl+C and SIGTERM end the process if `loop` stays blocked for `MAX_BLOCKED_S`.
 
     Return a function that ends the process at once.
     """

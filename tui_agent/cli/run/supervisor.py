@@ -41,7 +41,7 @@ class LineRelay:
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
         self._life, self._alive = os.pipe()
-        """Read end and write end of a pipe that shows the parent when the child has ended."""
+        """Read end and write end of a pipe. The pipe shows the parent that the child has ended."""
 
     def in_child(self) -> None:
         """Redirect this process's standard output to the parent process."""
@@ -140,8 +140,8 @@ class _Child(SystemExit):
 
 
 def _run_in_child(run: Callable[[], int], lines: LineRelay | None) -> int:
-    """Call `run` in a child process; return the exit status, or the negative number of the signal that killed the
-    child."""
+    """Call `run` in a child process and return the exit status. If a signal killed the child, return the negative
+    signal number."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()

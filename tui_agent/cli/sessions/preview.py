@@ -44,7 +44,7 @@ MAX_TEXT_CHARS = 2_000
 """Maximum length of a message or answer in the preview, in characters."""
 MAX_FORKS = 8
 MAX_BYTES = 1024 * 1024
-"""Maximum number of bytes that a preview reads from a log, unless the caller sets another limit."""
+"""Default maximum number of bytes that a preview reads from a log."""
 _HEAD_BYTES = 64 * 1024
 
 

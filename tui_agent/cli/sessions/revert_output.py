@@ -26,7 +26,7 @@ class RevertResult:
     needs_answer: bool = False
     """True if nothing was done, because each file in the plan was also changed by someone other than the agent."""
     blocked: tuple[str, ...] = ()
-    """Messages that name the files that could not be restored, with the reasons."""
+    """Messages about the files that could not be restored, with the reasons."""
 
 
 def as_json(session: str, result: RevertResult) -> dict[str, object]:

@@ -36,7 +36,7 @@ examples:
   tui-agent sessions tree ses_01 --json | jq 'select(.current)'
 """
 MAX_TEXT_CHARS, MAX_ANSWER_CHARS = 2000, 1200
-"""Maximum length of a message and maximum length of an answer in the printed tree, in characters."""
+"""Maximum characters of a message and of an answer in the printed tree."""
 MARK, ELBOW = ">", "└ "
 
 
@@ -69,7 +69,7 @@ class Member:
 
     @property
     def forked_at(self) -> int | None:
-        """The number of the event in the parent session at which this session was forked; None without a parent."""
+        """The event of the parent session at which this session was forked; None without a parent."""
         return self.relative.origin.at_seq if self.relative.origin is not None else None
 
 
@@ -96,7 +96,7 @@ class Node:
 
     @property
     def at_seq(self) -> int | None:
-        """The number of the last event that this branch shares with its parent branch; None for `main`."""
+        """The number of the last event shared with the parent branch; None for `main`."""
         return self.branch.at_seq if self.index else self.member.forked_at
 
     @property

@@ -24,7 +24,7 @@ FOLDER = "agents"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 RESERVED = frozenset({SUBTASK, INVESTIGATOR, MAIN_AGENT, "default"})
 FIELDS = ("name", "description", "tools", "model", "max_iterations", "read_only")
-"""Names of the fields that the front matter of an agent file can have."""
+"""Names of the possible fields in an agent file's front matter."""
 MAX_PROMPT_CHARS = 40_000
 MAX_DESCRIPTION_CHARS = 300
 MAX_ITERATIONS = 500

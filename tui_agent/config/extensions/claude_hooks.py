@@ -31,7 +31,7 @@ EVENTS: Final[Mapping[str, HookEvent]] = {
     "SessionStart": "session_start",
     "SessionEnd": "session_end",
 }
-"""Maps each Claude Code event that tui-agent supports to the name of the hook event in tui-agent."""
+"""Maps each supported Claude Code event to tui-agent's hook event."""
 BLOCK_EXIT_CODE: Final = 2
 _EVENT_NAMES: Final = {ours: theirs for theirs, ours in EVENTS.items()}
 _TOOL_NAMES: Final = {ours: theirs for theirs, ours in reversed(tuple(CLAUDE_TOOLS.items()))} | {
@@ -53,7 +53,7 @@ _VALUES: Final = {"new": "startup", "user": "manual", "limit": "auto", "overflow
 _MODES: Final = {"plan": "plan", "accept-edits": "acceptEdits", "bypass": "bypassPermissions"}
 _DECISIONS: Final = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask"}
 _CONTEXT_EVENTS: Final = ("UserPromptSubmit", "SessionStart")
-"""Claude Code events for which the plain text that a hook's command prints is added to the model's context."""
+"""Claude Code events whose hooks add to the model's context. The plain text printed by the hook's command is added."""
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,9 @@ PROOFS: Final = {
     ),
     "env": ("pyvenv.cfg",),
 }
-"""Maps an ambiguous folder name to files that prove that the folder is generated.
+"""Maps an ambiguous folder name, such as `target`, to files that prove it to be generated.
 
-The files are in the folder, or beside the folder (`../`).
+The files are in the folder, or beside the folder (`../`). One of them is enough.
 """
 
 

@@ -46,7 +46,7 @@ USER_SETTINGS: Final = ".claude/settings.json"
 PROJECT_SETTINGS: Final = (".claude/settings.json", ".claude/settings.local.json")
 """Claude Code's settings files in a project, which can define hooks."""
 PROJECT_HOOKS: Final = ".claude/hooks"
-"""The folder of the programs that a project's hooks run."""
+"""The folder with the programs of a project's hooks."""
 CLAUDE_TOOLS: Final[Mapping[str, str]] = {
     "Bash": "run_command",
     "Read": "read_file",
@@ -59,7 +59,7 @@ CLAUDE_TOOLS: Final[Mapping[str, str]] = {
     "TodoWrite": "write_todos",
     "Skill": "read_skill",
 }
-"""Maps the names of Claude Code's tools to the names of the same tools in tui-agent."""
+"""Maps a tool's name in Claude Code to the tool's name in tui-agent."""
 _TOOLS: Final = {name.lower(): ours for name, ours in CLAUDE_TOOLS.items()} | {"list": "list_directory"}
 _WITHOUT_EDITS: Final = re.compile(r"""["']?\b(write|edit|patch)["']?\s*:\s*["']?(false|deny)\b""")
 
@@ -90,7 +90,7 @@ def adapt_agent_fields(fields: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _known_tools(value: str) -> Iterator[str]:
-    """Yield tui-agent's names for the tools of another program that `value` lists, as in `Read, Bash(git log:*)`."""
+    """Yield tui-agent's names for the known tools in `value`, such as `Read, Bash(git log:*)`."""
     for piece in re.sub(r"\([^()]*\)", "", value).strip("[]").split(","):
         known = _TOOLS.get(piece.strip(" \t\"'").lower())
         if known is not None:

@@ -54,7 +54,7 @@ class ProjectFiles:
     folder: Path
     files: tuple[ProjectFile, ...] = ()
     left_out: tuple[ProjectFile, ...] = ()
-    """Files of other programs that cannot be trusted and so are never used, with the reasons."""
+    """Files of other programs that cannot be trusted, with the reasons. They are never used."""
 
     @property
     def fault(self) -> str:
@@ -67,7 +67,7 @@ class ProjectFiles:
 
     @cached_property
     def key(self) -> str:
-        """A hash of the folder's path and the contents of its project files, which identifies a trust decision."""
+        """A hash of the folder's path and the contents of its project files. The hash identifies a trust decision."""
         return content_key(self.folder, self.digests)
 
     def read_text(self, name: str) -> str | None:

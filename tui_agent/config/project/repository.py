@@ -22,7 +22,7 @@ class Repository:
 
     @property
     def branch(self) -> str:
-        """The name of the branch that is checked out; empty for a detached head."""
+        """The name of the checked-out branch; empty for a detached head."""
         head = self._read_head()
         return head.removeprefix(f"ref: {_BRANCH}") if head.startswith(f"ref: {_BRANCH}") else ""
 

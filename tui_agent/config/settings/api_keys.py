@@ -78,11 +78,11 @@ class Keys(Mapping[str, str]):
         return len({**load_keys(self._stored), **self._environ})
 
     def names(self) -> frozenset[str]:
-        """Return the names of the variables that have a value, without reading the key ring."""
+        """Return the names of the variables with a value, without reading the key ring."""
         return frozenset(load_keys(self._stored)) | {name for name, value in self._environ.items() if value}
 
     def collect_secrets(self, more: Iterable[str] = ()) -> dict[str, str]:
-        """Return a mapping from name to value for all values that must never be written anywhere.
+        """Return the secret values by name. These values must never be written anywhere.
 
         `more`: names of further variables that hold a key (a profile's `api_key_env`).
         """

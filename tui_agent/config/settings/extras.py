@@ -58,7 +58,7 @@ def package_install_command(package: str) -> str:
 
 
 def _receipt() -> str:
-    """Return the name of the file that shows which installer created this environment; empty if there is no such file."""
+    """Return the name of the file that an installer left in this environment; empty if there is none."""
     return next((file for file in _RECEIPTS if Path(sys.prefix, file).is_file()), "")
 
 

@@ -65,7 +65,7 @@ SAME_NAMES = (
     *("model", "base_url", "policy", "agent", "environment", "theme"),
     *("context_mode", "repo_map", "investigator_profile"),
 )
-"""Names of settings for which `SessionOptions` has an attribute of the same name."""
+"""Names that a setting shares with an attribute of `SessionOptions`."""
 
 
 @dataclass
@@ -249,7 +249,7 @@ def _fill_model_names(tree: Tree) -> Tree:
 
 
 def find_line(text: str, loc: list[str]) -> int | None:
-    """Return the number of the line that sets the key `loc` or begins the table `loc`; None if there is none."""
+    """Return the number of the line with the key or table `loc`; None if there is none."""
     if not loc:
         return None
     table = ""

@@ -1,6 +1,6 @@
 """Saved logins of MCP servers: one private file (mode 0600) for each server, beside the user's keys.
 
-Invariant: a login is used only for the address that it was made for.
+Invariant: a login is used only for its own address.
 """
 
 import json
@@ -27,7 +27,7 @@ _SECRET_FIELDS = frozenset(
 class LoginFile:
     """The file with one server's login.
 
-    `learn`: called with the secrets of each login that is loaded or saved.
+    `learn`: called with the secrets of each loaded or saved login.
     """
 
     folder: Path

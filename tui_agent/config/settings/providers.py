@@ -1,4 +1,4 @@
-"""Model providers: addresses, the variables that hold their keys, and the client for each.
+"""Model providers, with their addresses, key variables and clients.
 
 Invariant: a key is sent only to its own provider's address or to an address that the user entered.
 """

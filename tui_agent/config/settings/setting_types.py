@@ -1,6 +1,6 @@
-"""Types of settings: the base class of a table, and types of text that are checked.
+"""Types of settings: the base class of a table, and types of checked text.
 
-Invariant: a value that does not fit is refused with a message that a user understands.
+Invariant: a wrong value is refused with a message that a user understands.
 """
 
 import shlex

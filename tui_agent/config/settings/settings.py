@@ -401,7 +401,7 @@ class Config(Table):
 
     @property
     def ignored_files(self) -> tuple[Path, ...]:
-        """Files of the project that are not used because their folder is not trusted."""
+        """Project files in untrusted folders. These files are not used."""
         untrusted = [project for project in self._projects if project.trust_state in ("open", "without")]
         return tuple(project.folder / file.name for project in untrusted for file in project.files.files)
 
@@ -435,7 +435,7 @@ class Config(Table):
     def with_origins(
         self, origins: dict[str, str], paths: Paths, projects: Sequence[Project], project: Project
     ) -> "Config":
-        """Return a copy of the configuration that records the origins of its values (used by `layers`)."""
+        """Return a copy of the configuration with the origins of its values (used by `layers`)."""
         copy = self.model_copy()
         copy._origins, copy._paths = dict(origins), paths
         copy._projects, copy._project = tuple(projects), project

@@ -70,7 +70,7 @@ def save_readable_files(path: Path, files: Sequence[str]) -> None:
 
 
 def _move_above_next_comment(before: str, after: str) -> str:
-    """Return `after` with its new lines moved above a comment that belongs to the next table."""
+    """Return `after` with its new lines above the comment of the next table."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     start = next((row for row, (mine, other) in enumerate(zip(old, new, strict=False)) if mine != other), 0)
     added, rest = new[start : len(new) - len(old) + start], old[start:]

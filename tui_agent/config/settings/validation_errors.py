@@ -16,7 +16,7 @@ from tui_agent.errors import ConfigError
 ValidT = TypeVar("ValidT")
 
 MAX_ERRORS = 5
-"""Maximum number of errors that are described for one file."""
+"""Maximum number of errors described for one file."""
 MAX_VALUE_CHARS = 80
 Place = Sequence[int | str]
 """The keys and indexes that lead to a value."""

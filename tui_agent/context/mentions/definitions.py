@@ -62,7 +62,7 @@ def _definition_start(match: re.Match[str]) -> int:
 
 
 def end_of(lines: Sequence[str], first: int) -> int:
-    """Return the number of the last line of the definition that starts at line `first`, judged by indentation."""
+    """Return the last line number of the definition at line `first`, judged by indentation."""
     if not 0 < first <= len(lines):
         return first
     indent = _indent(lines[first - 1])

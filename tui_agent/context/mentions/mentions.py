@@ -1,4 +1,4 @@
-"""Lookup of the mentions in a message, and the text that the model gets for each of them.
+"""Lookup of a message's mentions, and their text for the model.
 
 Invariant: a path that `may_read` refuses is not read, and the text of all mentions has a limit.
 """
@@ -39,7 +39,7 @@ MIN_FILE_CHARS: Final = 400
 # A smaller part could be mistaken for the whole file.
 MAX_IMAGE_BYTES: Final = 5_000_000
 MAX_SYMBOL_NAMES: Final = 5
-"""Maximum number of names per message that are looked up as symbols, because a lookup can be slow."""
+"""Maximum number of symbol lookups per message. A lookup can be slow."""
 SYMBOL_SEARCH_S: Final = 4.0
 """Time limit in seconds for all symbol lookups of a message."""
 NOT_INDEXED_NOTE: Final = (

@@ -1,4 +1,4 @@
-"""Scores of a file's lines and symbols, computed from the positions of a question's words in the file.
+"""Scores of a file's lines and symbols, from the positions of a question's words.
 
 Invariant: at most `texts.MAX_HITS` positions of each word are used.
 """

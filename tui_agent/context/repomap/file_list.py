@@ -1,4 +1,4 @@
-"""List of a repository's files, each with a key (size, time, inode) that changes when the file changes.
+"""List of a repository's files with their keys. A key (size, time, inode) changes when its file changes.
 
 Invariant: links are never followed, and nothing outside `root` is listed.
 """
@@ -24,7 +24,7 @@ SUBMODULE, CLONE = "submodule", "nested clone"
 TICK_NS = 20_000_000
 """Resolution of modification times, in nanoseconds."""
 GONE_TIME = -2
-"""Value used as the modification time of a listed folder that does not exist on the disk."""
+"""Value for the modification time of a listed folder that is missing on the disk."""
 NEVER_LISTED = REPOSITORY_FOLDERS | CACHE_FOLDERS
 INSTALL_FOLDERS = INSTALLED_FOLDERS | {"site-packages"}
 LOCK_FILES = frozenset(
@@ -74,7 +74,7 @@ def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
 
 
 def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
-    """Return the list of files without `folders`, and all names that were found."""
+    """Return the list of files, still without `folders`, and all names found."""
     os.scandir(root).close()
     repository = locate_repository(root)
     index = index_key(repository)
@@ -84,7 +84,7 @@ def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, li
 
 
 def with_folders(root: Path, listing: FileList, names: list[str], since: int) -> FileList:
-    """Return the list of files with `folders` set to the folders that contain `names`.
+    """Return the list of files with its `folders`. These are the folders that contain `names`.
 
     `since`: start time of the listing in nanoseconds.
     """

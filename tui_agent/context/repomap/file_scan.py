@@ -81,7 +81,7 @@ class FileScanner:
         return (info.st_dev, info.st_ino)
 
     def _list_watched(self, known: FileList) -> FileList | None:
-        """Apply the changes that the watcher reported to the list; return None if all files must be checked instead."""
+        """Apply the watcher's changes to the list. Return None if all files must be checked instead."""
         if self._watch is None or time.monotonic() - self._last_full_scan > self._full_scan_s:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Graph of files that use names defined in other files, and the rank of each file in this graph.
+"""Graph of a repository's files, and the rank of each file in it. An edge leads to a file whose names are used.
 
 Invariant: a name defined in more than `MAX_DEFINERS` files makes no edge.
 """

@@ -11,7 +11,7 @@ from tui_agent.context.repomap.index_db import IndexFile
 from tui_agent.folds.text.word_forms import split_text
 
 MAX_COMMITS, SEARCHED_COMMITS = 4_000, 1_000
-"""Maximum number of newest commits that the index stores, and maximum number that are searched without an index."""
+"""Maximum number of newest commits in the index, and maximum number searched without an index."""
 GIT_S, SEARCH_S = 20.0, 3.0
 """Time limits in seconds for git in the worker process, and for git while a user waits."""
 MAX_TOUCHED = 30

@@ -38,7 +38,7 @@ SimilarCommit = tuple[float, list[str]]
 """A past commit with a message similar to a question, as (BM25 score of the message, files that the commit changed)."""
 
 Names = tuple[int, bytes, bytes]
-"""A file's names, as (row id, packed hashes of names that the file uses, packed hashes of names that it defines)."""
+"""A file's names: (row id, packed hashes of used names, packed hashes of defined names)."""
 
 
 class Commits:
@@ -277,7 +277,7 @@ class IndexFile:
         return _unpack_symbols(row[0]) if row else ()
 
     def all_names(self) -> Iterator[Names]:
-        """Yield the names of each file that has words in the index, in path order."""
+        """Yield the `Names` of each file with words in the index, in path order."""
         yield from self._db.execute("SELECT id, refs, defs FROM files JOIN details USING (id) ORDER BY path")
 
     def names(self, path: str) -> Names | None:
@@ -300,7 +300,7 @@ class IndexFile:
         self._db.executemany("INSERT INTO edges VALUES(?,?,?)", edges)
 
     def scores(self, term: str, weights: Sequence[float]) -> tuple["array[int]", "array[float]"]:
-        """Return the row ids of the files that contain a word, and the word's BM25 score in each file."""
+        """Return the row ids of the files with a word, and the word's BM25 score in each file."""
         rows = self._db.execute(
             "SELECT rowid, -bm25(words,?,?,?) FROM words WHERE words MATCH ? ORDER BY rowid",
             (*weights, f'"{term}"'),
@@ -308,7 +308,10 @@ class IndexFile:
         return array("q", [row_id for row_id, _ in rows]), array("d", [score for _, score in rows])
 
     def files_naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-        """Yield (path, symbols) of files that define a name matching the FTS5 `expression`, highest rank first."""
+        """Yield (path, symbols) of files with a matching name, highest rank first.
+
+        `expression`: FTS5 query for defined names.
+        """
         condition = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) " if expression else ""
         rows = self._db.execute(
             f"SELECT path, symbols FROM files JOIN details USING (id) {condition}ORDER BY rank DESC, path LIMIT ?",

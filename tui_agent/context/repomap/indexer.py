@@ -28,15 +28,14 @@ BATCH = 200
 SHORT = 3
 _NO_DEFINITION = frozenset({"key", "heading", "id", "rule", "test"})
 UNSETTLED = -1
-"""Value stored instead of a modification time if the file was written very recently, so that it is checked again later.
-"""
+"""Stands for the modification time of a file that was written very recently. The file is checked again later."""
 # A later write could get the same real time.
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
 MAX_TIMES = 200
 """A word counts at most this many times in one file."""
 MAX_REFS = 500
 _DISTINCTIVE_WORD = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
-"""Matches a word that is probably a name, because the word is long or compound."""
+"""Matches a long or compound word. Such a word is probably a name."""
 _BLANK_TABLE = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes(
     range(128, 256)
 )

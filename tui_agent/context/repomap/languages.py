@@ -163,7 +163,7 @@ class Languages:
 
 
 KNOWN = Languages()
-"""The built-in languages only, without languages that plugins added."""
+"""The built-in languages, without languages of plugins."""
 
 
 def compile_patterns(pairs: Iterable[tuple[str, str]]) -> Patterns:
@@ -216,7 +216,7 @@ def _load_builtin(name: str) -> LoadedLanguage | None:
 
 
 def _load_added(language: MapLanguage) -> LoadedLanguage | None:
-    """Load the grammar of a language that a plugin added."""
+    """Load the grammar of a plugin's language."""
     module, _, function = language.grammar.partition(":")
     if not module:
         return None

@@ -30,7 +30,7 @@ class MatchedWords:
             self._words[term] = forms.get(term, term)
 
     def find(self, path: str) -> list[tuple[str, int]]:
-        """Return the question's words that occur in a file, each with the number of lines that contain the word."""
+        """Return the question's words in a file, each with the number of lines that contain it."""
         text, in_path = Text(read(f"{self._root}/{path}").data), set(split_text(path))
         counts = ((word, len(text.lines_of(term)), term in in_path) for term, word in self._words.items())
         return [(word, count) for word, count, named in counts if count or named][:MAX_WORDS]

@@ -14,8 +14,7 @@ from tui_agent.folds.text.word_forms import find_words
 MOST = 8
 MOST_NAMES = 200
 MOST_CODE_NAMES, MAX_WORDS = 3, 2_000
-"""Maximum number of code names that are looked up as files, and maximum number of words that are checked for code
-names."""
+"""Maximum number of code names looked up as files, and maximum number of words checked for code names."""
 MOST_ALIKE = 5
 """If more files than this match a name, the name is ignored as ambiguous."""
 _NAME = re.compile(

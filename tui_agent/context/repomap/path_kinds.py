@@ -14,7 +14,7 @@ DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
 """Maps a kind of file to the weight of a match in such a file (`foreign`: vendored code or build output)."""
 # Documents have the lowest weight: their words match almost every question.
 SPOKEN_OF = 0.7
-"""Weight of a match in a file of a special kind if the question is about this kind, such as tests."""
+"""Weight of a match in a test or another special file, if the question is about this kind of file."""
 STUB = 0.85
 """Weight of a match in a type stub, which repeats the names of another file."""
 _DOC = re.compile(

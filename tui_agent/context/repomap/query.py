@@ -34,7 +34,7 @@ ENOUGH = 300
 """If at least this many files match, other files are only counted, not listed."""
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
-"""The reasons that are shown for a file that contains no word of the question."""
+"""The reasons shown for a file without a word of the question."""
 
 
 class ClosedFlag:

@@ -38,7 +38,7 @@ _LOCATION_WORDS = frozenset(
     machine os phone platform prerequisites ram screenshot screenshots severity smartphone system validations version
     versions""".split()  # noqa: SIM905 - read as prose
 )
-"""Words in headings of issue forms that ask where a problem occurs, such as `browser` or `version`."""
+"""Words in an issue form's headings that ask where a problem occurs, such as `browser` or `version`."""
 _PLATFORM_WORDS = frozenset(
     """aarch64 alpine amd android apple arch arm arm64 bit branch bsd build cent centos chrome chromium core cpu darwin debian
     dell desktop docker edge enterprise fedora firefox freebsd galaxy gb ghz gnu home intel ios ipad iphone kernel latest
@@ -68,7 +68,7 @@ _FOREIGN = re.compile(
 _CODE_INDENT = "    "
 """Indentation of the code line that Python prints below a frame."""
 _MAX_HEADING_CHARS, _MAX_PLATFORM_LINE_WORDS = 120, 8
-"""Maximum characters of a heading, and maximum words of a line that states a platform or version."""
+"""Maximum characters of a heading, and maximum words of a line about a platform or version."""
 
 
 class _Section(NamedTuple):

@@ -24,7 +24,7 @@ _PREFIX = re.compile(r"\s*(?P<scopes>[\w./,+ -]{2,60}?):\s+\S")
 """Matches the start of a title without a type, such as `tsdb/index: `."""
 _SCOPE = re.compile(r"[\w.-]{2,}")
 SCOPE_WEIGHT, PREFIX_WEIGHT = 3.0, 1.5
-"""Factors for a match in a folder that a title names, as a scope or before a colon.
+"""Factors for a match in a folder that a title names: as a scope, or before a colon.
 
 For example, `fix(client): …` names the folder packages/client, and `index: …` the folder tsdb/index.
 """
@@ -62,7 +62,7 @@ ABOUT: dict[str, frozenset[str]] = {
 }
 """Maps a kind of file to the words in a question that refer to this kind."""
 SUBJECT = 8
-"""Number of words at the start of a question that are taken as its topic."""
+"""The first words of a question are taken as its topic, up to this number."""
 Pair = tuple[str, str]
 
 

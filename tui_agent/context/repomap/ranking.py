@@ -57,7 +57,7 @@ def expression(query: Query) -> str:
 
 
 def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Query) -> dict[str, float]:
-    """Return the score of each file in the index that matches the question."""
+    """Return the score of each indexed file that matches the question."""
     scores = index.matches(values, MATCHES)
     return {path: score * weight_of(path, query) for path, score in scores.items() if path not in hidden}
 

@@ -1,4 +1,4 @@
-"""Redaction of all text that a repository map shows or its index stores.
+"""Redaction of all text in a repository map and in its index.
 
 Invariant: a text is redacted before it is cut.
 """
@@ -80,7 +80,7 @@ class Cleaner:
         return self._redactor.suspects(text.encode("utf-8", "replace"))
 
     def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
-        """Return symbols read from an index, with secrets redacted that were unknown when the index was built."""
+        """Return the symbols with newly known secrets redacted. These secrets were unknown when the index was built."""
         if not self._values or not self._contains_secret(
             [text for symbol in symbols for text in (symbol[0], *symbol[4:])]
         ):

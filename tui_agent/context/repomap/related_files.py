@@ -1,4 +1,4 @@
-"""Ranking of files that are related to the files that match a question best.
+"""Ranking of files that are related to a question's best matches.
 
 Invariant: the first `FIRM` files do not move.
 """

@@ -37,14 +37,14 @@ from tui_agent.ports.repomap import MapLanguage
 SMALL_BYTES, SMALL_FILES = 400_000, 40
 """This process indexes changed files itself only up to this total size in bytes and up to this number of files."""
 MAX_GRAPH_FILES = 12_000
-"""Maximum number of indexed files for which this process updates the graph itself."""
+"""This process updates the graph itself for at most this many indexed files."""
 SOON_BYTES = 1_500_000
 """The first call waits for the index only if the files to index have at most this many bytes together."""
 ENOUGH = 0.6
 """The index is used only if it contains at least this fraction of the files."""
 REFRESH_S = 120.0
 RETRY_S = 30.0
-"""Seconds to wait before a worker process that ran out of time is started again."""
+"""Seconds before the restart of a worker process that ran out of time."""
 ANSWERS = 8
 """Maximum number of maps in the cache."""
 Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str], bool]
@@ -61,7 +61,7 @@ class Visibility(NamedTuple):
 
     `redaction`: content that must not be shown or stored.
     `may_show`: returns True for a path that can be listed, read and shown.
-    `rules`: a text that changes with the rules of `may_show`, so that the index is rebuilt.
+    `rules`: a text that changes with the rules of `may_show`. The index is then rebuilt.
     """
 
     may_show: Callable[[str], bool] = show_all

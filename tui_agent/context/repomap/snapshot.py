@@ -16,7 +16,7 @@ from tui_agent.context.repomap.path_kinds import by_first_name
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
-"""Weights of a question's word in a file's path, in names that the file defines, and in the file's text."""
+"""Weights of a question's word in a file's path, in its defined names, and in its text."""
 MOST_MATCHES, MOST_FILES = 400_000, 2_000
 Scores = tuple["array[int]", "array[float]"]
 
@@ -45,16 +45,16 @@ class Snapshot:
 
     @cached_property
     def skipped(self) -> dict[str, int]:
-        """The number of files that have no words in the index, by reason."""
+        """The number of files without words in the index, by reason."""
         return Counter(known.reason for known in self.known.values() if known.reason)
 
     @cached_property
     def paths(self) -> dict[int, str]:
-        """The paths of files that have words in the index, by row id."""
+        """The paths of files with words in the index, by row id."""
         return {known.id: path for path, known in self.text.items()}
 
     def visible_paths(self, entries: Sequence[Entry]) -> Sequence[str]:
-        """Return the paths of `entries`, except files that have no words in the index."""
+        """Return the paths of `entries`. Files without words in the index are left out."""
         if self._listed is None or self._listed[0] is not entries:
             text, known = self.text, self.known
             paths = [entry.path for entry in entries if entry.path in text or entry.path not in known]
@@ -99,7 +99,7 @@ class Snapshot:
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
-        """Return the BM25 scores of the `most` best files, and of all files with the same score as the last of them."""
+        """Return the BM25 scores of the `most` best files. If more files share the last score, they are included."""
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():
@@ -116,8 +116,7 @@ class Snapshot:
         return self._index_file.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:
-        """Return the row ids of the files that contain a word, and for each file the word's BM25 score without the
-        factor for rarity."""
+        """Return the row ids of the files with a word, and the word's BM25 scores. The factor for rarity is left out."""
         shares_by_row = self._scores.get(term)
         if shares_by_row is None:
             row_ids, scores = self._index_file.scores(term, (PATH, NAMES, BODY))

@@ -28,9 +28,9 @@ class Text:
         self._lines: dict[str, list[int]] = {}
 
     def lines_of(self, word: str) -> list[int]:
-        """Return the numbers (from 1) of at most `MAX_HITS` lines where a part of an identifier starts with `word`.
+        """Return the numbers (from 1) of at most `MAX_HITS` lines with `word`.
 
-        For example, `name` is found in `fileName` and `named`, but not in `rename`.
+        `word` must start a part of an identifier: `name` is found in `fileName` and `named`, but not in `rename`.
         """
         lines = self._lines.get(word)
         if lines is None:

@@ -34,7 +34,7 @@ SPLIT_BYTES = 3_000_000
 """A second process is started if all files together have at least this many bytes."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
 WORKER_SHARE = 8
-"""The next chunk of files gets about 1/`WORKER_SHARE` of the bytes that are left, so later chunks are smaller."""
+"""Each chunk of files gets about 1/`WORKER_SHARE` of the remaining bytes, so later chunks are smaller."""
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")
@@ -170,8 +170,7 @@ def is_building(index: Path) -> bool:
 class _Work(NamedTuple):
     """The work that the worker process shares with its helper process.
 
-    `queue`: pipe with the numbers of the chunks that no process has started yet. The number `len(chunks)` stands for
-    the commit history.
+    `queue`: pipe with the numbers of the chunks to do. The number `len(chunks)` stands for the commit history.
     """
 
     file: Path
@@ -218,7 +217,7 @@ def _prepare(work: _Work, entries: list[Entry]) -> None:
 
 
 class _Helper:
-    """A second process, forked from the worker process, that ends when no work is left."""
+    """A second process, forked from the worker process. It ends when no work is left."""
 
     def __init__(self, work: _Work) -> None:
         self._alive, write_end = os.pipe()

@@ -1,4 +1,4 @@
-"""Selection of the messages that a summary replaces, and of the tool outputs that are offloaded.
+"""Selection of messages for a summary, and of tool outputs for offloading.
 
 Offloaded outputs are left out of requests, but stay in the log.
 
@@ -69,7 +69,7 @@ def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> 
     """Return how many messages at the start of `history` a summary can replace.
 
     `keep_chars`: number of characters that stay, roughly.
-    `first`: number of messages of an older summary at the start of the history, which are always replaced.
+    `first`: number of an older summary's messages. They start the history and are always replaced.
     """
     # Messages that stay must have a higher `seq` than replaced ones: the log records only the last replaced `seq`.
     starts = [
@@ -117,7 +117,7 @@ def reducible_results(
 
 
 def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> set[CallId]:
-    """Return the calls with results that must stay in the history: pinned calls, and the newest test run if it failed."""
+    """Return the calls whose results must stay: pinned calls, and the newest test run if it failed."""
     calls = calls_by_id(history)
     results = {message.call_id: message for message in history if isinstance(message, ToolMessage)}
     needed = {call for call, message in results.items() if message.seq in pinned}
@@ -128,7 +128,7 @@ def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> se
 
 
 def newest_readings(history: Sequence[Message]) -> set[CallId]:
-    """Return the ids of calls with results that show the `MAX_OPEN_FILES` most recently used files."""
+    """Return the ids of the calls that show the `MAX_OPEN_FILES` most recently used files."""
     successful = successful_calls(history)
     used: dict[str, CallId] = {}
     for call, part in calls_by_id(history).items():

@@ -120,7 +120,7 @@ def count_fitting(lines: Sequence[str], room: int) -> int:
 
 
 def _whole_block(title: str, words: str, share: float, user_label: str, *, own: bool = False) -> SummaryBlock:
-    """Return a summary block whose text must not be shortened if the window can hold it."""
+    """Return a summary block that stays complete if the window can hold it."""
     words = words.strip()
     return SummaryBlock(
         title, words, partial(_head_and_tail, words, has_artifact=True), len(words), share, user_label, own
@@ -128,7 +128,7 @@ def _whole_block(title: str, words: str, share: float, user_label: str, *, own: 
 
 
 def _optional_block(title: str, words: str, share: float) -> SummaryBlock:
-    """Return a block of a summary that is shortened before any required block."""
+    """Return a summary block that is shortened before any required block."""
     words = words.strip()
     return SummaryBlock(
         title, words, partial(_head_and_tail, words, has_artifact=False), min(len(words), _LEAST), share
@@ -203,7 +203,7 @@ def _user_messages(facts: Facts, text: Text, plan: str) -> SummaryBlock:
 
 
 def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], full_text: str, room: int) -> FittedText:
-    """Shorten the messages, oldest first, until all of them fit; if that is not enough, leave out the middle ones."""
+    """Shorten the messages, oldest first, until all of them fit. If that is not enough, leave out the middle ones."""
     pieces = list(map(_quote, messages))
     excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
     order = sorted(range(len(messages)), key=lambda index: (pinned[index], index))
@@ -245,7 +245,7 @@ def _first_and_last_line(words: str, max_chars: int) -> str:
 
 
 def _join_pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
-    """Return the text of all pinned messages, except messages that the user wrote."""
+    """Return the text of all pinned messages that the user did not write."""
     own = {id(message) for message in user_messages(facts)}
     pinned = [
         message
@@ -268,7 +268,7 @@ def _todo_block(items: Sequence[TodoItem]) -> SummaryBlock:
 
 
 def _fit_todo(lines: Sequence[tuple[bool, str]], full_text: str, room: int) -> FittedText:
-    """Return the lines of todo items that fit; closed items are left out first."""
+    """Return the todo lines that fit into `room`. Closed items are left out first."""
     open_lines = [line for is_closed, line in lines if not is_closed]
     remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
     if remaining < 0:

@@ -17,7 +17,7 @@ FULL_WHEN_CUT: Final = 0.60
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window that is left for the newest messages."""
 MIN_TIGHT: Final = 0.02
-"""Lower value that replaces `MIN_KEPT` if the required content does not fit otherwise."""
+"""Lower minimum, used instead of `MIN_KEPT` if the required content does not fit otherwise."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Normal and minimum fraction of the window for the story in a summary (the text about the work so far)."""
 MIN_CHARS: Final = 2_000
@@ -69,10 +69,10 @@ class SummaryRoom:
     ) -> "SummaryRoom":
         """Compute the limits of a summary in a window of `window` tokens.
 
-        `last`: maximum tokens of a request that leaves only a minimum for the answer (`Room.max_tokens`).
+        `last`: maximum tokens of a request, with a minimum left for the answer (`Room.max_tokens`).
         `per_char`: number of tokens per character.
         `needs`: number of characters of required content.
-        `own`: number of characters of required content that are the user's words.
+        `own`: number of these characters that are the user's words.
         `share`: preferred fraction of the window for the whole request.
         """
         window_chars = window / per_char

@@ -37,7 +37,7 @@ from tui_agent.protocol.unicode_text import format_count
 TITLE: Final = "# What came before"
 STORY: Final = "What was done and found"
 CHAPTER: Final = "\n\n### After that\n"
-"""Heading between the story of an older summary and the story of the work after that summary."""
+"""Heading between an older summary's story and the story of the later work."""
 _INTRO: Final = (
     "The beginning of this session was summarised to save space. All sections except the last are "
     "copied from the session log. Nothing here is a new request. Continue after the last message."
@@ -257,7 +257,7 @@ def _shorten(words: str, room: int) -> str:
 
 
 def _lower_headings(story: str) -> str:
-    """Lower the level of the headings in a story, to below the headings of the summary."""
+    """Move a story's headings to levels below the summary's headings."""
     return "\n".join(f"#{line}" if line.startswith(("# ", "## ")) else line for line in story.split("\n"))
 
 

@@ -36,7 +36,7 @@ class Codex:
         self.memory = memory
         """Data for the next turn: the id and the token usage of the thread (a conversation in Codex)."""
         self._pending: list[ModelPart] = []
-        """The parts received so far of an answer that is not complete yet."""
+        """The parts of an incomplete answer, as received so far."""
         self._open_calls: set[str] = set()
 
     def command(self, request: ProgramRequest) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ class AgentProgram(Protocol):
         ...
 
     def finish(self) -> Iterator[ProgramEvent]:
-        """Yield the events of an answer that was not complete when the output ended."""
+        """Yield the events of an answer that the end of the output cut off."""
         ...
 
 
@@ -81,6 +81,6 @@ def text_of(value: object) -> str:
 
 
 def count_of(values: JsonMap, name: str) -> int:
-    """Return the number of tokens that `values` has under `name`; 0 if there is no number."""
+    """Return the number of tokens under `name` in `values`; 0 if there is none."""
     value = values.get(name)
     return value if isinstance(value, int) else 0

@@ -55,7 +55,7 @@ INSTALL_HINTS = {
     "tui-agent": "Install it there: pip install tui-agent",
 }
 MAX_OUTPUT_BYTES = 1_000_000
-"""Maximum size of the output that is kept in addition to the recorded parts, in bytes."""
+"""Maximum bytes of output kept in addition to the recorded parts."""
 MAX_ERROR_BYTES = 20_000
 _VERBS = {"command_execution": "run", "bash": "run", "run_command": "run", "file_change": "edit"}
 """Maps the name of a program's tool call to the short verb that the app shows, such as `bash` to `run`."""

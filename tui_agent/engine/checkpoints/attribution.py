@@ -1,6 +1,6 @@
-"""Attribution of file changes that no checkpoint contains, because a checkpoint failed or a run was interrupted.
+"""Attribution of file changes without a checkpoint, after a failed checkpoint or an interrupted run.
 
-Invariant: a recorded change counts as the session's change only as long as the file still has the recorded content.
+Invariant: a recorded change counts as the session's change only while the file has the recorded content.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class UncheckpointedChanges:
 
 
 def uncheckpointed_by_earlier_runs(state: SessionStateView) -> UncheckpointedChanges:
-    """Return the changes that earlier runs of the program recorded and that no checkpoint contains."""
+    """Return the recorded changes of earlier runs that no checkpoint contains."""
     recorded = {path: change for path, change in state.uncheckpointed.items() if change.by_session}
     if state.crash_time is not None:
         return UncheckpointedChanges(any_path=True, paths=set(recorded), until=state.crash_time + GRACE_S)

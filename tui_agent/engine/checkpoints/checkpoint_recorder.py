@@ -106,7 +106,7 @@ class CheckpointRecorder:
         self._has_changes = False
         """True if there are checkpoints besides the baseline (the session's first checkpoint)."""
         self.turn_start: int | None = None
-        """The seq of the last event before the running turn; None once a call that can change files was prepared."""
+        """The last event before the running turn. It becomes None when a call that can change files is prepared."""
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False
         self._upkeep = (
@@ -225,7 +225,7 @@ class CheckpointRecorder:
         self._open_call = self.turn_start = None
 
     async def checkpoint_workspace(self) -> None:
-        """Take a checkpoint of the changes that the user or other programs made.
+        """Take a checkpoint of changes by the user or other programs.
 
         Raise `CheckpointError` if the store fails.
         """
@@ -241,7 +241,7 @@ class CheckpointRecorder:
         self._is_fault_reported = True
 
     def stop_maintenance(self) -> None:
-        """Stop maintenance of the checkpoint store, before anything runs that can change files."""
+        """Stop maintenance of the checkpoint store. Call this before running anything that can change files."""
         if self._upkeep is not None:
             self._upkeep.stop()
 
@@ -319,7 +319,7 @@ class CheckpointRecorder:
             )
 
     async def _checkpoint_others(self, also: Sequence[str] = ()) -> None:
-        """Take a checkpoint of the changes that the user or other programs made."""
+        """Take a checkpoint of changes by the user or other programs."""
         if self._is_open:
             with contextlib.suppress(CheckpointError):
                 await self._commit_others(also)
@@ -338,7 +338,7 @@ class CheckpointRecorder:
             await self._commit(changes, self._recorder.state.parts - 1, "human", None)
 
     async def _commit_missed(self) -> None:
-        """Take a checkpoint of the changes that calls made and that no checkpoint contains yet."""
+        """Take a checkpoint of calls' changes that no checkpoint contains yet."""
         missed, recorded = self._missed, self._recorder.state.uncheckpointed
         paths = None if missed.any_path else sorted(missed.paths)
         unattributed = await self._use_store(lambda store: store.find_changes(paths))

@@ -1,4 +1,4 @@
-"""Finds files that changed while a command ran, and that somebody else may have changed.
+"""Finds files that somebody else may have changed while a command ran.
 
 Invariant: an undo asks before it restores one of these files.
 """
@@ -44,7 +44,7 @@ class _CommandRun:
 def find_shared_changes(
     records: Iterable[Record], workspace: str, read_others: ReadOtherChanges | None
 ) -> dict[str, SharedChange]:
-    """Return the files that changed while a command ran, and that somebody else may have changed. Blocks."""
+    """Return the files that somebody else may have changed while a command ran. Blocks."""
     runs, edited = _read_runs(records)
     runs = [run for run in runs if run.changes]
     others: dict[str, list[OtherChange]] = {}

@@ -18,7 +18,7 @@ _NEW_COMMIT = ("commit", "cherry-pick", "revert")
 
 
 def find_kept_commits(recorder: Recorder, after: int) -> tuple[str, ...]:
-    """Return the newest commits that git made in turns after the event `after`, oldest first. Blocks."""
+    """Return the newest commits of the turns since the event `after`, oldest first. Blocks."""
     spans = list(_turn_spans(recorder.records_after(after - 1)))
     commits = find_new_commits(Path(recorder.state.workspace), spans) if spans else []
     return tuple(commits[-MAX_KEPT_COMMITS:])
@@ -65,8 +65,7 @@ def find_new_commits(root: Path, spans: Sequence[tuple[float, float]]) -> list[s
 
 
 def _commits_up_to(end: str, parents: Mapping[str, str]) -> dict[str, str]:
-    """Return the commits that remain after a reset to the commit `end`: those before the first commit whose parent is
-    `end`."""
+    """Return the commits that remain after a reset to `end`. Stop at the first commit whose parent is `end`."""
     left: dict[str, str] = {}
     for commit, parent in parents.items():
         if parent == end:

@@ -90,8 +90,10 @@ async def find_remaining_changes(
 
 
 def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> list[FileChanged]:
-    """After a move of only the conversation, return an event for each file that differs from its recorded state on the
-    new branch. Blocks."""
+    """Return an event for each file that differs from its recorded state on the new branch. Blocks.
+
+    Use this after a move of only the conversation.
+    """
     changes = []
     for path in {**left.first, **present.first}:
         start = present.newest.get(path) or _start_of(left.first[path])
@@ -116,7 +118,10 @@ def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> 
 
 
 def count_kept_folders(left: FileRecords, present: FileRecords) -> tuple[FolderChange, ...]:
-    """After a move of only the conversation, return the generated folders that still contain changes of the old branch."""
+    """Return the generated folders that still contain changes of the old branch.
+
+    Use this after a move of only the conversation.
+    """
     counted = dict(present.generated.view())
     more = ((path, count - counted.get(path, 0)) for path, count in left.generated.view())
     return tuple(FolderChange(path=path, files=count, total=count) for path, count in more if count > 0)

@@ -17,7 +17,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 
 @dataclass(frozen=True, slots=True)
 class RevertedPaths:
-    """The paths of hunks that the user reverted after the event to which an undo goes back.
+    """Files with hunks that the user reverted after the target event of an undo.
 
     - `kept_paths`: files in which a restore would bring a reverted hunk back. The user is asked first.
     - `restored_paths`: files in which a restore only undoes the user's revert. The user is not asked.
@@ -28,7 +28,7 @@ class RevertedPaths:
 
 
 async def find_reverted_paths(recorder: Recorder, to_seq: int) -> RevertedPaths:
-    """Return the paths with hunks that the user reverted after the event `to_seq` on the current branch."""
+    """Return the files with hunks reverted on the current branch after the event `to_seq`."""
     moves = recorder.branches.moves
     current, target = stretches(moves, recorder.state.seq), stretches(moves, to_seq)
     if not any(

@@ -53,7 +53,7 @@ from tui_agent.protocol.events.turn import TurnFinished, UserQueued, UserUnqueue
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_BLOCKED_NAMED = 8
-"""Errors are recorded for at most this many of the files that cannot be restored."""
+"""Maximum number of errors recorded about files that cannot be restored."""
 MAKE_ROOM_HINT = (
     "Move the file or folder that is in the way, then repeat the command. All other files are restored."
 )
@@ -116,7 +116,7 @@ class Target:
     """The event that an undo, a redo or a revert moves to.
 
     - `checkpoint`: commit with the files as they were at that event (empty: none).
-    - `kept_changes`: file changes after that event that the user kept, each as (commit before, commit after).
+    - `kept_changes`: later file changes that the user kept, each as (commit before, commit after).
     """
 
     to_seq: int

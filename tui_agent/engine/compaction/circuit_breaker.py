@@ -21,7 +21,7 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 MIN_REQUESTS_BETWEEN: Final = 10
-"""After a summary that left little room, at least this many requests are sent before the next summary."""
+"""Minimum number of requests until the next summary, after a summary that left little room."""
 TIGHT_HINT: Final = (
     "To save requests, tui-agent now compacts only rarely. Choose a model with a larger window with /model."
 )
@@ -43,7 +43,7 @@ class CompactionBreaker:
         self.tokens_after_summary = 0
         """Number of tokens in the context directly after the newest summary."""
         self.warned_model = ""
-        """Name of the model in the warning that little room is left (empty: no warning)."""
+        """Name of the model in the warning about little room (empty: no warning)."""
 
     @property
     def is_waiting(self) -> bool:
@@ -79,7 +79,7 @@ class CompactionBreaker:
         return self._loops.end_stretch(history.originals(), history.removed.is_user_text)
 
     async def load_recorded(self, last: int, window: int, model: str) -> None:
-        """Load the compactions that earlier runs recorded, before the first compaction.
+        """Load the compactions of earlier runs. Call this before the first compaction.
 
         - `last`: maximum tokens of a request.
         - `window`: context window in tokens.
@@ -182,8 +182,8 @@ class _StretchCounter:
         self._counts: Counter[str] = Counter()
 
     def add(self, stretch: set[str], *, reset: bool) -> int:
-        """Add one to the count of each key in `stretch`, which must not be empty, and return the smallest of these
-        counts."""
+        """Add one to the count of each key in `stretch`, and return the smallest of these counts. `stretch` must not be
+        empty."""
         if reset or not stretch <= self._known:
             self._counts.clear()
         self._known |= stretch

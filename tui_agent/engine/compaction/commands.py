@@ -1,4 +1,4 @@
-"""Commands of the user that pin messages, or restore messages that compaction removed from the context.
+"""The user's commands to pin messages, and to restore messages removed by compaction.
 
 Invariant: the tokens of restored messages are counted before the restore is recorded.
 """

@@ -196,7 +196,8 @@ class Compactor:
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
-        """Return a key that changes with the model, and when a provider refuses a request as too long."""
+        """Return a key for the current limit. It changes with the model, and when a provider refuses a request as too
+        long."""
         model = self._model
         return model and (model.model, model.window, self._learnt_window.refusal_state)
 
@@ -330,7 +331,7 @@ class Compactor:
         return True
 
     async def _chars_to_keep(self, fixed: int, whole: float) -> int:
-        """Return the number of characters of the newest messages that stay beside the summary.
+        """Return the number of characters that the newest messages keep beside the summary.
 
         - `fixed`: characters of everything except messages.
         - `whole`: characters that fit in the window.
@@ -361,7 +362,7 @@ class Compactor:
         return tuple([await to_thread.run_sync(cut_record, cut, self._parts.blobs) for cut in cuts])
 
     async def record_cuts(self, cuts: Sequence[CutText]) -> None:
-        """Record each text that was cut to fit in the window, unless the same text was recorded before."""
+        """Record the texts that were cut to fit in the window. Skip texts that were recorded before."""
         recorder = self._parts.recorder
         chars = sum(cut.chars for cut in cuts if not cut.what.startswith(RULES_LABEL))
         self._cut_size.record(chars, self._cut_limit())
@@ -476,7 +477,7 @@ class CutLength:
             self._chars, self._limit = chars, limit
 
     def limit_chars(self, room: int, limit: object) -> int:
-        """Return `room`, or the length recorded for the same `limit` if that is smaller; then record the result."""
+        """Return the smaller of `room` and the length recorded for the same `limit`. Record the result."""
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
         return chars

@@ -1,6 +1,6 @@
 """Offloading of old outputs from an agent's history, without asking a model.
 
-Invariant: each output is replaced by one line with the id of the artifact that stores the full output.
+Invariant: each output is replaced by one line with the id of the artifact with the full output.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ LINE_CHARS: Final = 160
 
 
 class OutputOffloader:
-    """Replaces each result of an agent's calls by one line with the id of the artifact that stores the result."""
+    """Replaces results of an agent's calls by one line each. The line has the id of the artifact with the result."""
 
     def __init__(self, parts: EngineParts, agent: AgentId) -> None:
         self._parts = parts

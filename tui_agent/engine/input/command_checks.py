@@ -55,7 +55,7 @@ _LATER: dict[type[Command], str] = {
     commands.Undo: _UNDO,
     commands.WriteGuide: "You can write AGENTS.md when it has ended.",
 }
-"""Maps a command that cannot run while something else runs to the text of its refusal."""
+"""Maps a command to the text of its refusal while something else runs."""
 
 
 _CHANGE_NEXT_REQUEST = (commands.SetModel, commands.SetEffort, commands.SetAgent, commands.SetContextMode)

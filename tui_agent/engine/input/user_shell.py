@@ -24,7 +24,7 @@ from tui_agent.units import format_bytes
 
 TIMEOUT_S = 600.0
 MAX_OUTPUT_BYTES, TAIL_BYTES = 2_000_000, 1_000_000
-"""Maximum size of the output that is stored for a command, and how much of it comes from the output's end, in bytes."""
+"""Maximum bytes stored of a command's output, and bytes of these from the output's end."""
 _ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
 
 

@@ -52,8 +52,7 @@ class Instructions(api.BaseMiddleware):
         self._touched = touched
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
-        """Record changed instruction files, and add the instruction files of the subfolders that the user's message
-        mentions."""
+        """Record changed instruction files. Add the instruction files of subfolders that the user's message mentions."""
         for event in _differences(turn.state, await self._files.load(turn.state.instructions)):
             turn.emit(event)
         await self._add_files(MAIN_AGENT, turn.state.mentioned_paths)

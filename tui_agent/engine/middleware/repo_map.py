@@ -15,9 +15,9 @@ from tui_agent.protocol.settings import SessionSettings
 from tui_agent.units import format_time_limit
 
 MIN_FILES = 8
-"""Minimum number of files in a workspace for which a repository map is sent."""
+"""A repository map is sent only for workspaces with at least this many files."""
 MAX_QUERY_CHARS = 2000
-"""Maximum length of a query for a repository map (the start of the user's message), in characters."""
+"""Maximum characters of a query for a repository map (the start of the user's message)."""
 WINDOW_SHARE = 0.04
 """Maximum size of a repository map as a fraction of the model's window."""
 MIN_TOKENS = 100

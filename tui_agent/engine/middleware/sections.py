@@ -1,4 +1,4 @@
-"""The texts of the system prompt, and middlewares whose only task is to add a section to it.
+"""The texts of the system prompt, and middlewares that only add a section to it.
 
 Invariant: each text is a Markdown file; the user's file of the same name replaces it.
 """

@@ -20,7 +20,7 @@ INVESTIGATOR_TOOLS = ("read_file", "grep", "repo_map", "search_notes")
 """The tools of the role `investigator`, if they are loaded."""
 INVESTIGATOR_ITERATIONS = 20
 MAX_NAMED_FAULTS = 3
-"""Maximum number of agent files with faults that are listed when a session opens."""
+"""Maximum number of faulty agent files that are listed when a session opens."""
 
 
 class Subagents:
@@ -49,7 +49,7 @@ class Subagents:
         )
 
     def check_roles(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
-        """Return a fault for each agent whose file is valid, but which uses a tool or model that is not available."""
+        """Return a fault for each agent with an unavailable tool or model. The agents' files themselves are valid."""
         faults: list[AgentFault] = []
         for role in self.roles:
             # A bundled agent simply goes without tools that are not loaded.

@@ -49,7 +49,7 @@ MAX_REFUSALS = 5
 UNSENT = RequestId("")
 """Id of a request that is only measured and not sent."""
 MAX_COUNTED_INLINE = 20
-"""Minimum number of new messages for which tokens are counted in a thread."""
+"""From this number of new messages on, tokens are counted in a thread."""
 EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
 """A request's tokens are counted exactly from `EXACT_COUNT_TOKENS` or window / `EXACT_COUNT_SHARE` tokens on.
 

@@ -23,17 +23,17 @@ BLOCK_LIMIT_S = 10.0
 CHECKS = 10
 """Number of checks of the event loop within the time limit."""
 STOP_GRACE_S = 0.2
-"""Time in which the event loop must answer a check after the user stopped the turn, in seconds."""
+"""Maximum time for the event loop to answer after the user stopped the turn, in seconds."""
 STOP_CHECKS = 10
 """Maximum number of checks of the event loop after the user asked to stop the turn."""
 CHECKS_AFTER_COMMAND = 3
 """Maximum number of further checks once the event loop has received the user's stop command."""
 INTERRUPT_PAUSE_S = 0.5
-"""Pause after an interruption in which the interrupted code can end, in seconds."""
+"""Pause after an interruption, in seconds. The interrupted code can end in this time."""
 MAX_INTERRUPTS = 3
 """Number of interruptions that plugin code may catch before `give_up` is called."""
 MAX_SIGNALS = 10
-"""Number of interrupting signals that may have no effect before `give_up` is called."""
+"""Number of signals without effect before `give_up` is called."""
 _CALLERS = frozenset(
     {
         "tui_agent.engine.input.slash_commands",
@@ -58,7 +58,7 @@ def watch_event_loop(
 
     Call the yielded function when the user's command to stop the turn arrives.
 
-    `give_up`: function that is called once, in another thread, with an error if the code cannot be interrupted.
+    `give_up`: called once with an error, in another thread, if the code cannot be interrupted.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
@@ -93,7 +93,7 @@ class _LoopWatch:
         self._reason: EventLoopBlocked | None = None
         """The error that the next signal raises in the plugin's code. None means that a signal comes from the user."""
         self._interrupts = 0
-        """Number of interruptions that the code has caught since the event loop answered last."""
+        """Number of interruptions that the code has caught since the event loop last answered."""
         self._is_given_up = False
         """True from the call of `give_up` until the event loop answers."""
         self._usual_sigint: Callable[[int, FrameType | None], object] | None = None
@@ -194,7 +194,7 @@ class _LoopWatch:
             self._usual_sigint(number, frame)
 
     def restore_sigint(self) -> None:
-        """Give SIGINT back to the handler that was replaced, unless the program has set another one meanwhile."""
+        """Restore the previous handler of SIGINT, unless the program has set another one meanwhile."""
         if self._usual_sigint is not None and signal.getsignal(signal.SIGINT) == self._handle_sigint:
             signal.signal(signal.SIGINT, self._usual_sigint)
 
@@ -213,7 +213,7 @@ def _main_frame() -> FrameType | None:
 
 
 def _describe_code(frame: FrameType | None) -> PluginError:
-    """Return an error that names the plugin's blocking function and the line that it runs."""
+    """Return an error that names the plugin's blocking function and its current line."""
     called = frame
     while frame is not None and not frame.f_globals.get("__name__", "").startswith("tui_agent."):
         called, frame = frame, frame.f_back

@@ -15,11 +15,11 @@ from tui_agent.units import format_time_limit
 
 AnswerT = TypeVar("AnswerT")
 STOP_GRACE_S = 1.0
-"""Time that a plugin's code has to end after it was cancelled, in seconds."""
+"""Maximum time for a plugin's code to end after it was cancelled, in seconds."""
 SHIELD_GRACE_S = 1.5
-"""Time that a plugin's code has to end if no cancellation reaches it, in seconds."""
+"""Maximum time for a plugin's code to end if no cancellation reaches it, in seconds."""
 MIN_STOPS = 10
-"""Number of cancellations that code must have caught before it counts as ignoring them."""
+"""Code that has caught this many cancellations counts as ignoring them."""
 MIN_BUSY_STOPS = 2
 """Like `MIN_STOPS`, but for code that also blocks the event loop for at least `STOP_GRACE_S`."""
 _CAUGHT = "do not catch `CancelledError`"
@@ -74,7 +74,7 @@ class _StoppableCode(Generator[Any, Any, AnswerT]):
         self._busy_s = 0.0
         """Time for which the code has blocked the event loop since it was cancelled, in seconds."""
         self._forced: StopIgnored | None = None
-        """The error of a forced stop that must still be raised in the code, or None."""
+        """The error of a forced stop until it is raised in the code, otherwise None."""
         self._is_last_stop = False
 
     async def watch(self) -> None:

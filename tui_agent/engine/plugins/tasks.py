@@ -21,9 +21,10 @@ from tui_agent.protocol.events.plugin import PluginFailed
 
 @contextmanager
 def guard_plugin_tasks(report: Callable[[PluginFailed], object]) -> Iterator[None]:
-    """In the `with` block, guard each task that a plugin started or that runs a plugin's coroutine.
+    """Guard the tasks of plugins in the `with` block.
 
-    After the block, the remaining tasks of plugins are cancelled again and again until they have ended.
+    A plugin's task was started by the plugin or runs the plugin's coroutine. After the block, the remaining tasks of
+    plugins are cancelled again and again until they have ended.
     """
     guarded: WeakSet[asyncio.Task[Any]] = WeakSet()
 

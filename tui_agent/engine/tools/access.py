@@ -10,7 +10,7 @@ from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect
 
 RULE_TOOL = "read_file"
-"""Name of the tool whose permission rules also apply when the engine reads files without a tool call."""
+"""The permission rules for this tool also apply when the engine reads files without a tool call."""
 
 
 def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
@@ -23,7 +23,7 @@ def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
 
 
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
-    """Return True if the policy does not deny reading `path`, whose links are already resolved."""
+    """Return True if the policy does not deny reading `path`. The links in `path` are already resolved."""
     # A file that the policy would ask about may be read: the user has already allowed the whole search.
     real = path if path.startswith("/") else f"{parts.env.root.rstrip('/')}/{path}"
     state, allowed = parts.recorder.state_of(agent), allowed_tools(parts, agent)

@@ -167,12 +167,12 @@ ALIASES: dict[str, str] = {
     "pattern": "glob_pattern query regex search_string",
     "todos": "items todo_list",
 }
-"""Maps an argument of our tools to the names that other programs use for it, such as `regex` for `pattern`.
+"""Maps an argument of our tools to its names in other programs, such as `regex` for `pattern`.
 
 If a name belongs to several arguments, it stands for the first of them that the tool has.
 """
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
-"""Names of arguments that only explain a call in other programs' tools, so they are dropped."""
+"""Arguments in other programs' tools that only explain a call. They are dropped."""
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 

@@ -144,7 +144,7 @@ class Gate:
     def _start_trial(
         self, case: JudgedCall, decision: Decision, judged: dict[str, str], content: str
     ) -> Verdict:
-        """Allow a command that the policy cannot analyse to run read-only in the sandbox as a trial, and record this."""
+        """Allow a read-only trial in the sandbox, and record this. The policy cannot analyse the command."""
         trial = replace(decision, verdict="allow", rule_id=TRY_IN_SANDBOX_RULE, nobody_to_ask=False)
         self._record(
             case, trial, True, f"{decision.reason}; the command is tried read-only in the sandbox", content
@@ -159,7 +159,7 @@ class Gate:
         return Verdict(True, sandbox_grant=granted)
 
     async def decide_rerun(self, checked: CheckedCall, refused: ExecResult) -> Rerun:
-        """Decide if a call that the sandbox blocked can run again, and record the decision."""
+        """Decide about another run after the sandbox blocked a call, and record the decision."""
         case = JudgedCall.from_checked(checked)
         if refused.needed_secrets:
             return await self._decide_with_files(case, refused)
@@ -242,7 +242,7 @@ class Gate:
         return {path: resolved[expanded_path] for path, expanded_path in expanded.items()}
 
     async def _scan_workspace(self, checked: CheckedCall) -> WorkspaceScan:
-        """Scan the workspace for files that change the meaning of commands, if the call runs a command."""
+        """If the call runs a command, scan the workspace for files that change the meaning of commands."""
         env = self._parts.env
         if isinstance(env, WorkspaceScanner) and checked.is_command:
             opened = files_opened_by(self._parts.recorder.state.granted_rules)

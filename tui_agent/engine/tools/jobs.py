@@ -38,7 +38,7 @@ MAX_KEPT_BYTES = 1_000_000
 FIRST_OUTPUT_WAIT_S = 1.0
 """Maximum time that `start` waits for a new job to print something or to end, in seconds."""
 TAIL_BYTES = 24_000
-"""Size of the end of a job's output that is searched for messages of the sandbox, in bytes."""
+"""The sandbox's messages are searched for in this many bytes at the end of a job's output."""
 MAX_WAIT_S = 60.0
 """Maximum time that `read` waits for new output, in seconds."""
 STOP_TIMEOUT_S = 6.0
@@ -114,7 +114,7 @@ class _Job:
 
 
 class JobManager:
-    """Manager of the background jobs that one run of the program starts in a session."""
+    """Manager of a session's background jobs during one run of the program."""
 
     def __init__(
         self, parts: EngineParts, ticker: FlushTimer, on_trouble: Callable[[TuiAgentError], None]

@@ -11,7 +11,7 @@ from tui_agent.ports.policy import Decision
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall(CheckedCall):
-    """A tool call, and the facts that are needed to decide about it.
+    """A tool call, and the facts for the decision about it.
 
     - `restorable`: files that the call deletes by name and that `/undo` can restore.
     - `tried`: result of running the call's command in the sandbox on trial, or None.

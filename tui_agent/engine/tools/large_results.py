@@ -36,7 +36,7 @@ class RecordableResult:
 
     content: tuple[Content, ...]
     summary: str
-    """The tool's summary, with the size of the part that was left out."""
+    """The tool's summary, with the size of the left-out part."""
     full_output: LongText | None = None
     artifact: Artifact | None = None
     environment: bool = False

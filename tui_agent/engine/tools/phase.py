@@ -36,7 +36,7 @@ from tui_agent.protocol.settings import AgentState
 from tui_agent.workspace.local.granted_paths import grant_paths
 
 _EDIT_VERBS = frozenset({"edit", "write"})
-"""Values of a tool's `spec.verb` that mean that the tool changes a file."""
+"""Values of `spec.verb` for tools that change a file."""
 _MAX_NAME_CHARS = 60
 """Maximum length of an unknown tool's name on the screen, in characters."""
 _AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer was not made."

@@ -1,4 +1,4 @@
-"""Finds the files that a command deletes by name and that /undo can restore.
+"""Finds a command's restorable files. The command deletes them by name, and /undo can restore them.
 
 Invariant: the newest checkpoint has the current content of each of these files.
 """
@@ -18,14 +18,14 @@ from tui_agent.protocol.effects import Effect
 
 
 class RestorableFiles:
-    """Finds the files that a call's commands delete and that the session can restore."""
+    """Finds a call's restorable files. The call's commands delete them, and the session can restore them."""
 
     def __init__(self, parts: EngineParts, checkpointing: CheckpointRecorder) -> None:
         self._parts = parts
         self._checkpointing = checkpointing
 
     async def find(self, checked: CheckedCall) -> frozenset[str]:
-        """Return the absolute paths of the files that the call would delete and that `/undo` can restore."""
+        """Return the absolute paths of the files that the call deletes and `/undo` can restore."""
         settings = self._parts.recorder.state_of(checked.agent).settings
         profile = PROFILES[settings.policy if settings else "ask"]
         if profile.writes_inside == "deny" or profile.deletes_inside == "allow":

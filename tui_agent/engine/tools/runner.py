@@ -74,7 +74,7 @@ class CallRunner:
         self._scopes: dict[CallId, anyio.CancelScope] = {}
         self._written_paths: dict[CallId, set[str]] = {}
         self._waits_s: dict[CallId, float] = {}
-        """Maps the id of each running call to the seconds that it waited for an answer of the user."""
+        """Maps the id of each running call to its seconds of waiting for the user."""
         self._reported_calls: set[CallId] = set()
         """Ids of the calls for which a storage error was already reported."""
         self.live_outputs = LiveOutputs()
@@ -311,9 +311,9 @@ async def _call_middleware(middleware: Middleware, call_next: ToolNext, call: To
 
 
 def paths_in_workspace(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
-    """Return the paths that are in the workspace, relative to it, with links resolved.
+    """Return the paths in the workspace, relative to it and with links resolved.
 
-    `judged`: maps a path to the real path that it had when the policy judged the call.
+    `judged`: maps a path to its real path when the policy judged the call.
     """
     top = os.path.realpath(root)
     relative = []

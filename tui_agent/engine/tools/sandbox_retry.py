@@ -36,7 +36,7 @@ class SandboxGrant:
     readable_secrets: tuple[str, ...] = ()
     """Files with secrets that the call's commands can read (see `ExecSpec`)."""
     unnamed_secrets: tuple[str, ...] = ()
-    """Files with secrets that the call would read although its text does not name these files."""
+    """Files with secrets that the call would read without naming them."""
     repository_read_only: bool = False
     """True if the workspace's repository is mounted read-only (see `ExecSpec`)."""
     private_temp_paths: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class Rerun:
 
 
 DecideRerun = Callable[[ExecResult], Awaitable[Rerun]]
-"""Function that gets the result of a command that the sandbox blocked, and decides if the command runs again."""
+"""Function that decides if a blocked command runs again. It gets the result of the run that the sandbox blocked."""
 DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
 """Function that returns the permissions for another run after a failed trial, or the reason for a denial."""
 _AnswerT = TypeVar("_AnswerT")
@@ -166,7 +166,7 @@ def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
 class CommandRunner:
     """Runs the commands of one call.
 
-    - `ask`: function that decides if a command that the sandbox blocked runs again (None: never).
+    - `ask`: function that decides if a blocked command runs again (None: never).
     - `limit`: cancel scope with the call's time limit. The time while the user is asked does not count.
     """
 

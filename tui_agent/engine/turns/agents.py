@@ -1,4 +1,4 @@
-"""The engine's own agents: the default agent, which asks the model, and agents that do not ask the model.
+"""The engine's own agents. The default agent asks the model; the other agents do not.
 
 Invariant: an agent only returns actions, and its calls are judged exactly as a model's calls.
 """
@@ -120,7 +120,7 @@ class ShellFirstAgent:
         self._agent = make_agent()
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Return calls that run the commands first, and then the actions of the agent from `make_agent`."""
+        """Return calls for the commands first, then the actions of the agent from `make_agent`."""
         commands, self._commands = self._commands, ()
         if not commands:
             return await self._agent.step(state, ask)
@@ -135,7 +135,7 @@ class ShellFirstAgent:
 
 
 def require_role(parts: EngineParts, name: str) -> None:
-    """Raise `ConfigError` if there is no agent of this name that the user can delegate to."""
+    """Raise `ConfigError` if the user can delegate to no agent of this name."""
     known = ", ".join(parts.delegation.offered_roles) or "none"
     if name not in parts.delegation.offered_roles:
         raise ConfigError(f"There is no agent {name!r} to delegate to.", hint=f"Named agents: {known}.")

@@ -39,7 +39,7 @@ FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", 
 CHARS_PER_TOKEN = 4
 MAX_REPORT_LINES = 400
 MAX_NAMED_CALLS, MAX_ARGUMENT_CHARS = 5, 60
-"""Limits for the report about a delegate that wrote no text: number of listed calls, and characters of an argument."""
+"""Limits for the report about a delegate without text: number of listed calls, and characters of an argument."""
 NOT_RUN = "the subtask ended first"
 
 MakeCaller = Callable[[EngineParts, AgentId], ModelCaller]
@@ -283,7 +283,7 @@ def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
 
 
 def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
-    """Return the last calls of a delegate that wrote no text, as its report."""
+    """Return a delegate's last calls. They replace the report of a delegate without text."""
     answers = (message for message in history if isinstance(message, AssistantMessage))
     calls = [call for answer in answers for call in tool_calls(answer.parts)]
     return ", ".join(

@@ -25,7 +25,7 @@ MIN_TWO_WORDS_CHARS: Final = 12
 MAX_GREETING_WORDS: Final = 3
 MAX_TYPED_CHARS: Final = 2_048
 MAX_TYPED_LINES: Final = 20
-"""Maximum number of lines in a message that counts as typed and not as pasted."""
+"""A message with more lines than this counts as pasted, not as typed."""
 _GREETING = re.compile(
     r"(?:hi|hello|hey|hallo|good (?:morning|day|afternoon|evening)|thanks|test)\b", re.IGNORECASE
 )
@@ -74,7 +74,7 @@ def title_from_answer(recorder: Recorder, message: UserMessageReceived | None) -
 
 
 def informative_sentence(text: str) -> str:
-    """Return the first sentence or line of a user's text that is long enough for a title, or an empty string."""
+    """Return the first sentence or line that is long enough for a title; empty if there is none."""
     for sentence in _SENTENCE_BORDER.split(_LABEL_OR_COMMAND.sub(" ", text[:MAX_SEARCHED_CHARS])):
         own = " ".join(_MENTION.sub("", sentence).split())
         words = own.count(" ") + 1

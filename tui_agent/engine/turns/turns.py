@@ -89,7 +89,7 @@ class Turns:
         self._hooks_scope: anyio.CancelScope | None = None
         """The cancel scope of the hooks that run after the turn has ended."""
         self.command_scopes: dict[anyio.CancelScope, str] = {}
-        """Maps the cancel scope of each slash command that runs to the command's name, such as `/standup`."""
+        """Maps the cancel scope of each running slash command to its name, such as `/standup`."""
         self._client_is_gone = False
         self._done = anyio.Event()
         self._done.set()
@@ -113,7 +113,7 @@ class Turns:
 
     @property
     def scope(self) -> anyio.CancelScope:
-        """The cancel scope of the turn that `reserve` reserved."""
+        """The cancel scope of the reserved turn (see `reserve`)."""
         if self._scope is None:
             self.reserve()
         assert self._scope is not None

@@ -30,7 +30,7 @@ REMOTE = ("e2b", "modal")
 
 @dataclass(frozen=True, slots=True)
 class RemoteImage:
-    """An image that a provider builds from a Dockerfile when a sandbox starts."""
+    """An image for a sandbox. The provider builds it from a Dockerfile when the sandbox starts."""
 
     name: str
     table: RemoteSettings

@@ -31,7 +31,10 @@ def load_suite(name: str, here: Path) -> Suite:
 
 
 def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
-    """Return a suite; `extending` has the paths of the suites that extend it, outermost first."""
+    """Return a suite.
+
+    `extending`: paths of the suites that extend it, outermost first.
+    """
     path = _find_suite(name, here)
     if path is None:
         known = ", ".join(suite.name for suite in bundled_suites())

@@ -1,1 +1,1 @@
-"""Tests and verifiers, run on copies of the workspace that an agent has worked in."""
+"""Tests and verifiers, run on copies of an agent's workspace."""

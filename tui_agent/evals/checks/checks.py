@@ -29,7 +29,7 @@ HARBOR_COMMAND = "bash /tests/test.sh"
 STOPPED = "was stopped after"
 """Beginning of the error text for a command that reached its time limit."""
 HANG_STATUS = 124
-"""Exit status that is recorded if a test command hangs after the agent's work, but did not hang before it."""
+"""Exit status recorded for a test command that hangs only after the agent's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def count_tests(output: str) -> tuple[int, int]:
 _NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: ((?:line )?\d+: )?([^\s:]+): .+")
 """Matches the message of a shell that could not start a program."""
 _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
-"""Signals that end a program from outside, so that its exit status says nothing about the workspace."""
+"""Signals that end a program from outside. Its exit status then says nothing about the workspace."""
 
 
 async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:

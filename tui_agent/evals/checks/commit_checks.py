@@ -23,7 +23,7 @@ MAX_SIDE_BY_SIDE = 2
 
 @dataclass(slots=True)
 class CheckedCommit:
-    """A checkpoint that was taken after the message part number `part` (`results` is None before the check)."""
+    """A checkpoint after the message part number `part`. `results` is None before the check."""
 
     commit: str
     part: int

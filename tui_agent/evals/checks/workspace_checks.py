@@ -31,7 +31,7 @@ FIXTURE_CHECK = "fixture-checked"
 LOGS = "logs"
 TESTS = "tests"
 EXPECTED = "expected"
-"""Name that results show as the verifier if a case's `expected` was checked."""
+"""The verifier's name in results if a case's `expected` was checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class CheckResults:
 
     @property
     def tests_result(self) -> str:
-        """If tests failed, a phrase that says so, or that says that a test command reached its time limit."""
+        """If tests failed, a phrase about the failure or about a reached time limit."""
         return self._hang or "the tests failed"
 
     @property
@@ -81,7 +81,7 @@ class CheckResults:
 
     @property
     def returncode(self) -> int | None:
-        """The exit status of the first test command that failed, or 0 if all passed; None if there are no tests."""
+        """The exit status of the first failed test command, or 0 if all passed; None if there are no tests."""
         if not self.tests:
             return None
         return next((test.exit_code for test in self.tests if test.exit_code != 0), 0)
@@ -101,7 +101,7 @@ class Checker:
         self.image: CaseImage | None = None
         """The image for tests and verifier commands; None if they run on this machine."""
         self.ended: frozenset[str] = frozenset()
-        """Test commands that ended by themselves when they ran before the agent acted."""
+        """Test commands that ended by themselves before the agent acted."""
 
     async def check(
         self, workspace: Path, session: Path, used_tools: Mapping[str, int], name: str = CHECKED
@@ -127,7 +127,7 @@ class Checker:
         return _with_fault(CheckResults(tests, verifier, decides_by_reward=case.harbor is not None))
 
     async def check_fixture(self, workspace: Path) -> CheckResults:
-        """Check the workspace before the agent acts, and store in `ended` the test commands that ended by themselves.
+        """Check the workspace before the agent acts. Store in `ended` the test commands that ended by themselves.
 
         The verifier runs only if there are no tests. Raise `OSError` if the workspace cannot be copied.
         """
@@ -209,7 +209,7 @@ class Checker:
 
 
 def _with_fault(results: CheckResults) -> CheckResults:
-    """Return the results, with the category and reason of the first check that gave no result."""
+    """Return the results, with the fault of the first check that gave no result."""
     stopped = next((test for test in results.tests if test.exit_code is None), None)
     if stopped is not None and not results.decides_by_reward:
         fault = f"the test command {stopped.failures[0]}"

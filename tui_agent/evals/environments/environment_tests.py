@@ -27,7 +27,7 @@ from tui_agent.wiring.workspace.sandbox import build_confinement
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 OpenEnvironment: TypeAlias = Callable[[Path], Environment]
-"""Function that takes a folder and returns the environment in which commands run on this folder."""
+"""Function that returns the environment for commands in the given folder."""
 
 
 @dataclass(frozen=True, slots=True)

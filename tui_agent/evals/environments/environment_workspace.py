@@ -1,4 +1,4 @@
-"""The workspace that the tests of an environment get: a folder, and the commands that run in it."""
+"""The workspace for an environment's tests: a folder, and the commands that run in it."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ class CommandResult:
 
 
 class Workspace:
-    """A test's copy of the workspace; processes that its commands leave running are ended after the test."""
+    """A test's copy of the workspace. Processes that are still running are ended after the test."""
 
     def __init__(self, path: Path, env: Environment) -> None:
         self.path = path

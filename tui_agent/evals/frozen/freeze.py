@@ -95,8 +95,7 @@ class _Freezer:
         self._answers: list[ModelResponded] = []
         self._events: list[Envelope] = []
         self._edits: dict[int, dict[str, str]] = {}
-        """For each turn, the files that the user changed before the turn: maps a path to a commit with the changed
-        file."""
+        """Maps a turn to the files that the user changed before it: path → commit with the changed file."""
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
         """Maps each path that a tool call changed to the case's file with the final content ("": deleted)."""
@@ -153,8 +152,7 @@ class _Freezer:
         self.case.notes.append(f"The message that you sent during turn {number} is not replayed.")
 
     def _close_turn(self, turn: Turn) -> None:
-        """Change the last answer so that the replayed turn ends where the recorded turn ended, without its unfinished
-        calls."""
+        """Remove the unfinished calls from the last answer. The replayed turn then ends where the recorded turn ended."""
         last = self._answers[-1]
         open_calls = {
             call.call_id

@@ -34,7 +34,7 @@ class Section:
 
 
 def report_sections(report: Report) -> list[Section]:
-    """Return all sections of a report that are not empty."""
+    """Return all non-empty sections of a report."""
     sections = [
         *summary_sections(report),
         _verdicts(report),

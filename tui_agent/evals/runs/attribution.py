@@ -33,7 +33,7 @@ class Conduct:
     exited: set[CallId] = field(default_factory=set)
     """The calls whose program exited with an error."""
     is_machine_lost: bool = False
-    """True if a call failed after the machine that runs the commands was lost."""
+    """True if a call failed after its machine was lost."""
     answers: list[list[CallId]] = field(default_factory=list)
     """For each answer, the ids of its calls."""
     used_tools: Counter[str] = field(default_factory=Counter)
@@ -60,12 +60,12 @@ class Conduct:
 
     @property
     def last_statuses(self) -> dict[CallId, str]:
-        """The status of each call in the newest answer that contains calls."""
+        """The status of each call in the newest answer with calls."""
         calls = next((calls for calls in reversed(self.answers) if calls), [])
         return {call: self.statuses.get(call, "") for call in calls}
 
     def broken_oracle_action(self, case: Case) -> str:
-        """Describe the first action of the oracle that did not succeed as its script expects, or return an empty text."""
+        """Describe the oracle's first action that did not succeed as scripted; return an empty text if there is none."""
         for index, answer in enumerate(case.oracle):
             after = case.oracle[index + 1] if index + 1 < len(case.oracle) else None
             expected = after.expect.tool_result if after is not None and after.expect is not None else None

@@ -51,10 +51,10 @@ from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
 
 DEFAULT_SECONDS = 7_200.0
-"""Time limit, in seconds, of a case without a time limit of its own."""
+"""Default time limit of a case, in seconds."""
 MAX_TEST_OUTPUT_CHARS = 20_000
 NOT_IN_RESULT = ("kinds", "events", "final_answer")
-"""Names of metrics that a result leaves out, because the session's log has them."""
+"""Names of metrics that are missing in a result. The session's log has them."""
 
 
 async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellResult:
@@ -276,7 +276,7 @@ class _Trial:
         return rest[0] or ContinueTurn()
 
     async def _check(self, session: Session) -> CheckResults:
-        """Return the check results of the earliest checkpoint that passed, or of the workspace if none passed."""
+        """Return the check results of the earliest checkpoint that passed. If none passed, check the workspace."""
         if self._commits is not None:
             self._winner = await self._commits.wait()
         if self._winner is not None and self._winner.results is not None:

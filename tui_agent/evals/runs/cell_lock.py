@@ -1,4 +1,4 @@
-"""A lock that all cell processes of a run share. A run that is resumed waits until these processes have released it.
+"""A lock shared by all cell processes of a run. Before a run is resumed, these processes must have released it.
 
 Invariant: the lock is a `flock`, which the kernel releases even if a process is killed.
 """

@@ -22,7 +22,7 @@ from tui_agent.evals.runs.pool import FAULT_STATUS, INTERRUPTED_STATUS, REFUSED_
 
 PARENT_CHECK_INTERVAL_S = 0.5
 GRACE_PERIOD_S = 5.0
-"""Seconds that a session has to close after the run's process was killed."""
+"""Maximum time for a session to close after the run's process was killed, in seconds."""
 
 
 def main(argv: Sequence[str]) -> int:

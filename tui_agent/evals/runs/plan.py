@@ -22,14 +22,14 @@ SESSION_FILE = "session.txt"
 """File in a cell's folder with the id of the cell's session, written when the session starts."""
 LOCK_FILE = "lock"
 START_LOCK_FILE = "start-lock"
-"""Name of a lock file that a detached run's process holds from its start on, before it locks `LOCK_FILE`."""
+"""Name of a detached run's first lock file. The run's process holds it from the start, even before `LOCK_FILE`."""
 RUNS_FOLDER = Path("eval-runs")
 """The default folder of runs, relative to the current folder."""
 ORACLE = "oracle"
 """Name of the model that answers with each case's own known-good answers."""
 
 CheckProgram: TypeAlias = Literal["pytest", "ruff", "mypy", "bandit"]
-"""Name of a static checker whose findings in the changed files are counted."""
+"""Name of a static checker. Its findings in the changed files are counted."""
 
 
 class Arm(FrozenModel):
@@ -83,7 +83,7 @@ class Plan(FrozenModel):
     """
     static_checks: tuple[CheckProgram, ...] = ()
     preemptible: bool = False
-    """True if machines can be taken away at any time, so that lost cells are tried again."""
+    """True if machines can be taken away at any time. Lost cells are then tried again."""
 
     @property
     def max_attempts(self) -> int:
@@ -99,7 +99,7 @@ class Plan(FrozenModel):
 
 
 class Findings(FrozenModel):
-    """Numbers of problems that a static checker found in the files that the agent changed.
+    """Numbers of a static checker's findings in the files that the agent changed.
 
     `before`: number before the agent's work (None: the checker failed).
     """
@@ -216,7 +216,7 @@ class RunFolder:
         write_file(self.cell_folder(cell) / SESSION_FILE, session)
 
     def load_session(self, cell: Cell) -> str:
-        """Return the id of the session in which a cell was last run, or an empty string."""
+        """Return the session id of a cell's last run, or an empty string."""
         try:
             return (self.cell_folder(cell) / SESSION_FILE).read_text(encoding="utf-8").strip()
         except OSError:

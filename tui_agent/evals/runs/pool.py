@@ -1,4 +1,4 @@
-"""A pool of child processes that run the cells of a plan, and restart cells whose process died.
+"""A pool of child processes for the cells of a plan. If a process dies, its cell is started again.
 
 Invariant: a finished cell stays finished even if its process or this process is killed.
 """
@@ -25,7 +25,7 @@ FIRST_PAUSE_S = 2.0
 """Seconds before a second attempt after a failure of the provider. The pause then doubles each time."""
 MAX_PAUSE_S = 30.0
 GRACE_PERIOD_S = 10.0
-"""Seconds that a child has to close its session when the run is stopped."""
+"""Maximum time for a child to close its session when the run is stopped, in seconds."""
 FAULT_STATUS = 2
 """Exit status of a child whose case cannot run at all."""
 REFUSED_STATUS = 3
@@ -51,7 +51,7 @@ class CellFault:
 
 @dataclass(frozen=True, slots=True)
 class CellRetry:
-    """A cell that failed in attempt `attempt` and is tried again after `pause_s` seconds."""
+    """A cell that failed in attempt `attempt`. It is tried again after `pause_s` seconds."""
 
     attempt: int
     reason: str
@@ -61,7 +61,7 @@ class CellRetry:
 RunAttempt = Callable[[RunFolder, Cell], Awaitable[tuple[int, str]]]
 """Function that tries once to run a cell, and returns (exit status, reason if there is no result)."""
 Report = Callable[[Cell, CellResult | CellFault | CellRetry], None]
-"""Function that is called with each cell that has ended or will be tried again."""
+"""Function called with each cell that has ended or will be tried again."""
 
 
 async def run_pool(

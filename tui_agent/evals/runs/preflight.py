@@ -36,7 +36,7 @@ MAX_NAMED_CASES = 5
 def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[SessionSettings]:
     """Raise `ConfigError` if an unfinished cell has no usable model, has no oracle, or turns off an unknown feature.
 
-    Return the session settings of each arm whose model was checked, with the run's cost limit.
+    Return the session settings of each arm with a checked model, with the run's cost limit.
 
     `is_local`: False to check only the oracles, because the cells run on other machines.
     """
@@ -61,7 +61,7 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[Sess
 
 
 def find_changed_cases(plan: Plan, run: RunFolder) -> list[str]:
-    """Return the ids of the cases that have changed since one of their stored results was made."""
+    """Return the ids of the cases that have changed since a stored result."""
     digests: dict[str, set[str]] = {}
     for cell in plan.cells():
         result = run.load_result(cell)
@@ -113,7 +113,7 @@ def _lowest_cost_limit(plan: Plan) -> float | None:
 
 
 def _require_known_features(plan: Plan, arm: Arm) -> None:
-    """Raise `ConfigError` if an arm turns off a section, tool, prompt part or skill that does not exist."""
+    """Raise `ConfigError` if an arm turns off an unknown section, tool, prompt part or skill."""
     with TemporaryDirectory() as folder:
         if any(name.startswith("skill:") for name in arm.without):
             _copy_skills(plan, Path(folder))
@@ -150,7 +150,7 @@ async def _open_and_close(options: SessionOptions) -> None:
 
 
 def _require_program(base: StartupContext) -> None:
-    """Raise `ConfigError` if the agent is a program that runs on this machine but is not installed."""
+    """Raise `ConfigError` if the agent is a local program that is not installed."""
     agent = base.config.agent
     is_here = agent in PROGRAMS and base.config.environment == LOCAL_ENVIRONMENT
     if is_here and shutil.which(PROGRAMS[agent]({}).program) is None:

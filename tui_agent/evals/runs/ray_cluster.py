@@ -32,7 +32,7 @@ ADDRESS_HINT = "Give --address HOST:PORT as `ray start --head` prints it. If the
 CONNECT_TIMEOUT_S = 5.0
 MAX_PORT = 65_535
 LOST_STATUS = -1
-"""Exit status of an attempt whose worker was lost, so that the cell is tried again."""
+"""Exit status of an attempt that lost its worker. The cell is tried again."""
 MOVED_FOLDERS = ("logs", "data/trajectories", "data/sessions")
 """Folders whose entries are moved from a worker into the run."""
 

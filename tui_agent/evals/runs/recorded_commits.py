@@ -1,4 +1,4 @@
-"""Checks of each checkpoint of a recorded session, to find the change that solved a test.
+"""Checks of a recorded session's checkpoints, to find the change that solved a test.
 
 Invariant: the session is only read.
 """

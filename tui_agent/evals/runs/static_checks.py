@@ -40,7 +40,7 @@ EXPECTED_CODES: Final = {"pytest": (0, 1, 2, 5)}
 async def run_static_checks(
     programs: Sequence[CheckProgram], case: Case, checker: Checker, folder: Path
 ) -> tuple[dict[str, Findings], tuple[str, ...]]:
-    """Return the number of findings of each program in the changed Python files, and notes about programs that failed.
+    """Return each program's number of findings in the changed Python files, and notes about failed programs.
 
     `folder`: the cell's folder. Raise `ConfigError` if the fixture cannot be copied.
     """
@@ -76,7 +76,7 @@ def _is_equal(path: Path, other: Path) -> bool:
 async def _count(
     programs: Sequence[CheckProgram], case: Case, checker: Checker, folder: Path, files: Sequence[str]
 ) -> tuple[dict[str, int], list[str]]:
-    """Return the number of findings of each program in a folder, and notes about the programs that failed."""
+    """Return each program's number of findings in a folder, and notes about failed programs."""
     counts, notes = dict[str, int](), list[str]()
     async with checker.copy(folder, "static") as env:
         for program in programs:

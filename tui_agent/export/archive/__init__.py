@@ -1,1 +1,1 @@
-"""Archives of sessions, bundles of their checkpoints, and the storage to which archives and bundles can be sent."""
+"""Archives of sessions, bundles of their checkpoints, and the storage that can receive both."""

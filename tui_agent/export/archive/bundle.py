@@ -21,7 +21,7 @@ STORE = "checkpoints.git"
 
 
 def find_checkpoint_stores(folder: Path) -> list[Path]:
-    """Return a session's own checkpoint store, and then the stores of the sessions that it was forked from."""
+    """Return the checkpoint stores of a session and of its ancestors, its own store first."""
     strands = reversed(load_lineage(folder).parts)
     return [store for strand in strands if (store := strand.folder / STORE).is_dir()]
 
@@ -76,7 +76,7 @@ async def checkout_part(folder: Path, part: int, dest: Path) -> str:
 
 
 async def checkout_commit(folder: Path, commit: str, dest: Path) -> None:
-    """Write the files of a checkpoint of a session into an empty or new folder. Raise `CheckpointError` if that fails."""
+    """Write the files of a session's checkpoint into an empty or new folder. Raise `CheckpointError` if that fails."""
     for store in find_checkpoint_stores(folder):
         shadow = open_store(store)
         try:
@@ -91,7 +91,7 @@ async def checkout_commit(folder: Path, commit: str, dest: Path) -> None:
 
 
 async def checkout_from_bundle(bundle: Path, commit: str, dest: Path) -> None:
-    """Write the files of one commit in a bundle of checkpoints into an empty or new folder.
+    """Write a commit's files from a bundle of checkpoints into an empty or new folder.
 
     Raise `CheckpointError` if that fails.
     """

@@ -14,11 +14,11 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import NO_LINES, format_line_changes, format_number
 
 OUTPUT_ROWS = 8
-"""Number of lines that are not folded, at the end of an output."""
+"""Number of unfolded lines at the end of an output."""
 DIFF_ROWS = 40
-"""Number of lines that are not folded, at the start of a diff."""
+"""Number of unfolded lines at the start of a diff."""
 MAX_OUTPUT_CHARS = 400_000
-"""Maximum characters of one output in the page, before its middle is left out."""
+"""Maximum characters of an output in the page. The middle of a longer output is left out."""
 PICTURE_BYTES = 4_000_000
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 

@@ -22,7 +22,7 @@ from tui_agent.store.session_index_rows import LogState
 DATABASE: Final = "query.duckdb"
 VERSION: Final = 2
 BATCH: Final = 200
-"""Maximum number of sessions that are added in one transaction."""
+"""Maximum number of sessions added in one transaction."""
 WAIT_S: Final = 10.0
 """Maximum seconds to wait for another program that uses the database."""
 _PAUSE_S: Final = 0.05

@@ -1,4 +1,4 @@
-"""The tables of all sessions that `tui-agent query` offers, and the rows of one session in them.
+"""The tables of sessions for `tui-agent query`, and the rows of one session in them.
 
 Invariant: the rows of a fork cover only its own events, so that no cost is counted twice.
 """
@@ -93,7 +93,7 @@ _SAME_NAMES: Final = (
     "changed_files",
     "call_id",
 )
-"""Columns of the table `parts` that have the same name and value as a field of `PartRow`."""
+"""Columns of the table `parts` that equal a field of `PartRow` in name and value."""
 Rows = dict[str, list[dict[str, Any]]]
 
 

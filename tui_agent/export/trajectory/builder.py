@@ -54,11 +54,11 @@ class TraceBuilder:
         self.parts = Parts()
         self._branches = Branches()
         self._records: list[PartRecord | None] = []
-        """One record for each part. None means that the record is not in memory but only in the file."""
+        """One record for each part. None stands for a record that is only in the file."""
         self.first_changed = 0
-        """Position of the first record that has changed since the file was last written."""
+        """Position of the first record changed since the last write of the file."""
         self.is_stale = False
-        """True if an event changed a dropped record, so that all records must be built again."""
+        """True if an event changed a dropped record. All records must then be built again."""
         self.last_seq = -1
         self.moves = 0
         self.run: dict[str, Any] = {"started_at": "", "run_metadata": {}}

@@ -65,7 +65,7 @@ class TrajectoryFile:
     def _start(self) -> None:
         self._builder = TraceBuilder(self._session.name, Texts(open_blobs(self._session), self._redactor))
         self._written = 0
-        """Number of rows at the start of the file that will probably not change any more."""
+        """Number of rows at the start of the file that are probably final."""
         self._moves = 0
 
     @property

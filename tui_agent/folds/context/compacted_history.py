@@ -24,14 +24,14 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart, text_previews, tool_calls
 
 MAX_FULL_MESSAGES = 400
-"""Maximum number of messages that are stored in full after a summary has replaced them."""
+"""Maximum number of summarised messages that are stored in full."""
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
 """When old messages are discarded, the user's first `FIRST_USER_MESSAGES` (with the task) and newest
 `NEWEST_USER_MESSAGES` are kept."""
 QUOTED_CHARS: Final = 4_000
 """Maximum length of the quoted arguments of a restored call, in characters."""
 FIRST_LINE_CHARS: Final = 120
-"""Maximum length of the first line that a reduced result keeps, in characters."""
+"""Maximum length of a reduced result's first line, in characters."""
 _ORIGINS: Final[dict[MessageOrigin, str]] = {
     "prompt": "a message of the user",
     "mentions": "files mentioned by the user",
@@ -46,7 +46,7 @@ RESTORED_PREFIX = "[Restored from before the summary: "
 
 @dataclass(frozen=True, slots=True)
 class UserReply:
-    """A text of the user that reached the model in the result of a call, such as the reason for a refusal.
+    """A user's text that reached the model in a call's result, such as the reason for a refusal.
 
     - `seq`: the event with the text.
     - `occasion`: phrase for the user's action, such as `answering "Which file?"` or `refusing to run` and the command.
@@ -61,7 +61,7 @@ class UserReply:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The messages that the compaction in the event `seq` removed from the history, in order.
+    """The messages removed from the history by the compaction in event `seq`, in order.
 
     `is_thinned`: True if most of the messages were discarded, so that the compaction cannot be undone.
     """
@@ -138,8 +138,8 @@ class RemovedMessages:
         return self.layers[-1].seq if self.layers and not self.layers[-1].is_thinned else None
 
     def _thin_oldest(self) -> bool:
-        """Discard most messages of the oldest compaction that still has all its messages. If it is the newest one, only
-        return False."""
+        """Discard most messages of the oldest complete compaction. If it is the newest compaction, return False
+        instead."""
         thin_layer = self.layers[0] if self.layers[0].is_thinned else Layer(-1, ())
         layer = self.layers[int(thin_layer.is_thinned)]
         if layer is self.layers[-1]:
@@ -230,7 +230,7 @@ class RemovedMessages:
         yield from map(self.original, history[len(self.leading_summary(history)) :])
 
     def original(self, message: Message) -> Message:
-        """Return the full form of a tool result that was reduced to one line, and any other message unchanged."""
+        """Return the full form of a reduced tool result, and any other message unchanged."""
         return self.reduced.get(message.call_id, message) if isinstance(message, ToolMessage) else message
 
 
@@ -267,9 +267,9 @@ def call_ids(messages: Iterable[Message]) -> set[CallId]:
 
 
 def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
-    """Remove results whose call is missing and calls whose result is missing, and return the remaining messages.
+    """Return the messages without unpaired calls and results.
 
-    Calls in `open_calls` stay.
+    A call needs its result, and a result needs its call. Calls in `open_calls` stay.
     """
     answered = {message.call_id for message in messages if isinstance(message, ToolMessage)} | set(open_calls)
     remaining = [rest for message in messages if (rest := _without_open_calls(message, answered)) is not None]

@@ -72,7 +72,7 @@ class CompactedView:
     items: tuple[MessageRow, ...]
     compaction: int | None
     present_items: tuple[MessageRow, ...] = ()
-    """Messages that are in the context in their original form, which the user can pin."""
+    """Messages in their original form in the context. The user can pin them."""
 
 
 class CountedTokens:

@@ -51,7 +51,7 @@ class AgentInstructions:
 
 
 def instruction_heading(path: str, scope: InstructionScope) -> str:
-    """Return the heading for the text of an instruction file, which says where the instructions apply."""
+    """Return the heading for an instruction file's text. It says where the instructions apply."""
     if scope == "user":
         return "# Instructions of the user, for every project"
     if scope == "project":
@@ -69,7 +69,7 @@ def truncation_note(file: InstructionFile) -> str:
 
 
 def joined_content(payload: InstructionsLoaded) -> tuple[Content, ...]:
-    """Return the message about instruction files that were added to the conversation or that no longer apply."""
+    """Return the message about added instruction files and about files that no longer apply."""
     if payload.trigger != "nested" or not (payload.files or payload.removed):
         return ()
     pieces = list[Content]()

@@ -229,7 +229,7 @@ class Ledger:
         self._changes["turns summarised"] = None
 
     def _restore(self, seq: int, restored: ContextRestored) -> None:
-        """Add the restored messages. Each gets the sender, subject and files that it had before its removal."""
+        """Add the restored messages with their earlier sender, subject and files."""
         removed = dict(self._removed)
         if restored.compaction is not None:
             self._present.pop(restored.compaction, None)

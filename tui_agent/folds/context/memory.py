@@ -26,7 +26,7 @@ MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_fact
 """Maps the name of a block to its maximum number of items. If there are more, outdated and old items are dropped."""
 MAX_CHANGED_FILES: Final = 200
 DIGEST_CHARS: Final = 12
-"""Number of characters of a SHA-256 that are stored for a file's original content."""
+"""Number of stored characters of the SHA-256 of a file's original content."""
 _PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
 _CHANGED_SUFFIX = " was changed since"
 _NOTE_START = re.compile(r"; (?=\S)")
@@ -43,7 +43,7 @@ def fact_with_places(fact: str, places: Sequence[str]) -> str:
 
 
 def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
-    """Return the memory after an update, which replaces blocks, removes items, and appends items, in this order."""
+    """Return the memory after an update. The update replaces blocks, removes items, and appends items, in this order."""
     updated: JsonMap = {**memory, **update.blocks}
     for block in {**update.removed, **update.appended}:
         replaced = {*update.removed.get(block, ()), *update.appended.get(block, ())}
@@ -109,7 +109,7 @@ def block_lines(memory: JsonMap, block: str) -> list[str]:
 
 
 def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
-    """Return (title, lines) for each block of the memory that is not empty, in order."""
+    """Return (title, lines) for each non-empty block of the memory, in order."""
     blocks = [(title, block_lines(memory, name)) for name, title in TITLES.items()]
     return [(title, text_lines) for title, text_lines in blocks if text_lines]
 

@@ -407,8 +407,7 @@ def _on_tool_finished(history: History, ev: Envelope, payload: ToolFinished) -> 
 
 
 def _artifact_id(end: ToolFinished) -> str:
-    """Return the id of the artifact that stores the call's full result or, if the call read an artifact, of that
-    artifact.
+    """Return the id of the artifact with the call's full result, or of the artifact that the call read.
 
     Return an empty string if there is neither.
     """

@@ -25,7 +25,7 @@ MAX_CHARS: Final = 6_000
 MAX_BYTES: Final = 7_600
 """Maximum size of the text with all summaries, in bytes of UTF-8. A text of this size can be stored without a blob."""
 MAX_CARRIED_CHARS: Final = 900
-"""Maximum length of the summary that a session takes over from an earlier session, in characters."""
+"""Maximum length of the summary from an earlier session, in characters."""
 _MAX_TEXT_CHARS = 1_200
 
 

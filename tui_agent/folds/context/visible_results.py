@@ -1,4 +1,4 @@
-"""The tool results that models still get in full, and the main agent's summaries that replaced other results.
+"""Tool results that models still get in full, and the main agent's summaries in place of other results.
 
 Invariant: events that are not on the log's current branch have no effect.
 """
@@ -26,8 +26,7 @@ TAKES: tuple[type[Payload], ...] = (
 
 
 _ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
-"""(seq, agent, payload) of an event that can change which results are visible. For a new result, the payload is None.
-"""
+"""An event that can change the visible results, as (seq, agent, payload). For a new result, the payload is None."""
 
 
 @dataclass(slots=True)
@@ -66,7 +65,7 @@ class _VisibleResults:
                 self.cold[result] = seq, by_line, agent
 
     def _restore(self, results: frozenset[int], compaction: int | None) -> None:
-        """Make the results visible that `compaction` removed, and those in `results` that were reduced to one line."""
+        """Make results visible again: those that `compaction` removed, and the reduced ones in `results`."""
         for result, (replaced_by, by_line, agent) in list(self.cold.items()):
             if replaced_by == compaction or (by_line and result in results):
                 del self.cold[result]

@@ -40,8 +40,8 @@ class InferredWindow:
 
     @property
     def window(self) -> int:
-        """The window that the provider stated, or 0 if it stated none or has refused a request that fits in this
-        window."""
+        """The window that the provider stated. It is 0 if unknown, or if the provider refused a request that fits in
+        it."""
         return self.stated if 0 < self.stated < self.refused else 0
 
     @property

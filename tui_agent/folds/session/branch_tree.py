@@ -46,7 +46,7 @@ _WORK: Final = (
     TurnFinished,
     ContextCompacted,
 )
-"""Event payloads that count as work, so that an undo which leaves them behind starts a new branch."""
+"""Event payloads that count as work. An undo that leaves work behind starts a new branch."""
 FAILED_ENDS: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_error", "error"))
 
 
@@ -266,7 +266,7 @@ class Tree:
         self._starts: list[int] = []
         """The first seq of each stretch of records. An undo, redo or revert ends one stretch and starts the next."""
         self._run_branches: list[int] = []
-        """For each stretch in `_starts`, the index of the branch that the stretch belongs to."""
+        """For each stretch in `_starts`, the index of its branch."""
         self._current = 0
         self._moves: list[HeadMove] = []
 

@@ -147,7 +147,7 @@ class Branches:
         return sum(is_on_branch(seq, then) and not is_on_branch(seq, now) for seq, _ in self.state.prompts)
 
     def kept_spans(self, to_seq: int, last: int, has_event: Callable[[int], bool]) -> list[tuple[int, int]]:
-        """Return ranges of events that the user undid without undoing their file changes.
+        """Return ranges of undone events whose file changes were kept.
 
         Each range is (the event before the range, the last event of the range).
 
@@ -169,7 +169,7 @@ class Branches:
     def _kept_after(self, move: HeadMove) -> int | None:
         """If the move led to another branch, return its target.
 
-        Otherwise, return the event before the first turn that the move undid, or None if it undid no turn.
+        Otherwise, return the event before the first undone turn, or None if no turn was undone.
         """
         moves, prompts = self.state.moves, self.state.prompts
         left, reached = stretches(moves, move.from_seq), stretches(moves, move.to_seq)

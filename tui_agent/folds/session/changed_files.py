@@ -193,7 +193,7 @@ class ModifiedFiles:
         self._originals: dict[str, str | None] = {}
         self._history: dict[str, list[FileState]] = {}
         self._to_seq = -1
-        """The event to which an undo, redo or revert moved, while the files are not restored yet; otherwise -1."""
+        """Target event of an undo, redo or revert until the files are restored; otherwise -1."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:
@@ -214,7 +214,7 @@ class ModifiedFiles:
         return True
 
     def _restore(self, restored: CheckpointRestored, seq: int) -> None:
-        """Add the states of files that were restored after a move of the head."""
+        """Add the states of restored files after a move of the head."""
         to_seq, self._to_seq = self._to_seq, -1
         restored_paths = (
             set(self._history) - set(restored.skipped_paths)

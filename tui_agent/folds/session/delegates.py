@@ -17,7 +17,7 @@ from tui_agent.protocol.settings import ModelInfo, PolicyName
 
 @dataclass(frozen=True, slots=True)
 class DelegateState:
-    """A delegate that has not ended, with totals that do not include its own delegates."""
+    """A delegate that has not ended. Its totals do not include its own delegates."""
 
     agent: AgentId
     name: str
@@ -60,7 +60,7 @@ class DelegateState:
         )
 
     def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
-        """Return the delegate with `path` as one of the files that it, or one of its own delegates, changed."""
+        """Return the delegate with `path` added to its changed files. They include the files of its own delegates."""
         if path in self.files_created or path in self.files_modified:
             return self
         if path in self.files_deleted:

@@ -44,9 +44,9 @@ from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ToolCallPart, text_previews
 
 _VALUE_LISTS = ("queue", "open_calls", "delegates", "permissions", "jobs", "questions")
-"""Names of the fields that `Draft` stores as a dict, and the view as a tuple of the dict's values."""
+"""Names of the fields that are a dict in `Draft`, and a tuple of its values in the view."""
 _KEY_LISTS = ("open_requests", "granted_rules", "explored_paths", "written_paths")
-"""Names of the fields that `Draft` stores as a dict, and the view as a tuple of the dict's keys."""
+"""Names of the fields that are a dict in `Draft`, and a tuple of its keys in the view."""
 _DICTS = ("read_files", "artifacts", "extra", "uncheckpointed")
 _PLAIN_FIELDS = tuple(
     field.name

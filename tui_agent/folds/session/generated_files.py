@@ -21,7 +21,7 @@ class GeneratedFiles:
         self._total: dict[str, int] = {}
 
     def add(self, folders: Iterable[FolderChange]) -> None:
-        """Add the numbers of changed files that one checkpoint counted in each folder."""
+        """Add a checkpoint's counts of changed files in each folder."""
         for folder in folders:
             self._changed[folder.path] = self._changed.get(folder.path, 0) + folder.files
             self._total[folder.path] = max(self._total.get(folder.path, 0), folder.total)

@@ -50,7 +50,7 @@ class JobView:
 
     @property
     def last_line(self) -> str:
-        """The newest line of output that is not empty."""
+        """The newest non-empty line of output."""
         return next((line for line in reversed(self.output.splitlines()) if line.strip()), "")
 
     @property

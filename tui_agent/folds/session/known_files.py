@@ -1,4 +1,4 @@
-"""Finds an event of a log after which the session's files are known, because a checkpoint has all changes.
+"""Finds an event after which the session's files are known. A checkpoint then has all changes.
 
 Invariant: only records are used, so the app and the command line choose the same event.
 """
@@ -79,8 +79,7 @@ class _FileKnowledge:
 
 
 def find_event_with_known_files(records: Sequence[Record], seq: int) -> int:
-    """Return the event nearest to `seq` after which the session's files are known, because a checkpoint has all
-    changes.
+    """Return the event nearest to `seq` after which a checkpoint has all file changes.
 
     `records`: all records of the log, of all branches.
     """

@@ -1,4 +1,4 @@
-"""Snapshots, as JSON, of the states that a session's folds have computed from its log. They are taken between turns.
+"""Snapshots, as JSON, of a session's states. They are taken between turns. The folds computed the states from the log.
 
 With a snapshot, the log need not be read from its start.
 
@@ -29,7 +29,7 @@ MAX_MESSAGES: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOutline:
-    """The states of the folds that a screen needs at its start, without the conversation."""
+    """The fold states that a screen needs at its start, without the conversation."""
 
     state: Draft
     meter: MeterState
@@ -103,7 +103,7 @@ def dump_snapshot(snapshot: Snapshot) -> bytes:
 
 
 def load_snapshot(data: bytes) -> Snapshot | None:
-    """Return the snapshot that `dump_snapshot` wrote to `data`, or None if another version wrote the data."""
+    """Return the snapshot in `data`, or None if another version wrote the data."""
     outline, _, rest = data.partition(b"\n")
     try:
         return _adapter().validate_json(outline[:-1] + b"," + rest[1:])

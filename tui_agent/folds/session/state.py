@@ -70,7 +70,7 @@ class Draft:
     repeated_call: str = ""
     repeat_count: int = 0
     repeat_iteration: int = 0
-    """Number of the iteration in which the newest call was made."""
+    """Number of the newest call's iteration."""
     last_error: str = ""
     session_context: str = ""
     start_seq: int = 0
@@ -82,11 +82,11 @@ class Draft:
     unsent_shell_chars: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """Maps the id of each model request without an answer to the agent whose budget pays for the request."""
+    """Maps the id of each unanswered model request to the agent whose budget pays for it."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     delegate_count: int = 0
     main_local_iteration: int = 0
-    """The main agent's own iteration count, which does not change while a delegate works."""
+    """The main agent's own iteration count. It does not change while a delegate works."""
     permissions: dict[CallId, PermissionRequested] = field(default_factory=dict)
     questions: dict[RequestId, QuestionAsked] = field(default_factory=dict)
     granted_rules: dict[str, None] = field(default_factory=dict)
@@ -105,8 +105,7 @@ class Draft:
     commit: str = ""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
     written_paths: dict[str, bool] = field(default_factory=dict)
-    """Maps each file that agents or their commands changed to True if an agent created it. The newest file comes last.
-    """
+    """Maps each file changed by agents or their commands to True if an agent created it. The newest file comes last."""
     crash_time: float | None = None
     last_event_time: float = 0.0
     """Time of the newest event, except repairs of the log, in seconds since the epoch."""

@@ -1,4 +1,4 @@
-"""The events that close the unfinished work of an engine that has stopped.
+"""The events that close a stopped engine's unfinished work.
 
 Invariant: the next run records equal events in the log (`engine/open_calls.py`, `session/resume.py`).
 """
@@ -14,7 +14,7 @@ PROGRAM_ENDED: Final = (
 )
 """The reason recorded for the end of a turn if the engine stopped first."""
 PROGRAM_CLOSED: Final = "The program was closed in this turn."
-"""The reason recorded for the end of a turn that was interrupted because the client disconnected."""
+"""Reason recorded for the end of a turn: the client disconnected."""
 SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lost"}
 """Maps the status of an unfinished call to the result that the screen shows."""
 

@@ -41,7 +41,7 @@ SERVERS_REASON = "waiting for MCP servers"
 PROMPT_HOOKS_REASON = "before_prompt hook"
 """The reason shown while hooks decide about a message, before the message starts a turn."""
 MENTIONS_REASON = "reading your mentions"
-"""The reason shown while files that a message mentions are read, before the message starts a turn."""
+"""The reason shown while a message's mentioned files are read, before its turn starts."""
 HOOKS_REASON = "before_tool hook"
 """The reason shown for an agent while hooks decide about one of its calls."""
 
@@ -73,7 +73,7 @@ class OpenCall:
     called: bool = False
     """True if `tool.called` was recorded."""
     started: bool = False
-    """True if `tool.started` was recorded, so that the call can have had side effects."""
+    """True if `tool.started` was recorded. The call can then have had side effects."""
     writes: bool = False
     waits_for_delegate: bool = False
     """True if a delegate will do the work of the call but has not started."""
@@ -141,7 +141,7 @@ class SessionStateView:
     client: str = ""
     """The kind of client that controls the newest run."""
     allowed_tools: tuple[str, ...] | None = None
-    """The only tools that agents can call; None for all tools."""
+    """Names of the tools that agents can call; None for all tools."""
     without: tuple[str, ...] = ()
     """Tools and features that are turned off in the session, such as `tool:grep`."""
     settings: SessionSettings | None = None
@@ -153,7 +153,7 @@ class SessionStateView:
     root_task: str = ""
     subtask: str = ""
     subtask_id: int = 0
-    """Number of the delegate that has the task `subtask` (0: the main agent's own work)."""
+    """Number of the delegate with the task `subtask` (0: the main agent's own work)."""
     turn: int = 0
     turn_running: bool = False
     turn_started_at: float | None = None
@@ -173,7 +173,7 @@ class SessionStateView:
     """Number of the current iteration: the delegate's in a delegate's view, otherwise the main agent's."""
     local_iteration: int = 0
     main_local_iteration: int = 0
-    """The main agent's own iteration count, which does not change while a delegate works."""
+    """The main agent's own iteration count. It does not change while a delegate works."""
     delegate_level: int = 0
     own_iteration_limit: int | None = None
     """Maximum number of the delegate's iterations, in a delegate's view."""
@@ -182,11 +182,11 @@ class SessionStateView:
     used: BudgetUse = field(default_factory=BudgetUse)
     """The amount that was used of each budget."""
     undone: BudgetUse = field(default_factory=BudgetUse)
-    """The amounts of all turns that an undo or a redo removed from the current branch."""
+    """The amounts of all turns removed from the current branch by an undo or a redo."""
     repeated_call: str = ""
     """Digest of the newest finished call and its result, see `call_digest`."""
     repeat_count: int = 0
-    """Number of iterations in a row that made the call with the digest `repeated_call`."""
+    """Number of iterations in a row with the same call. The call's digest is `repeated_call`."""
     last_error: str = ""
     """The message of the last failure of the engine, of a model or of a call."""
     session_context: str = ""
@@ -223,7 +223,7 @@ class SessionStateView:
     mentioned_paths: tuple[str, ...] = ()
     """Paths that the message at the start of the newest turn mentions. Paths of folders end in `/`."""
     has_repo_map: bool = False
-    """True if the history that the model sees contains a repository map."""
+    """True if the model's history contains a repository map."""
     map_delay_reason: str = ""
     """Reason why the repository map is not in the next request (empty: no map is missing)."""
     totals: Totals = Totals()
@@ -237,11 +237,11 @@ class SessionStateView:
     commit: str = ""
     """Commit of the workspace's newest checkpoint."""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
-    """For each file that changed after the newest checkpoint: path → newest change of the file."""
+    """Maps each file that changed after the newest checkpoint to its newest change."""
     written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, newest last."""
     crash_time: float | None = None
-    """If a crash interrupted a call that can change files: the time of the last event before the crash.
+    """Time of the last event before a crash that interrupted a call with possible file changes.
 
     A checkpoint resets it to None.
     """
@@ -252,7 +252,7 @@ class SessionStateView:
     """The sandbox of this run's commands. Empty without a sandbox; `no_sandbox_reason` then says why."""
     no_sandbox_reason: str = ""
     exposed_variables: tuple[str, ...] = ()
-    """Names of the environment variables that contain secrets and that commands can read."""
+    """Names of the secret environment variables that commands can read."""
     fork_changes: ForkChange | None = None
     """The changes of a fork that are not applied yet (None after a turn has started)."""
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)

@@ -9,7 +9,7 @@ from typing import Final
 from tui_agent.fast_dataclass import dataclass
 
 SNIFF_BYTES: Final = 8192
-"""Number of bytes at the start of a file that are searched for a NUL, to detect binary files."""
+"""Number of bytes at a file's start that are searched for a NUL, to detect binary files."""
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),

@@ -98,7 +98,7 @@ class IgnoreRules:
         return sum(ignore_file.max_comparisons(path[len(base) :]) for base, ignore_file in self._files)
 
     def is_ignored(self, path: str, folder: bool) -> bool:
-        """Return True if a rule ignores `path` itself, which is relative to the rules' root."""
+        """Return True if a rule ignores `path` itself. The path is relative to the rules' root."""
         for base, ignore_file in reversed(self._files):
             verdict = ignore_file.verdict(path[len(base) :], folder)
             if verdict is not None:

@@ -1,4 +1,4 @@
-"""The hunks of a unified diff, and the undoing of one hunk in a text that may have changed since the diff.
+"""The hunks of a unified diff, and the undoing of one hunk in a possibly newer text.
 
 Invariant: a hunk is reverted only where all lines of the hunk, including context lines, match the text.
 """
@@ -25,7 +25,7 @@ def first_line(hunk: str) -> int:
 
 
 def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
-    """Return the hunk's lines before the change and after it, in the form that `split_lines` returns."""
+    """Return the hunk's lines before and after the change, in the form of `split_lines`."""
     sides: tuple[list[str], list[str]] = [], []
     last: tuple[list[str], ...] = ()
     for line in hunk.removesuffix("\n").split("\n")[1:]:

@@ -7,7 +7,7 @@ MAX_NAMED = 3
 
 
 def describe_kept_commits(commits: Sequence[str]) -> str:
-    """Return a sentence about the commits that undone turns made, with the git command that undoes the commits.
+    """Return a sentence about the commits of undone turns, with the git command to undo them.
 
     `commits`: ids with subjects, oldest first.
     """

@@ -193,7 +193,7 @@ def mention_result(mention: Mention) -> str:
 
 
 def describe_saved_rule(decided: PermissionDecided) -> str:
-    """Describe the permission rule that the user's answer saved, or return an empty string if no rule was saved."""
+    """Describe the permission rule that the user's answer saved. Return an empty string if no rule was saved."""
     if decided.decision != "allow" or decided.reach not in ("always", "everywhere"):
         return ""
     verdict, _, rest = decided.rule.partition(" ")

@@ -129,7 +129,7 @@ def _compare_exactly(
 def _find_anchors(
     old: Sequence[str], new: Sequence[str], a1: int, a2: int, b1: int, b2: int
 ) -> list[tuple[int, int]]:
-    """Return pairs (old index, new index) of equal lines that are unique in each text, in rising order."""
+    """Return index pairs (old, new) of equal lines, in rising order. Each line must be unique in both texts."""
     old_counts = Counter(old[a1:a2])
     new_counts = Counter(new[b1:b2])
     new_positions = {new[j]: j for j in range(b1, b2) if new_counts[new[j]] == 1}

@@ -66,7 +66,7 @@ class Trace:
         self.unstarted_calls: dict[CallId, Node] = {}
         """The span of each call that had not started when its turn ended."""
         self.sent_tokens: dict[RequestId, int] = {}
-        """For each request that has no answer yet: its id → number of tokens that were sent."""
+        """Maps the id of each unanswered request to its number of sent tokens."""
         self.last_at = 0.0
 
     def apply(self, ev: Envelope) -> bool:

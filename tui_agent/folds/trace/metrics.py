@@ -164,7 +164,7 @@ class Metrics:
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
         self.command_edits: dict[CallId, list[tuple[str, float]]] = {}
-        """For each running call: its id → (path, time) of each file that the call's command changed."""
+        """Maps the id of each running call to (path, time) of each file that its command changed."""
         self._observations = VisibleResults()
         self._view: MetricsView | None = None
 

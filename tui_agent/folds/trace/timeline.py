@@ -78,7 +78,7 @@ class Timeline:
         return [0 if not count else max(1, round(levels * (count / most) ** 0.5)) for count in counts]
 
     def column(self, seconds: float, columns: int) -> int:
-        """Return the index of the column that shows a time, if the timeline has `columns` columns."""
+        """Return the index of the column for a time, in a timeline of `columns` columns."""
         share = seconds / self.length if self.length else 0.0
         return min(columns - 1, max(0, int(share * (columns - 1) + 0.5)))
 

@@ -150,7 +150,7 @@ class ToolEntry(EntryBase):
     subtask: Subtask | None = None
     """The delegate that does the work of the call, if any."""
     is_question: bool = False
-    """True if the call does nothing but ask a question, which the next entry shows."""
+    """True if the call only asks a question. The next entry shows the question."""
 
     @property
     def result(self) -> str:

@@ -114,12 +114,12 @@ class Draft:
         self.streams: dict[RequestId, Stream] = {}
         self.retries: dict[RequestId, int] = {}
         self.attempts: dict[RequestId, tuple[int, tuple[FaultKind, ...]]] = {}
-        """For each request that is sent again: its id → (number of the next attempt, kinds of the faults so far)."""
+        """Maps the id of each repeated request to (number of the next attempt, kinds of the faults so far)."""
         self.model = ""
         self.reduction_notice: tuple[int, int] | None = None
         """Notice about outputs shortened since the newest summary: (index of its entry, number of outputs)."""
         self.overflow_notice: tuple[int, int] | None = None
-        """Notice about requests of this turn that were too long: (index of its entry, number of requests)."""
+        """Notice about this turn's too long requests: (index of its entry, number of requests)."""
         self.missing_map_notice: tuple[int, str] | None = None
         """Notice that requests lack the repository map: (index of its entry, its text)."""
         self._announced_cuts: set[str] = set()
@@ -128,13 +128,13 @@ class Draft:
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
         self.question_calls: dict[CallId, RequestId] = {}
-        """For each call that only asks a question: id of the call → id of the question."""
+        """Maps the id of each call that only asks a question to the question's id."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.delegate_labels: dict[CallId, str] = {}
         """For each running call of a delegate: its id → the call's line in the output of the delegate's entry."""
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
-        """For each running job: its id → (command, index of the entry of the call that started the job)."""
+        """Maps the id of each running job to (command, index of the entry of the job's call)."""
         self.shell: int | None = None
         """Index of the entry for the user's own running command."""
         self.is_redo = False
@@ -142,7 +142,7 @@ class Draft:
         self.file_move: str | None = None
         """The reason for restoring files (such as `hunk`), until the event `checkpoint.restored` names the files."""
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
-        """(paths that the newest restore of files did not change, True if a redo caused the restore)."""
+        """The paths left unchanged by the newest restore, and True if a redo caused the restore."""
         self.price = ("", False)
         """(name of the model, True if the price of the model is known)."""
         self.model_without_images = ""
@@ -157,7 +157,7 @@ class Draft:
         """Time of the last event before a crash. Open work ended at this time."""
 
     def entry_fields(self, ev: Record, entry_id: str, *, turn: int | None = None) -> Head:
-        """Return the fields of `EntryBase` for a new entry that the event `ev` creates."""
+        """Return the `EntryBase` fields of a new entry for the event `ev`."""
         return entry_id, ev.seq, ev.time, self.turn if turn is None else turn, self.revision + 1, ev.agent
 
     def elapsed_ms(self, start: float, ev: Envelope) -> float:

@@ -33,15 +33,15 @@ class ListCheck:
 
     def __init__(self) -> None:
         self.version = LATEST_HANDSHAKE_VERSION
-        """The protocol version that items are checked against, set after the negotiation."""
+        """The protocol version for checking items, set after the negotiation."""
         self._left_out: dict[str, list[str]] = {key: [] for key in _LISTS}
 
     def begin(self, key: str) -> None:
-        """Forget the items that were removed from the list `key`, because the list is requested again."""
+        """Forget the removed items of the list `key`. The list is requested again."""
         self._left_out[key].clear()
 
     def leave_out_duplicate(self, key: str, name: str) -> None:
-        """Record that an item of the list `key` was left out, because its name occurs twice."""
+        """Record that an item of the list `key` was left out. Its name occurs twice."""
         kind = key.removesuffix("s")
         self._left_out[key].append(
             f"The server has two {key} named {clean_line(name, 80)}; the second {kind} is left out."
@@ -87,7 +87,7 @@ class ListCheck:
 
     @asynccontextmanager
     async def wrap(self, transport: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, Any]]:
-        """Open a transport of the SDK so that each message from the server is checked."""
+        """Open a transport of the SDK. Each message from the server is checked."""
         async with transport as (incoming, outgoing):
             yield _CheckedStream(incoming, self), outgoing
 

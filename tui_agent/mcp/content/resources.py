@@ -27,7 +27,7 @@ class RemoteResources:
 
 @dataclass(frozen=True, slots=True)
 class TemplateSlot:
-    """The variable of a template that the user is typing, and the values of the variables before it.
+    """The template variable that the user is typing, and the values of the variables before it.
 
     `before`: the text of the address before the variable.
     """

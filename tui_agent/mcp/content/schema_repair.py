@@ -72,7 +72,7 @@ class _Repair:
         return self._repair_plain(node, depth, inside)
 
     def _resolve_reference(self, reference: str) -> JsonValue:
-        """Return the part of the schema that a reference points to, or None if the part does not exist."""
+        """Return the referenced part of the schema, or None if it does not exist."""
         place: JsonValue = self._root
         if not reference.startswith("#"):
             return None

@@ -91,7 +91,7 @@ class PaneClient:
             return self._stop_fault("its answer was too long")
 
     def _timed_out(self, request: PaneRequest, trace: list[bytes]) -> PaneFault:
-        """Return the fault of a plugin that did not return in time, with the line of the plugin that was running."""
+        """Return the fault of a plugin that took too long, with the plugin's running line."""
         waited = any(line.startswith(b"Timeout") for line in trace)
         is_import = any(b" in load_panes" in line for line in trace)
         computing_s = IMPORT_LIMIT_S if is_import else PROCESSOR_LIMIT_S

@@ -1,4 +1,4 @@
-"""The panes of a plugin: folds, which get the events of a log, and display blocks, which are drawn from the folds.
+"""A plugin's panes. Their folds get the events of a log, and their display blocks are drawn from the folds.
 
 Invariant: whatever a plugin raises or returns, the caller gets blocks of at most `MAX_BYTES`, or a `PluginError`.
 """
@@ -35,7 +35,7 @@ MAX_COPY_S: Final = 0.05
 
 @contextmanager
 def plugin_errors_named(folder: Path, occasion: str = "") -> Iterator[None]:
-    """Convert an error of a plugin in the `with` block to a `PluginError` that names the plugin's line.
+    """In the `with` block, convert a plugin's error to a `PluginError` with the plugin's line.
 
     - `folder`: the plugin's folder.
     - `occasion`: text that says when the error was raised.
@@ -108,7 +108,7 @@ class FoldCursor:
         self.seq = -1
         """The number of the last event that the fold has received; -1 before the first event."""
         self._failed: tuple[int, PluginError] | None = None
-        """Sequence number of the event that made the fold raise an error, and the error."""
+        """Number of the event at which the fold raised an error, and the error."""
 
     def move_to(self, seq: int) -> None:
         """Move the fold forward or back to the event `seq`. Raise `PluginError` if the fold raises an error."""

@@ -30,7 +30,7 @@ SLICE_S: Final = 0.1
 
 
 class Deadline:
-    """Limits on the plugin's time, after which the process ends with a traceback on `output`."""
+    """Limits on the plugin's time. At a limit, the process ends with a traceback on `output`."""
 
     # The limit for computing counts processor time: on a busy machine, a quick plugin can take seconds of elapsed time.
 

@@ -61,7 +61,7 @@ def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
 
 
 def _is_overlooked(text: str, span: Span) -> bool:
-    """Return True if tree-sitter overlooks the word at `span`, because the word is a `-` before a here-document."""
+    """Return True if tree-sitter overlooks the word at `span`: a `-` before a here-document."""
     # Tree-sitter's grammar has no node for this word.
     return span[1] - span[0] == 1 and _DASH_BEFORE_BODY.match(text, span[0]) is not None
 

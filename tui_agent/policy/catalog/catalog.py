@@ -1,6 +1,6 @@
 """The catalog of known programs: looks up their entries in the product's files and in additional tables.
 
-Invariant: for a program that the catalog already has, the table of a project or plugin can only add effects.
+Invariant: to a known program, the table of a project or plugin can only add effects.
 """
 
 import tomllib
@@ -21,7 +21,7 @@ from tui_agent.policy.toml_text import parse_toml
 
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
-"""Maps a program whose name cannot be a file name, such as `[`, to the name of its file in the catalog."""
+"""Maps a program's name to its file in the catalog, if the name cannot be a file name (`[`)."""
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
 """Keys that the table of a project or plugin may have for a known program."""
 _MAX_LIKES = 8
@@ -90,7 +90,7 @@ class Catalog:
         return self._entries[name]
 
     def subcommand(self, entry: Entry, words: Sequence[str]) -> Entry | None:
-        """Return the entry of the subcommand that the first one or two `words` select, or None."""
+        """Return the entry of the subcommand in the first one or two `words`, or None."""
         found = (self.variant(entry, " ".join(words[:count])) for count in (2, 1) if count <= len(words))
         return next(filter(None, found), None)
 
@@ -103,7 +103,7 @@ class Catalog:
         return next(filter(None, found), None)
 
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
-        """Return the entry for the first of `names` that one of the lookup functions `shelves` finds.
+        """Return the entry of the first name that the lookup functions `shelves` find, or None.
 
         `likes`: maximum number of references to other entries (the key `like`) to follow.
         """
@@ -156,7 +156,7 @@ class Catalog:
                 yield from _locate(name, wrong[name] or self._find_faults(name, table))
 
     def _find_faults(self, name: str, table: Table) -> list[TableFault]:
-        """Return the faults of an entry that appear only after the inherited keys are added."""
+        """Return the faults of an entry that depend on its inherited keys."""
         try:
             entry = self.entry(name)
         except TableFault as fault:

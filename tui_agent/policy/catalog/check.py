@@ -16,7 +16,7 @@ from tui_agent.policy.catalog.model import Decision, Example
 
 MAX_EXAMPLES: Final = 300
 MAX_FAULTS: Final = 50
-"""Maximum number of faults that are reported for one table."""
+"""Maximum number of faults reported for one table."""
 _PROJECT_FOLDER: Final = ".tui_agent"
 
 Judge: TypeAlias = Callable[[str, Catalog], tuple[Decision, str]]

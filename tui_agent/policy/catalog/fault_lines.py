@@ -1,4 +1,4 @@
-"""The search for the line of a TOML text that contains a fault.
+"""The search for the line with a fault in a TOML text.
 
 Invariant: the search never raises.
 """
@@ -19,7 +19,7 @@ def place_of(fault: TableFault, text: str, source: str) -> str:
 
 
 def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
-    """Follow `keys` from table to table, and return the number of the line with the last key that is found."""
+    """Follow `keys` from table to table, and return the line number of the last key found."""
     found = 0
     for place, key in enumerate(keys):
         # An index into an array of tables: skip that many further headers of the same name.

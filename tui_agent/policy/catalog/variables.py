@@ -49,7 +49,7 @@ class Variables:
 
 @cache
 def load_variables() -> Variables:
-    """Return the lists of environment variables that come with the product."""
+    """Return the product's lists of environment variables."""
     data = tomllib.loads(Path(__file__).with_name("variables.toml").read_text(encoding="utf-8"))
     never = re.compile("|".join(translate(pattern) for pattern in data["never"]))
     locales = {f"{name}={value}" for name in data["locale_names"] for value in data["locale_values"]}

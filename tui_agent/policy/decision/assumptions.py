@@ -1,4 +1,4 @@
-"""Removes doubts about a command if the names of the files in the workspace show that the doubts are unfounded.
+"""Removes doubts about a command that the workspace's file names refute.
 
 A pattern such as `*` in a command line raises a doubt. A file's name might look like an option (`-rf`), have a special
 meaning for the program, or be split into several words. If no file has such a name, the doubt is dropped.

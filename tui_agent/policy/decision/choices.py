@@ -203,7 +203,7 @@ def _offer_command(
 
 
 def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
-    """Return the commands of a line that need a rule, each with its launcher words (`uv run` in `uv run pytest`)."""
+    """Return a line's commands that need a rule, each with its launcher words (`uv run` in `uv run pytest`)."""
     found: list[tuple[CommandReport, Words]] = []
     for at, command in enumerate(line.commands):
         if command.runs_next and is_ordinary(command) and Effect.RUNS in command.effects:

@@ -43,7 +43,7 @@ _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
 """Matches the message with which our parser refuses an unexpected shell keyword. Bash refuses such a script too."""
 
 SHADOWED = "guard.workspace-program"
-"""Id of the judgement about a command whose program is a file of the workspace."""
+"""Id of the judgement about a command whose program is a workspace file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ class CommandJudge:
     def _ruin(
         self, effect: RunEffect, line: LineReport, inner: Iterable[tuple[CommandReport, bool]]
     ) -> Iterator[Judgement]:
-        """Yield the denials of guards for commands that no profile runs, such as `rm -rf ~`.
+        """Yield the guards' denials of commands that no profile runs, such as `rm -rf ~`.
 
-        `inner`: pairs of a command that the line might run, and True if its text might be only prose.
+        `inner`: commands that the line might run, each with True if its text might be only prose.
         """
         texts = (line.line, *(text for command in line.commands for text in command.code))
         reasons = [starts_without_end(text) for text in texts]
@@ -179,7 +179,7 @@ class CommandJudge:
         return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
 
     def _judge_escalations(self, escalations: Sequence[Judgement]) -> Sequence[Judgement]:
-        """Return the escalations of a command that only reads, adapted to the profile and the sandbox."""
+        """Return the escalations of a read-only command, adapted to the profile and the sandbox."""
         if self._relies_on_sandbox and all(judgement.rule_id == SHADOWED for judgement in escalations):
             return [self._allow_by_policy(bounded=True)]
         if self.profile.commands == "deny":
@@ -217,7 +217,7 @@ class CommandJudge:
         )
 
     def _effects_to_approve(self, command: CommandReport) -> frozenset[Effect]:
-        """Return the effects of a command that require approval under the profile and the sandbox."""
+        """Return a command's effects that require approval under the profile and the sandbox."""
         unconfined = BEYOND_SANDBOX & command.effects if self._relies_on_sandbox else frozenset()
         return frozenset(unconfined or command.effects)
 
@@ -333,7 +333,7 @@ def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
 
 
 def _is_broken(line: LineReport) -> bool:
-    """Return True if a line that our bash parser refused is also a syntax error in bash."""
+    """Return True if bash, too, rejects a refused line as a syntax error."""
     if line.refusal.startswith("a second parser"):  # our own parser understood the line
         return False
     root = parse_tree(line.line)

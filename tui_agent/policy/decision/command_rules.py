@@ -1,4 +1,4 @@
-"""The search for `ask` and `deny` rules that match a possible interpretation of a command, or one of its hosts.
+"""The search for `ask` and `deny` rules against a command's possible interpretations and its hosts.
 
 Invariant: no judgement of this module allows a call.
 """
@@ -25,7 +25,7 @@ _BLANK = re.compile(r"\s")
 
 
 def judgements_against(rules: RuleIndex, line: LineReport) -> Iterator[Judgement]:
-    """Yield the judgements of the `ask` and `deny` rules that match a command or a host of a command line."""
+    """Yield the judgements of matching `ask` and `deny` rules about a line's commands and hosts."""
     if rules.against_commands:
         for command in line.commands:
             yield from _against_command(rules, command, refused=bool(line.refusal))

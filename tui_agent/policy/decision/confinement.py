@@ -1,4 +1,4 @@
-"""Finds commands that are not fully understood and that the sandbox cannot confine, such as commands that delete files.
+"""Finds commands that are neither fully understood nor confined by the sandbox, such as deletions.
 
 Invariant: no function of this module allows a command.
 """
@@ -21,13 +21,13 @@ from tui_agent.protocol.effects import RunEffect
 InnerCommand: TypeAlias = tuple[CommandReport, bool]
 """(command that another command might run, True if its text might be prose)."""
 MAX_READINGS: Final = 40
-"""Maximum number of words in a command that are tried as a program name."""
+"""Maximum number of a command's words tried as a program name."""
 MAX_WRITTEN: Final = 200
 """Maximum number of commands read from the scripts that a command line might write."""
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 """Kinds of doubts that leave the meaning of a command's words unknown."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
-"""Effects that are reported even if they come from a quoted text that may be just prose."""
+"""Effects that are reported even for a quoted text that may be just prose."""
 _CUTS = re.compile(r"[=:]+")
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")
@@ -136,7 +136,7 @@ def is_open(command: CommandReport) -> bool:
 
 
 def has_open_doubt(command: CommandReport) -> bool:
-    """Return True if one of the command's doubts says that the meaning of its words is unknown."""
+    """Return True if a doubt leaves the meaning of the command's words unknown."""
     return any(doubt.name in _OPEN for doubt in command.doubts)
 
 
@@ -171,7 +171,7 @@ def _listed_word(words: Sequence[str], key: str) -> str:
 
 
 def runs_written_file(command: CommandReport, line: LineReport) -> bool:
-    """Return True if a command might run a file that the same command line writes."""
+    """Return True if a command might run a file written by the same command line."""
     used = {use.path for use in command.files if use.action in ("read", "start")}
     return any(use.action == "write" and use.path in used for other in line.commands for use in other.files)
 

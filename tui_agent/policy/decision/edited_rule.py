@@ -11,9 +11,9 @@ from tui_agent.policy.rules.grammar import parse_rule
 
 
 def find_fault(text: str, judge: Callable[[str], Literal["allow", "ask", "deny"]]) -> str:
-    """Return the fault of a rule that the user edited, or an empty string if the rule can be saved.
+    """Return the fault of an edited rule, or an empty string if the rule can be saved.
 
-    `judge`: function that gets the text of a rule, and returns the verdict on the call with this rule.
+    `judge`: function that returns the verdict on the call with the given rule.
     """
     try:
         rule = parse_rule(text)

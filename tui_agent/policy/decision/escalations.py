@@ -25,7 +25,7 @@ _INSTALLED = frozenset({"node_modules", "site-packages"})
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """A named check that applies to commands that only read.
+    """A named check for commands that only read.
 
     `check`: function that returns a reason to ask about a command, or an empty string.
     """
@@ -65,7 +65,7 @@ def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts)
 
 
 def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to require approval if git can run programs that its configuration names; otherwise ""."""
+    """Return a reason to ask if git can run programs named in its configuration, or an empty string."""
     if not (facts.git_is_steered and runs_git(command)):
         return ""
     return "git may run programs or read files that the command does not name"
@@ -94,7 +94,7 @@ def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
 
 
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a command would read secret files that it does not name, or an empty string."""
+    """Return a reason to ask if a command would read secret files without naming them, or an empty string."""
     # A sandbox hides secret files, so there only secrets in git's commits are a reason.
     committed = _committed_secrets(command, uses, facts)
     if committed:
@@ -128,7 +128,7 @@ def _committed_secrets(command: CommandReport, uses: Uses, facts: PolicyFacts) -
 
 
 def _is_inside(use: FileUse, command: CommandReport) -> bool:
-    """Return True if the file of `use` is inside each folder in which the command might run."""
+    """Return True if the file of `use` is inside every possible working folder of the command."""
     return all(
         not folder or f"{use.path}/".startswith(f"{folder}/")
         for folder in command.folders

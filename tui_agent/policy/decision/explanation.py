@@ -55,7 +55,7 @@ def effect_rows(
 ) -> tuple[CommandEffects, ...]:
     """Return rows that describe a call to the user: one for each effect or command.
 
-    `new`: files that the call writes and that do not exist yet.
+    `new`: files that the call creates.
     """
     found = list(_rows(effects, lines, new, facts))
     order = sorted(range(len(found)), key=lambda at: _SERIOUS.isdisjoint(found[at].classes))

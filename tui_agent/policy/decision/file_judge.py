@@ -38,11 +38,11 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
     "move": _CHANGES,
     "delete": _CHANGES,
 }
-"""Maps an action on a file to the kinds of rules that apply to the action."""
+"""Maps an action on a file to the kinds of rules for it."""
 
 
 RESTORABLE: Final = "restorable"
-"""Last part of the id (`ask.restorable`) of a judgement that allows deleting files because `/undo` can restore them."""
+"""Last part of the id `ask.restorable`. This judgement allows deletions that `/undo` can restore."""
 
 READS_OUTSIDE: Final = "reads-outside"
 """Last part of the id (`ask.reads-outside`) of a judgement about reading outside the workspace."""
@@ -67,7 +67,7 @@ class FileJudge:
     tool_rule: Judgement | None = None
 
     def judge_use(self, use: FileUse, path: str) -> Judgement | None:
-        """Return the judgement about a file that a command uses, or None if there is nothing to judge.
+        """Return the judgement about a used file, or None if there is nothing to judge.
 
         `path`: the path of the file relative to the workspace.
         """

@@ -1,4 +1,4 @@
-"""The programs of the workspace that `npx` and similar commands run instead of downloading a package.
+"""Workspace programs for `npx` and similar commands. They run instead of a downloaded package.
 
 Invariant: a command counts as local only if its program exists in every folder where the command may run.
 """
@@ -31,7 +31,7 @@ def _in_folder_and_parents(folder: str, name: str) -> list[str]:
 
 
 def settle_downloads(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
-    """Return a line's report in which a command such as `npx tsc` downloads nothing if its program is present."""
+    """Return a line's report without unnecessary downloads. `npx tsc` downloads nothing if its program is present."""
     removes = any(use.action in ("delete", "move") for command in line.commands for use in command.files)
     if removes or not facts.local_programs:
         return line  # without its file, a command would download the package after all

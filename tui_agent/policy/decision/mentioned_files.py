@@ -1,4 +1,4 @@
-"""The judge of files that a command can use, although its report does not list them.
+"""The judge of files that a command's report does not list. The command can still use them.
 
 Any argument can name a file, and some commands use files that no argument names (`git stash`).
 
@@ -43,7 +43,7 @@ _OUTPUT_OPTION: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MentionedFileJudge:
-    """Judges files that commands can use, although the reports on the commands do not list them."""
+    """Judges files that the reports on commands do not list. The commands can still use them."""
 
     rules: RuleIndex
     files: FileJudge
@@ -101,7 +101,7 @@ class MentionedFileJudge:
     def _judge_guarded(
         self, command: CommandReport, at: Place, *, certain: bool, pattern: bool = False
     ) -> Iterator[Judgement]:
-        """Ask about a file that a guard protects; deny if the command certainly writes a protected file."""
+        """Ask about a guarded file. Deny if the command certainly writes a protected file."""
         name = command.name or "it"
         guard = self.files.find_write_guard(at, pattern=pattern)
         if not guard or at.absolute in self.facts.public_files:
@@ -175,7 +175,7 @@ class MentionedFileJudge:
             yield from self._judge_guarded(command, place(path, self.facts), certain=_only_carries(command))
 
     def _git_settings(self, command: CommandReport) -> Iterator[Judgement]:
-        """Ask about a command that sets git's settings, because a setting can make git run a program."""
+        """Ask about a command that sets git's settings. A setting can make git run a program."""
         texts = [word.known or "?" for word in command.words]
         if self.facts.sandboxed or command.name not in word_list("git_settings") or "config" not in texts:
             return
@@ -190,7 +190,7 @@ def _below_judgement(name: str) -> Judgement:
 
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:
-    """Return the paths of the files that the command certainly uses in no other way than its report says."""
+    """Return the paths of files whose use in the report is certain and complete."""
     if command.doubts or (changes_unnamed(command) and not is_runner(command)):
         return ()
     return {path for use, path in uses if use.action != "mention"}

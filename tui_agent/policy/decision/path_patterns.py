@@ -39,7 +39,7 @@ def _matches_name(shape: str, name: str) -> bool:
 
 
 def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
-    """Return True if a command's options make it skip the files that a rule is about.
+    """Return True if a command's options exclude the rule's files.
 
     `start`: the folder below which `use` reads everything.
     """
@@ -71,7 +71,7 @@ def may_choose(shape: str, name: str) -> bool:
 
 
 def leads_through_pattern(path: str) -> bool:
-    """Return True if a folder of the path is a pattern (`*/x`), which can match a link to another folder."""
+    """Return True if a folder of the path is a pattern (`*/x`). It can match a link to another folder."""
     return not SIGNS.isdisjoint(path.rpartition("/")[0])
 
 

@@ -231,6 +231,6 @@ def _uses(lines: Lines) -> Iterator[tuple[FileUse, str]]:
 
 
 def _is_of_profile(judgement: Judgement, facts: PolicyFacts) -> bool:
-    """Return True if the judgement comes only from the profile, so that a hook can answer for the user."""
+    """Return True if the judgement comes only from the profile. A hook can then answer for the user."""
     of_profile = judgement.rule_id.startswith(f"{facts.policy}.")
     return of_profile and not judgement.default_no and not judgement.needs_person

@@ -71,7 +71,7 @@ def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...
 
 
 def bound_rule(rule: Rule) -> Rule:
-    """Return a copy of a project's rule that is limited to that project's files and to commands that use only them.
+    """Return a copy of a project's rule, limited to the project's files. Commands must use only these files.
 
     Raise `ConfigError` for a rule that allows more.
     """
@@ -88,7 +88,7 @@ def bound_rule(rule: Rule) -> Rule:
 
 
 def append_rule(path: Path, text: str, workspace: str = "") -> None:
-    """Append a rule to a rule file, which is created if it is missing. An existing rule is not added again.
+    """Append a rule to a rule file. A missing file is created, and an existing rule is not added again.
 
     `workspace`: the workspace of the rule; empty for every workspace.
 

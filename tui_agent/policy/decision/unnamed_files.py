@@ -1,4 +1,4 @@
-"""Predicates for commands that can use files that their report does not name.
+"""Predicates for commands that can use unnamed files. Their reports do not name these files.
 
 Invariant: this module is pure.
 """
@@ -16,7 +16,7 @@ _CHANGING: Final = frozenset({Effect.RUNS, Effect.WRITES, Effect.DELETES})
 
 
 def reads_unnamed(command: CommandReport) -> bool:
-    """Return True if a command can read or show files that no argument names."""
+    """Return True if a command can read or show files without naming them."""
     if shows_repository(command):
         return True
     if not command.name.startswith("git "):
@@ -26,7 +26,7 @@ def reads_unnamed(command: CommandReport) -> bool:
 
 
 def changes_unnamed(command: CommandReport) -> bool:
-    """Return True if a command can change or delete files that no argument names."""
+    """Return True if a command can change or delete files without naming them."""
     return _uses_unnamed(command, _CHANGING, ("write", "move", "delete"))
 
 

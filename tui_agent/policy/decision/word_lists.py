@@ -19,7 +19,7 @@ def word_list(key: str) -> frozenset[str]:
 
 @cache
 def name_patterns(key: str) -> re.Pattern[str]:
-    """Compile a list of shell patterns in `words.toml` into a regex that matches a whole name."""
+    """Compile the shell patterns under `key` in `words.toml` into a regex for whole names."""
     return re.compile("|".join(map(translate, _data()[key])))
 
 

@@ -1,6 +1,6 @@
 """The shell builtins that change the shell's folder or variables, or that end the shell.
 
-Invariant: the two states that `apply_builtin` returns cover everything that a builtin can do.
+Invariant: the two states from `apply_builtin` cover everything that a builtin can do.
 """
 
 from tui_agent.policy.interpreter.expansion import known_value

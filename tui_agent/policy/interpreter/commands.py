@@ -55,8 +55,8 @@ _SHOW_ALL: Final = frozenset({"export", "set"})
 class CommandResult:
     """The reports of a command and of all commands that it runs, in order.
 
-    `output`: a value that covers everything that the command can print.
-    `builtin`: the call of a shell builtin, which can change the shell itself.
+    - `output`: a value that covers all possible output of the command.
+    - `builtin`: the call of a shell builtin, which can change the shell itself.
     """
 
     reports: tuple[CommandReport, ...]
@@ -297,7 +297,7 @@ def _note_shown(draft: Draft, call: ParsedCall) -> None:
 
 
 def _find_local_program(draft: Draft, call: ParsedCall, operands: Operands) -> str:
-    """Return the file that `npx` and similar programs run if it exists (`node_modules/.bin/tsc`), or ""."""
+    """Return the file that `npx` or a similar program runs if present (`node_modules/.bin/tsc`), or ""."""
     folder, words = call.entry.program.local_programs, operands.rest
     if not folder or not words or words[0].many or not _FILE_NAME.fullmatch(words[0].known or ""):
         return ""

@@ -164,7 +164,7 @@ class Draft:
                 assert_never(meaning)
 
     def add_use(self, use: FileUse) -> None:
-        """Record that the command uses a file, once for each folder that the command might run in."""
+        """Record the use of a file, once for each possible working folder of the command."""
         if use.action in _ACTION_EFFECTS:
             self.effects.add(_ACTION_EFFECTS[use.action])
         if use.certainty is Certainty.UNKNOWN:
@@ -182,7 +182,7 @@ class Draft:
             self.files.append(replace(use, path=path))
 
     def add_file(self, value: Value, action: FileAction, reach: FileUse | None = None) -> None:
-        """Record that the command uses the file that a word names.
+        """Record that the command uses the file named by a word.
 
         `reach`: a template for the `FileUse`; its path and action are replaced.
         """
@@ -239,12 +239,12 @@ class Draft:
             self.doubt("variable", f"{name or value.source} is set, which may change what runs")
 
     def note_shown(self, value: Value) -> None:
-        """Record that the command shows the environment variables whose values a word can contain."""
+        """Record that the command shows environment variables. A word can contain their values."""
         for name in value.shows:
             self.show_secret(f"${name}")
 
     def show_secret(self, source: str) -> None:
-        """Note that the command shows a variable (`source`) that can be secret."""
+        """Note that the command shows a variable (`source`) with a possible secret."""
         self.effects.add(Effect.PRINTS_SECRETS)
         shown = "every variable, and one" if source == "*" else f"{source}, which"
         self.doubt("value", f"it shows {shown} may hold a secret")

@@ -161,7 +161,7 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 
 
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
-    """Return the value of a piece that follows the values `before` (a folder after other text is unknown: `a$HOME`)."""
+    """Return the value of a piece after the values `before`. A folder after other text is unknown: `a$HOME`."""
     if not before or value.known is None or not value.known.startswith(("~", START)):
         return value
     text = before[-1].known

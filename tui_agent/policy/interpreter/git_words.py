@@ -100,7 +100,7 @@ def _split_magic(text: str) -> tuple[set[str], str]:
 
 
 def _as_shell_pattern(path: str) -> str:
-    """Return a shell pattern that matches everything that a git path filter selects."""
+    """Return a shell pattern for at least the selection of a git path filter."""
     begin = _SIGN.split(path, maxsplit=1)[0]
     folder = begin.rpartition("/")[0]
     rest = path[len(folder) + 1 if folder else 0 :]

@@ -36,7 +36,7 @@ _MAX_LOOSE: Final = 1000
 """Maximum number of possible commands in a line that the bash parser refuses."""
 _MAX_TEXTS: Final = 50
 _MAX_CACHED: Final = 2000
-"""Maximum length of a command line for which the report is cached, in characters."""
+"""Maximum length of a command line whose report is cached, in characters."""
 
 
 def read_line(effect: RunEffect, catalog: Catalog) -> LineReport:
@@ -81,7 +81,7 @@ class _LineReader:
     def _run_text(
         self, text: str, state: State, stdin: Value
     ) -> tuple[tuple[CommandReport, ...], Value, Doubt | None]:
-        """Interpret a script that a command of the line runs in its own shell; see `RunText`."""
+        """Interpret a script of a command with its own shell, such as `bash -c`. See `RunText`."""
         script = parse_script(text)
         if isinstance(script, Refusal):
             doubt = Doubt("syntax", script.reason, hides_command=True)
@@ -92,7 +92,7 @@ class _LineReader:
         return reports, outcome.output, None
 
     def _read_loosely(self, text: str, refusal: Refusal, folders: Folders) -> tuple[CommandReport, ...]:
-        """Report every command that might run in a text that the bash parser refuses."""
+        """Report every possible command of a text that the bash parser refuses."""
         commands, complete = _possible_commands(text)
         self._unreadable = self._unreadable or not complete
         doubt = Doubt("syntax", refusal.reason)
@@ -130,7 +130,7 @@ def _add_redirects(draft: Draft, words: Words) -> None:
 
 
 def _possible_commands(text: str) -> tuple[list[Words], bool]:
-    """Return the words of every command that a text might run, and True if the list is certainly complete."""
+    """Return the possible commands of a text, and True if the list is certainly complete."""
     found: dict[Words, None] = {}
     complete = True
     texts = [text]

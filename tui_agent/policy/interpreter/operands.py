@@ -72,5 +72,5 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
 
 
 def runs_command(expected: Sequence[str]) -> bool:
-    """Return True if the program runs a command that is given by its operands, as `env` and `xargs` do."""
+    """Return True if the program runs its operands as a command, like `env` and `xargs`."""
     return not {"command", "xargs"}.isdisjoint(expected)

@@ -27,11 +27,11 @@ _BOUNDS: Final[Mapping[str, Value]] = {
     "revisions": Value("", Certainty.BOUNDED, ANY_PATH, may_be_option=True, content="revision"),
     "names": Value("", Certainty.BOUNDED, "*", may_be_option=True),
 }
-"""Maps a kind of output to a value that covers every output of this kind."""
+"""Maps a kind of output to a value that covers it."""
 
 
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
-    """Return a value that matches everything that a known program can print, including lines copied from `stdin`."""
+    """Return a value that matches everything a known program can print. This includes lines copied from `stdin`."""
     program = call.entry.program
     kinds = [program.prints, *(parsed.option.prints for parsed in call.options if parsed.option.prints)]
     kinds += [output.prints for output in program.certain_outputs if _holds_for(output, call)]
@@ -80,7 +80,7 @@ def _bound_paths(draft: Draft) -> Value | None:
 
 
 def _plain_folder(pattern: str) -> str:
-    """Return the path that a pattern names, or the folder before the first wildcard."""
+    """Return the folder before a pattern's first wildcard, or the whole path if it has none."""
     begin = _SIGN.split(pattern, maxsplit=1)[0]
     folder = pattern if begin == pattern else begin.rpartition("/")[0]
     return posixpath.normpath(folder) if folder else "."

@@ -30,10 +30,10 @@ class Value:
     - `may_be_option`: the text can begin with `-`, `+`, `@`, `|` or `=`.
     - `names_files`: the text is always the name of an existing file in one of the folders `found_in`.
     - `found_in`: folders of the files; None means the folders of the command.
-    - `splits`: the word is split at blanks or newlines, so that a piece may not match the pattern.
+    - `splits`: the word is split at blanks or newlines. A piece may not match the pattern.
     - `prefix`, `suffix`: the parts with which an `UNKNOWN` text certainly begins and ends.
     - `may_be_empty`: the text can be empty, even if the pattern does not match the empty text.
-    - `content`: the text is always a number, a hash, or a git revision (no blanks; a colon only if `text` has one).
+    - `content`: the text is always a number, a hash, or a git revision. It has no blanks, and no colon if `text` has none.
     - `shows`: environment variables whose values the text can contain.
     """
 
@@ -159,7 +159,7 @@ class CommandReport:
 
     @property
     def only_reads(self) -> bool:
-        """True if it is proven that the command does no more than read the files in its report."""
+        """True if the command provably does no more than read files."""
         return self.effects <= {Effect.READS} and not self.doubts
 
 

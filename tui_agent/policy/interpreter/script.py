@@ -1,6 +1,6 @@
 """The walk through a script: interprets each command in every possible state of the shell.
 
-Invariant: every command is interpreted, and only with variables and folders that are possible.
+Invariant: every command is interpreted. All variables and folders are possible ones.
 """
 
 import re
@@ -224,7 +224,7 @@ class ScriptWalker:
 
 
 def _waits(items: Sequence[syntax.ScriptItem]) -> bool:
-    """Return True if a `wait` in the list certainly waits for the background job that the first item starts."""
+    """Return True if a `wait` in the list certainly waits for the first item, a background job."""
     return any(
         before.connector in (";", "&") and _WAIT.fullmatch(_simple_source(item.pipeline))
         for before, item in pairwise(items)
@@ -232,7 +232,7 @@ def _waits(items: Sequence[syntax.ScriptItem]) -> bool:
 
 
 def _takes_line(condition: syntax.Script) -> bool:
-    """Return True if a loop condition is just a `read`, which takes one line of the loop's input."""
+    """Return True if a loop condition is just a `read`. It takes one line of the loop's input."""
     first, *others = condition.items
     return not others and _READ.fullmatch(_simple_source(first.pipeline)) is not None
 

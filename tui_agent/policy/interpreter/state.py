@@ -73,7 +73,7 @@ UNREACHED: Final = State({}, ())
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Two states of the shell after a part of a script: one if the part succeeded, and one if it failed.
+    """Two states of the shell after a part of a script: after success and after failure.
 
     `output`: a value that covers everything that the part can print.
     """
@@ -103,7 +103,7 @@ def tidy_path(path: str) -> str:
 
 
 def goes_back(path: str) -> bool:
-    """Return True if `..` follows a name in the path, so that the path depends on links."""
+    """Return True if `..` follows a name in the path. The path then depends on links."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     return any(name == ".." and before != ".." for before, name in pairwise(names))
 
@@ -122,9 +122,9 @@ def join_path(folder: str, path: str) -> str:
 
 
 def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> str | None:
-    """Return the folder that `path` leads to from `folder` ("" for the start folder), or None if that is not certain.
+    """Return the folder at `path`, seen from `folder` ("" is the start folder). Return None if it is not certain.
 
-    `by_shell`: True for the shell's own `cd`, which removes `name/..` even if `name` is a link.
+    `by_shell`: True for the shell's own `cd`. It removes `name/..` even if `name` is a link.
     """
     if folder is None and not path.startswith(("/", "~", START)):
         return None
@@ -135,7 +135,7 @@ def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> st
 
 
 def folder_text(folders: Folders) -> str | None:
-    """Return the text of `$PWD` in a shell that can be in these folders, or None if the text is not certain."""
+    """Return the text of `$PWD` in these folders, or None if it is not certain."""
     if len(folders) != 1 or folders[0] is None:
         return None
     folder = folders[0]

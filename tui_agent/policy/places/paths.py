@@ -80,8 +80,7 @@ class Guards:
     """The guards that protect files. No profile lifts these guards.
 
     - `own`: absolute paths of the product's configuration and data folders.
-    - `notes`: absolute path of the folder with the project's notes, which the agent can write although it lies in the
-      data folder.
+    - `notes`: absolute path of the folder with the project's notes. The agent can write this part of the data folder.
     """
 
     def __init__(self, own: Iterable[str] = (), notes: str = "") -> None:
@@ -127,7 +126,7 @@ class Guards:
         return f"{at.absolute}/".startswith(self._data.readable)
 
     def _is_in_fork(self, at: Place, facts: PolicyFacts) -> bool:
-        """Return True if the path lies in a fork's workspace, which is inside the product's own data folder."""
+        """Return True if the path lies in a fork's workspace, a part of the product's data folder."""
         session, name = posixpath.split(posixpath.normpath(facts.workspace))
         return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 
@@ -229,7 +228,7 @@ _COPY = re.compile(
 
 
 def _forgiving_spelling(name: str) -> str:
-    """Return one form for all names that a lenient file system, such as that of Windows or macOS, treats as equal."""
+    """Return one form for all names that a lenient file system treats as equal, as on Windows or macOS."""
     whole = unicodedata.normalize("NFKC", name).casefold()
     seen = "".join(char for char in _UNSEEN.sub("", whole) if unicodedata.category(char) != "Cf")
     if seen in (".", ".."):
@@ -265,7 +264,7 @@ class _Group:
 
 @cache
 def places_table(name: str = "places") -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Return the table of guarded places in the bundled TOML file of this name."""
+    """Return a table of guarded places from the bundled TOML file `name`."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 

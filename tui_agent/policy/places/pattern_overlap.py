@@ -143,7 +143,7 @@ def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
 
 
 def _end_of_class(name: str, start: int, shell: bool) -> int:
-    """Return the index of the `]` that closes the character class at `start`, or -1 if no class begins there."""
+    """Return the index of the `]` that closes the character class at `start`, or -1 if there is no class."""
     at = start + 1
     if name[at : at + 1] in ("!", "^" if shell else "!"):
         at += 1

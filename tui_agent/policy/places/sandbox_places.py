@@ -61,5 +61,5 @@ def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
 
 @cache
 def steering_names() -> frozenset[str]:
-    """Return the names of files that decide what some programs do in a project."""
+    """Return the names of files that change how programs behave in a project."""
     return frozenset(places_table()["steering"]["names"])

@@ -1,4 +1,4 @@
-"""Predicates that decide from a path alone which workspace files a model can see without approval.
+"""Predicates for the files that a model can see without approval. They look only at the path.
 
 Invariant: the predicates use the same table as the guards, and open no file.
 """

@@ -44,8 +44,7 @@ class Rule:
 
     - `rest`: the path, host, words or command line.
     - `source`: where the rule was written.
-    - `bounded`: True for a project's rule. Such a rule can allow only commands that read or change files of the
-      workspace, or run the workspace's code.
+    - `bounded`: True for a project's rule. Such a rule can allow commands only inside the workspace: to read or change files, or to run the workspace's code.
     - `workspace`: the only folder that the rule applies to; empty for every workspace.
     """
 
@@ -119,7 +118,7 @@ def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: boo
 
 
 def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
-    """Return True if the folder at this path can contain files that a rule's path matches."""
+    """Return True if a rule's path can match files below this folder."""
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
@@ -131,7 +130,7 @@ def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def fixed_part(pattern: str) -> str:
-    """Return the leading names of a rule's path that are not patterns (`src` for `src/**`), or an empty string."""
+    """Return the leading names of a rule's path without wildcards (`src` for `src/**`). Return "" if there are none."""
     return "/".join(takewhile(_SIGNS.isdisjoint, pattern.split("/")))
 
 
@@ -150,7 +149,7 @@ def first_word(pattern: str) -> str:
 
 
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
-    """Return True if a rule for commands matches the words of a command, where None is an unknown word.
+    """Return True if a rule for commands matches the words of a command. None is an unknown word.
 
     `certain`: if True, an unknown word matches nothing. If False, an unknown program name stands for one word, and any
     other unknown word for any number of words. The program's name then matches in any letter case.

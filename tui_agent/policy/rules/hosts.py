@@ -28,9 +28,9 @@ _ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]{0,60}:[/\\]{2}[^\s'"`<>()]+""")
 _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
 _MAX_FOUND = 50
 DEVICES = ("/dev/tcp/", "/dev/udp/")
-"""Beginnings of paths that make bash open a connection (`/dev/tcp/HOST/PORT`)."""
+"""Prefixes of paths for which bash opens a connection (`/dev/tcp/HOST/PORT`)."""
 _UNSPECIFIED = frozenset({"0.0.0.0", "::"})
-"""Addresses that lead to this machine if a program connects to them."""
+"""Addresses that lead to this machine when a program connects to them."""
 _THIS_MACHINE = frozenset({"127.0.0.1", "::1"})
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 

@@ -11,7 +11,7 @@ class AgentSpawned(Payload):
 
     `policy`: policy for its calls (null: the session's policy). `tools`: the only tools that it can use. `max_tokens`:
     limit for each answer. `max_iterations`: limit for the whole task. `call_id`: tool call that started it.
-    `requested_by`: `user` if the user gave the task with a command.
+    `requested_by`: `user` if the task came from a command of the user.
     """
 
     kind: Literal["agent.spawned"] = "agent.spawned"

@@ -43,7 +43,7 @@ class Section(FrozenModel):
 
 
 class FragmentRecord(FrozenModel):
-    """A piece of text that a middleware added to a request, as recorded in events.
+    """The record of a text that a middleware added to a request.
 
     `digest`: 16 hex digits of SHA-256. `section`: section of the request that contains the text.
     """
@@ -178,10 +178,10 @@ class ContextReduced(Payload):
 
 
 class ContextRestored(Payload):
-    """Messages that a compaction had removed were restored.
+    """Messages were restored after a compaction had removed them.
 
-    `seqs`: seqs of single restored messages. `compaction`: seq of the compaction whose messages were all restored; then
-    `seqs` is empty. `sections`, `after_tokens`: parts and size of the next request. `added`: token counts of all
+    `seqs`: seqs of single restored messages. `compaction`: seq of a compaction, if all its messages were restored.
+    `seqs` is then empty. `sections`, `after_tokens`: parts and size of the next request. `added`: token counts of all
     restored messages.
     """
 

@@ -10,8 +10,8 @@ class TestFinished(Payload):
 
     `passed`, `failed`, `skipped`: -1 if unknown. `failed` includes `errors`: tests without a result, and files that
     could not be loaded. `xfailed`: tests that failed as expected. `xpassed`: tests that passed unexpectedly. `part`:
-    set if an evaluation ran the tests on a checkpoint: number of the message part before that checkpoint. `exit_code`:
-    null if the command ended without one. `fault`: reason why the run failed although no test failed; otherwise empty.
+    number of the message part before the checkpoint, if an evaluation ran the tests on a checkpoint. `exit_code`: null
+    if the command ended without one. `fault`: reason why the run failed although no test failed; otherwise empty.
     """
 
     __test__ = False  # the name looks like a test class to pytest

@@ -91,14 +91,14 @@ class FolderChange(FrozenModel):
 class CheckpointTaken(Payload):
     """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
-    `part`: number of the message part (such as a tool call) after which the files were saved (-1: before the session's
-    first change). `author`: who changed `paths` since the previous checkpoint. `as_of_seq`: if the turn had not changed
+    `part`: number of the message part just before the save, such as a tool call (-1: before the session's first
+    change). `author`: who changed `paths` since the previous checkpoint. `as_of_seq`: if the turn had not changed
     anything yet, the last event before the turn; otherwise null.
 
     `unlisted_count`: number of paths above `MAX_PATHS_IN_EVENT`. `folders`: numbers of changed files in generated
     folders. `skipped`: phrases about files that are not in the commit (too large, or over the quota).
 
-    If a turn was undone but files keep the turn's changes, `author` is `human`, and `original_author` is who made them.
+    If files keep the changes of an undone turn, `author` is `human`, and `original_author` made the changes.
     """
 
     kind: Literal["checkpoint.taken"] = "checkpoint.taken"
@@ -122,9 +122,8 @@ class CheckpointTaken(Payload):
 class PlannedFileChange(FrozenModel):
     """The planned change to one path when files are restored. `added`, `removed`: number of lines.
 
-    `conflict`: set if someone else changed the path too, and says who. The user is then asked before the path is
-    restored. `uncertain`: True if the path changed while a long command ran, so the author is a guess. `conflict` then
-    names the command.
+    `conflict`: names someone else who changed the path too. The user is then asked before the restore. `uncertain`:
+    True if the path changed during a long command. The author is then a guess. `conflict` then names the command.
     """
 
     path: str
@@ -168,8 +167,7 @@ class CheckpointRestored(Payload):
 
     `skipped_paths`: files that were not restored, because someone else changed them too. `removed_count`: number of
     restored paths that have no file now. `unlisted_skipped_count`: number of skipped paths that are not listed.
-    `skipped_reasons`: explains skipped paths that changed while a command ran, because it is uncertain who changed
-    them.
+    `skipped_reasons`: explains skipped paths that changed during a command. It is uncertain who changed them.
     """
 
     kind: Literal["checkpoint.restored"] = "checkpoint.restored"
@@ -185,7 +183,7 @@ class CheckpointRestored(Payload):
 
     @property
     def kept_count(self) -> int:
-        """The number of files that were not restored because someone else changed them, including generated folders."""
+        """The number of files not restored because of changes by someone else, including generated folders."""
         in_folders = sum(files for _, files in self.kept_folders)
         return len(self.skipped_paths) + self.unlisted_skipped_count + in_folders
 

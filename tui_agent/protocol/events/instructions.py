@@ -1,4 +1,4 @@
-"""Events of the instructions that apply to a session, and of its skills."""
+"""Events of a session's instructions and skills."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Events of background jobs: commands that outlive the call that started them."""
+"""Events of background jobs. These commands outlive the tool call."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
@@ -24,7 +24,7 @@ STOP_REASONS: Final[Mapping[JobStopper, str]] = {
     "agent": "",
     "rewind": ", because the user went back to before its start",
 }
-"""Maps who stopped a job to the words that the model sees after `was stopped after 5 s`."""
+"""Maps who stopped a job to the words after `was stopped after 5 s`. The model sees them."""
 
 
 class JobStarted(Payload):

@@ -57,9 +57,8 @@ class ModelRequested(Payload):
 class ModelDelta(Payload):
     """A piece of a streaming answer.
 
-    Streamed text is collected for 50 ms, or until 2 KB have arrived, before it is recorded. `part_index`: index of the
-    part in the answer. A tool call's arguments are recorded only in the complete answer, where secrets can be
-    recognised.
+    Streamed text is recorded after 50 ms or 2 KB. `part_index`: index of the part in the answer. A tool call's
+    arguments are recorded only in the complete answer. Secrets can be recognised there.
     """
 
     kind: Literal["model.delta"] = "model.delta"
@@ -76,8 +75,8 @@ class ModelResponded(Payload):
     whole session.
 
     `cost_usd`: null if no price is known. Times are in milliseconds since the request. `author`: `agent` if an agent
-    wrote the answer without a model. Such an answer has no request and no cost. Answers of agents that are separate
-    programs, such as `codex`, have no request.
+    wrote the answer without a model. Such an answer has no request and no cost. Answers of agent programs such as
+    `codex` have no request.
     """
 
     kind: Literal["model.responded"] = "model.responded"
@@ -119,7 +118,7 @@ class ModelFailed(Payload):
     """A model request failed and is not retried. `partial`: text received before the failure, for display only.
 
     `usage`, `cost_usd`: estimates if the request was sent and then stopped, cut off or interrupted by a crash.
-    `window`: context window that the provider stated when a request was too long (0: unknown).
+    `window`: context window in the provider's refusal of a request that is too long (0: unknown).
     """
 
     kind: Literal["model.failed"] = "model.failed"

@@ -9,7 +9,7 @@ from tui_agent.protocol.base import FrozenModel, JsonMap, Payload
 MCP_OWNER = "mcp:"
 """Prefix of the field `plugin` in events of an MCP server; the server's name follows."""
 RESOURCES = "resource:"
-"""Prefix of the contribution `resource:NAME`, which says that the MCP server `NAME` offers resources."""
+"""Prefix of the contribution `resource:NAME`: the MCP server `NAME` offers resources."""
 NEEDS_LOGIN = "Needs login: "
 """Start of the message about an MCP server that needs a login. The login command follows."""
 RESTARTS = " The server is started again."
@@ -32,7 +32,7 @@ class SettingInfo(FrozenModel):
     kind: SettingKind
     choices: tuple[str, ...] = ()
     default: JsonValue = None
-    """The value that is used if the user sets none. If the kind is `key`, True means that the key has a value."""
+    """The default value. For the kind `key`, True means that the key has a value."""
 
 
 class PluginLoaded(Payload):
@@ -54,8 +54,7 @@ class PluginLoaded(Payload):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines that the chat shows about a plugin that was loaded during the session, and the sentences in
-        `left_out`."""
+        """The chat's lines about a plugin that was loaded during the session, with the sentences in `left_out`."""
         given = ", ".join(self.contributions) or "nothing"
         loaded = (f"The plugin {self.plugin} was loaded: {given}.",) if self.while_running else ()
         left_out = (f"MCP server {self.plugin.removeprefix(MCP_OWNER)}:", *self.left_out)
@@ -77,7 +76,7 @@ class PluginUnloaded(Payload):
 class PluginFailed(Payload):
     """A plugin could not be loaded, or raised an error. The session continues without it.
 
-    `part`: the only part of the plugin that is no longer used, such as `middleware guard`; empty for the whole plugin.
+    `part`: the part of the plugin that is no longer used, such as `middleware guard`. Empty: the whole plugin.
     """
 
     kind: Literal["plugin.failed"] = "plugin.failed"
@@ -105,13 +104,12 @@ class PluginFailed(Payload):
 
     @property
     def reason(self) -> str:
-        """The message. If it ends with the sentence that the server is restarted (`RESTARTS`), that sentence is left
-        out."""
+        """The message, without a final sentence about the server's restart (`RESTARTS`)."""
         return self.message.removesuffix(RESTARTS)
 
     @property
     def login_command(self) -> str:
-        """The login command of an MCP server that needs a login. Empty if the server failed for another reason."""
+        """The command to log in to an MCP server. Empty unless the server needs a login."""
         is_server = self.plugin.startswith(MCP_OWNER) and self.message.startswith(NEEDS_LOGIN)
         return self.message.removeprefix(NEEDS_LOGIN) if is_server else ""
 

@@ -17,7 +17,7 @@ Rerun: TypeAlias = Literal["", "outside", "with_files"]
 
 
 class PermissionChoice(FrozenModel):
-    """An answer that an approval offers, with the rule that the answer would add.
+    """An answer offered by an approval, with the rule that it would add.
 
     A rule for `always` can also be saved for `everywhere`. `unavailable_reason`: reason why the answer is not offered.
     `wider_rule`: a wider rule that the user can save instead, e.g. for all tools of an MCP server.

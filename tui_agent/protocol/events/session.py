@@ -37,7 +37,7 @@ class SessionTitled(Payload):
 
 
 class ForkChange(FrozenModel):
-    """The changes that a fork makes to its parent's state. Empty fields change nothing.
+    """A fork's changes to its parent's state. Empty fields change nothing.
 
     `workspace`: the fork's folder. `model` (a name for `SetModel`), `reasoning_effort`, `context_mode`: settings for
     the fork. `result`: result for the unfinished call `call_id`. `message`: new text for one of the parent's messages.
@@ -93,15 +93,15 @@ MAX_KEPT_COMMITS = 8
 class SessionHeadMoved(Payload):
     """The session moved to an earlier event: the branch continues from `to_seq`. Later events stay in the log.
 
-    The event's `parent` is `to_seq`. `from_seq`: event at which the branch ended before; a redo returns to it. `parts`,
-    `turn`, `iteration`, `agents`: highest numbers used so far; new numbers continue after them. `used`: used part of
-    the budgets; undone work still counts. `files`: True if files are restored too (`checkpoint.restored` follows).
+    The event's `parent` is `to_seq`. `from_seq`: previous end of the branch; a redo returns to it. `parts`, `turn`,
+    `iteration`, `agents`: highest numbers used so far; new numbers continue after them. `used`: used part of the
+    budgets; undone work still counts. `files`: True if files are restored too (`checkpoint.restored` follows).
 
     With the reasons `hunk` and `files`, the session only changed files and did not move. `to_seq` is then the event
     just before this one, and `from_seq` is the event before the file changes. `hunk`: the reverted hunk. `redone`: if
-    the reason is `redo`, the reason of the earlier move that is reversed. `restored_turns`: number of turns that the
-    redo restores. `kept_commits`: commits of undone turns that are still in the user's repository, as short id and
-    subject (`1a2b3c4 Fix the total`). They are listed oldest first; at most `MAX_KEPT_COMMITS` are listed.
+    the reason is `redo`, the reason of the reversed move. `restored_turns`: number of turns that the redo restores.
+    `kept_commits`: commits of undone turns that are still in the user's repository, as short id and subject (`1a2b3c4
+    Fix the total`). They are listed oldest first; at most `MAX_KEPT_COMMITS` are listed.
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
@@ -169,9 +169,9 @@ class RunStarted(Payload):
 
 
 class RunResumed(Payload):
-    """A process continued a session that has a history.
+    """A process continued an existing session.
 
-    `closed_calls`: number of unfinished calls of the previous process that this process has ended.
+    `closed_calls`: number of the previous process's unfinished calls. This process has ended them.
     """
 
     kind: Literal["run.resumed"] = "run.resumed"

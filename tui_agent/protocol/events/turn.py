@@ -25,13 +25,13 @@ ShellEnd: TypeAlias = Literal["exited", "interrupted", "timeout", "failed", "los
 
 
 class UserMessageReceived(Payload):
-    """The session received a message that starts a turn. `source`: origin of the message.
+    """The session received a message, and a turn starts. `source`: origin of the message.
 
     `to_agent`: agent that the user gave the task to (empty: the session's own agent). `mentions`: mentioned files and
     symbols, as they were when the message was sent. `command`: slash command that produced the text, as typed. `shell`:
-    commands that the agent runs first. `own_words`: if the message contains a long paste, the words that the user typed
-    before and after it, for lists and titles; otherwise empty. `typed_mentions`: mentions that the user typed or chose,
-    not pasted (null: unknown).
+    commands that the agent runs first. `own_words`: words that the user typed before and after a long paste, for lists
+    and titles; empty without a long paste. `typed_mentions`: mentions that the user typed or chose, not pasted (null:
+    unknown).
     """
 
     kind: Literal["user.message"] = "user.message"
@@ -52,7 +52,7 @@ class UserQueued(Payload):
 
     `command`: slash command that produced the message. `own_words`: words that the user typed before and after a long
     paste. `typed_mentions`: mentions that the user typed or chose (null: unknown). `place`: number of queued messages
-    that are sent before this one (null: this one is the last).
+    before this one (null: this one is the last).
     """
 
     kind: Literal["user.queued"] = "user.queued"
@@ -93,7 +93,7 @@ class UserSteered(Payload):
 
 
 class UserShellStarted(Payload):
-    """A command that the user typed after `!` started. Such commands run one at a time, and not during a turn.
+    """A shell command of the user (`!`) started. Such commands run one at a time, and not during a turn.
 
     `typed`: slash command that produced the command, such as `/search hours`; empty if the user typed `!`.
     """
@@ -110,14 +110,14 @@ class UserShellStarted(Payload):
 
 
 class UserShellProgress(Payload):
-    """New output of a command that the user typed after `!`. Very long output is recorded only in part."""
+    """New output of a shell command of the user (`!`). Very long output is recorded only in part."""
 
     kind: Literal["user.shell_progress"] = "user.shell_progress"
     text: str
 
 
 class UserShellFinished(Payload):
-    """A command that the user typed after `!` ended. `hidden`: True if its output is not sent to the model (`!!`).
+    """A shell command of the user (`!`) ended. `hidden`: True if its output is not sent to the model (`!!`).
 
     `output`: text for the model. `full_output`: all output that was kept, if `output` is shortened. `exit_code`: null
     if the command did not end by itself. `end`: `interrupted` (by the user), `timeout`, `failed` (could not start) or

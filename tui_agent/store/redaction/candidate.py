@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 CandidatePart: TypeAlias = Literal["value", "name", "lead", "before", "behind"]
 BEFORE, AFTER = 3_000, 700
-"""Maximum number of bytes before a match, and after it, that a check can examine."""
+"""Maximum number of bytes that a check can examine before and after a match."""
 
 
 class Candidate:
@@ -24,8 +24,8 @@ class Candidate:
     def __init__(self, match: "re2._Match[bytes]", groups: Mapping[str, int]) -> None:
         """Examine a match of a rule's pattern. `groups` maps the pattern's named groups to their numbers.
 
-        If the pattern has groups whose names begin with `secret`, the last one that matched is the secret. Otherwise,
-        the whole match is the secret.
+        The secret is the last matched group whose name begins with `secret`. Without such groups, it is the whole
+        match.
         """
         self.raw: bytes = match.string
         self._span = span = match.span

@@ -1,4 +1,4 @@
-"""The checks that a rule can name, for conditions that a pattern cannot express.
+"""The checks for conditions that no pattern can express. A rule names its checks.
 
 Invariant: a check can only reject a candidate.
 """
@@ -50,7 +50,7 @@ def is_statement_password(candidate: Candidate) -> bool:
 
 
 def is_mailgun_key(candidate: Candidate) -> bool:
-    """Return False if the text before `key-…` shows that it is no Mailgun key but a path, cache entry or page element."""
+    """Return False if `key-…` belongs to a path, cache entry or page element. The text before it shows this."""
     return not has_shape(candidate.line_before(80) + candidate.lead, "thing-before")
 
 

@@ -45,7 +45,7 @@ class KeywordIndex:
         self._searches = [_WordSearch(within, ""), _WordSearch(begun, expand("{{edge}}"))]
 
     def may_match(self, raw: bytes) -> bool:
-        """Return True if a rule may match the text. Return False only if it is certain that no rule matches."""
+        """Return True if a rule may match the text. Return False if certainly no rule matches."""
         low = raw.lower()
         if low.count(_COUNTED) > low.count(_COUNTS):
             return True
@@ -68,7 +68,7 @@ class _WordSearch:
         self.uncounted = _words_pattern(edge, self._all - {_COUNTED})
 
     def rules_of(self, raw: bytes, low: bytes) -> set[int]:
-        """Return the numbers of those rules that have one of their words in the text `raw`.
+        """Return the numbers of the rules whose words occur in `raw`.
 
         `low`: the same text in lower case.
         """
@@ -87,7 +87,7 @@ class _WordSearch:
 
 @lru_cache(maxsize=64)
 def _words_pattern(edge: str, words: frozenset[bytes]) -> "re2._Regexp[bytes]":
-    """Compile a pattern that finds these words and, if several words match at a position, the longest of them."""
+    """Compile a pattern that finds these words. At each position, the longest word matches."""
     longest_first = sorted(words, key=lambda word: (-len(word), word))
     either = "|".join(re2.escape(word.decode()) for word in longest_first) or r"[^\x00-\xff]"
     return re2.compile(f"(?i){edge}({either})".encode(), OPTIONS)

@@ -26,10 +26,10 @@ MAX_REMEMBERED_LENGTH = 200
 MAX_REMEMBERED = 4_096
 """Maximum number of texts in the cache of texts without secrets."""
 MIN_SECRET = 8
-"""The value of a variable is redacted only if it has at least this number of characters."""
+"""Minimum length of a variable's value, in characters. Shorter values are not redacted."""
 # Shorter values are often ordinary words.
 _BINARY_HEAD = 8_192
-"""Number of bytes at the start of a file that are searched for a NUL, to detect binary content."""
+"""Number of bytes at the start of a file to search for a NUL, to detect binary content."""
 _LINE_END = r"(?:[ \t]*\\\r?\n|[ \t]+\\{3}(?:r\\)?n)"
 """Matches a backslash and a newline, in plain text or escaped in JSON."""
 _CONTINUATION = rf"{_LINE_END}+[ \t]*"
@@ -43,7 +43,7 @@ _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A secret that was found in a text: its position, the rule that found it, and its description."""
+    """A secret in a text: its position, the rule, and its description."""
 
     start: int
     end: int
@@ -52,10 +52,10 @@ class Hit:
 
 
 class Redactor:
-    """Replaces secrets in texts by `[redacted: …]`: secrets that a rule finds, and the values of secret variables.
+    """Replaces secrets in texts by `[redacted: …]`: the matches of rules, and the values of secret variables.
 
     - `secrets`: maps variable names to values. A value is found in any common encoding.
-    - `rules`: additional rules, which precede the bundled rules.
+    - `rules`: additional rules, before the bundled ones.
     - `disabled`: ids of rules to leave out.
     - `allowed`: function that returns True for a secret that is not replaced.
     """
@@ -72,7 +72,7 @@ class Redactor:
         self._allowed = allowed
         self._secrets: list[tuple[bytes, str]] = []
         self._clean: set[str] = set()
-        """Cache of short texts without secrets that recur in many events, such as names of tools and files."""
+        """Cache of short texts without secrets. They recur in many events, such as names of tools and files."""
         self.learn(secrets or {})
 
     def learn(self, secrets: Mapping[str, str]) -> None:
@@ -88,7 +88,7 @@ class Redactor:
         self._clean = set()
 
     def suspects(self, raw: bytes) -> bool:
-        """Return True if JSON or other UTF-8 text may have a secret, so that it must be examined."""
+        """Return True if UTF-8 text (or JSON) may have a secret and must be examined."""
         return any(value in raw for value, _ in self._secrets) or self._index().may_match(raw)
 
     def redact_content(self, data: bytes) -> bytes:
@@ -217,7 +217,7 @@ def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[i
 def merge_hits(hits: list[Hit]) -> list[Hit]:
     """Return the hits in order of position, with overlapping hits merged into one.
 
-    A merged hit is named after the one of its hits that comes first in the list `hits`.
+    A merged hit has the name of its first hit in the list `hits`.
     """
     merged: list[tuple[int, Hit]] = []
     for order, hit in sorted(enumerate(hits), key=lambda numbered: numbered[1].start):

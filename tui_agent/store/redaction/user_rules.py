@@ -87,7 +87,7 @@ def _checked_rules(tables: Sequence[Mapping[str, object]]) -> list[UserRule]:
 
 
 def _allow_list(entries: Iterable[str]) -> Callable[[bytes], bool]:
-    """Return a function that tests if a secret is on the user's allow list of plain texts and `/patterns/`."""
+    """Return a function that tests if a secret is on the user's allow list. The list has plain texts and `/patterns/`."""
     patterns: list[re2._Regexp[bytes]] = []
     for entry in entries:
         is_pattern = len(entry) > 2 and entry.startswith("/") and entry.endswith("/")

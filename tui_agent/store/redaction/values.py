@@ -76,13 +76,13 @@ def is_secret_text(value: str) -> bool:
 
 
 def is_random_letters(value: str) -> bool:
-    """Return True for letters that look generated, because capitals occur inside words (`zwreEwPcoB`)."""
+    """Return True for letters that look generated: capitals occur inside words (`zwreEwPcoB`)."""
     humps = _HUMPS.findall(value)
     return value.isalpha() and len(value) >= 8 and len(humps) >= 3 and len(value) <= 3 * len(humps)
 
 
 def is_secret_in_pieces(value: str) -> bool:
-    """Return True if a text with dots is one secret (`Xy7.kL9.pQ2w`), not a name such as that of a module."""
+    """Return True if a text with dots is one secret (`Xy7.kL9.pQ2w`), and not a name such as a module's."""
     if not has_shape(value, "pieces") or has_shape(value, "module-name", "location"):
         return False
     numbered = [piece for piece in value.split(".") if has_digit(piece)]

@@ -85,7 +85,7 @@ def compare(context: AppContext, argument: str) -> None:
 
 
 def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:
-    """Continue with the branch `side`: open its session or, if that is already open, revert to the branch's last event."""
+    """Continue with the branch `side`: open its session. If that is open, revert to the branch's last event."""
     own = context.app.session_id
     if side.session != own:
         switch(context, side.session)

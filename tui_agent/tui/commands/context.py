@@ -163,7 +163,7 @@ class _Columns(NamedTuple):
     state: bool
     bar: int
     top: int
-    """If sections have no budgets, the number of tokens for which the bar is full."""
+    """Number of tokens for a full bar, if sections have no budgets."""
 
     @classmethod
     def fit(cls, view: ContextMeterView, width: int) -> "_Columns":

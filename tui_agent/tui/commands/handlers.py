@@ -39,8 +39,10 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 
 
 def _with_options(handler: Handler, **options: Handler) -> Handler:
-    """Return a handler that calls the option named by its argument's first word, or `handler` if there is no such
-    option."""
+    """Return a handler for a command with options. It calls the option that the argument's first word names.
+
+    Without such an option, it calls `handler`.
+    """
 
     def handle(context: AppContext, argument: str) -> None:
         name, _, rest = argument.partition(" ")
@@ -53,7 +55,7 @@ def _with_options(handler: Handler, **options: Handler) -> Handler:
 
 
 def _needs_argument(hint: str, handler: Handler) -> Handler:
-    """Wrap `handler` so that it shows `hint` if no text was typed after the command."""
+    """Wrap `handler`: without text after the command, show `hint` instead."""
 
     def handle(context: AppContext, argument: str) -> None:
         if argument:

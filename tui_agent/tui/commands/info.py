@@ -18,7 +18,7 @@ from tui_agent.tui.panes.todo import EMPTY, item_rows, progress
 from tui_agent.tui.widgets.facts import Facts
 
 FIRST_GROUPS: Final = "Prompt", "Commands", "App", "Transcript", "Menu"
-"""Groups of actions that the help lists first."""
+"""Groups of actions at the start of the help."""
 
 
 def show_help(context: AppContext, argument: str) -> None:
@@ -90,8 +90,7 @@ def show_tools(context: AppContext, argument: str) -> None:
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
-    """Return everything of one kind that the loaded plugins provide, as pairs (name, plugin). `kind` is `tool`, for
-    example."""
+    """Return everything of one kind from the loaded plugins, as pairs (name, plugin). A `kind` is, for example, `tool`."""
     return [
         (offer.removeprefix(f"{kind}:"), plugin.plugin)
         for plugin in context.views.plugins.values()

@@ -114,7 +114,7 @@ def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], No
 
 
 def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = "") -> None:
-    """Let the user choose a provider; `chosen` is the value of the row that is selected first."""
+    """Let the user choose a provider. The row with the value `chosen` is selected first."""
     keys = context.keys.names()
     items = [Item(ACT, "Own server", "an OpenAI-compatible server", group="By address")]
     vendors = [(name, vendor) for name, vendor in PROVIDERS.items() if vendor.key_variables]

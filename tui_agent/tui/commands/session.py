@@ -51,7 +51,7 @@ def begin(context: AppContext, argument: str, *, lists: bool) -> None:
 
 
 def say_turn_is_running(context: AppContext) -> None:
-    """Show a notice that no other session can be opened while a turn runs."""
+    """Show a notice: no other session can be opened during a turn."""
     key = context.app.key_map.key_of("stop")
     context.app.say(f"A turn is running. Press {key} to stop it before you open another session.", "warning")
 
@@ -82,7 +82,7 @@ async def _open_or_list(context: AppContext, argument: str, *, lists: bool, can_
 
 
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
-    """Find the only session whose id begins with `argument`, and return its id and an error message.
+    """Find the session whose id begins with `argument`. Return its id and an error message.
 
     If there is no such session, or more than one, the id is empty.
     """

@@ -21,7 +21,7 @@ def open_picker(
     """Open a list. If the user chooses an item, call `choose` with the item's value.
 
     - `empty`: text to show if the list is empty
-    - `free`: first words of a row that stands for the text that the user typed, e.g. `Use the model named`
+    - `free`: first words of a row for the typed text, e.g. `Use the model named`
     - `free_address`: the first words of this row if the typed text is a URL
     - `back`: called if the user closes the list without a choice
     """

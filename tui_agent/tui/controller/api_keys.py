@@ -11,7 +11,7 @@ from tui_agent.tui.controller.host import SessionHost
 
 
 class ApiKeys:
-    """Tells which API keys the app can use, and uses a key that the user entered."""
+    """Tells which API keys the app can use. Also applies a key entered by the user."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host

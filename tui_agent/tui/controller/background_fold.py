@@ -46,7 +46,7 @@ class BackgroundFold:
 
     @property
     def percent_left(self) -> int:
-        """Percentage of the log that still has to be loaded; 0 if the whole session is shown."""
+        """Percentage of the log still to load; 0 if the whole session is shown."""
         if self._adopted or self._over.is_set():
             return 0
         return min(100, max(1, round(100 * (1 - (self._views.seq + 1) / self._last_seq))))

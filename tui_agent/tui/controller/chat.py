@@ -40,10 +40,9 @@ class ChatWidget(TranscriptWidget):
 
     _whole: TranscriptView | None = None
     _first: int | None = None
-    """Index of the first entry that is laid out; None if no entry is laid out."""
+    """Index of the first entry in the layout; None if there is none."""
     _changed_meanwhile: set[int] | None = None
-    """While `extend_to` builds a longer layout, the indices of the entries that change meanwhile. None at other times.
-    """
+    """Indices of the entries that change while `extend_to` builds a longer layout. None at other times."""
 
     def show_view(self, view: TranscriptView, changed: Sequence[int] = (), *, is_whole: bool = False) -> None:
         """Show a newer view of the transcript.
@@ -400,7 +399,7 @@ class Chat:
 
     @property
     def openable(self) -> str:
-        """The id of the entry that `toggle` would fold or unfold now; empty if there is none."""
+        """The id of the entry for the next `toggle`; empty if there is none."""
         widget = self.widget
         if widget is None:
             return ""
@@ -432,7 +431,7 @@ class Chat:
         return True
 
     def entry_at(self, seq: int) -> Entry | None:
-        """Return the newest entry that began at or before event `seq`. Return None if there is none."""
+        """Return the newest entry that began at or before event `seq`, or None."""
         index = index_of_event(self.entries, seq)
         return self.entries[index] if index >= 0 else None
 

@@ -1,6 +1,6 @@
 """Remembers the user's choices for later starts: theme, model, side panes, and the policy of each project.
 
-Invariant: only choices that the user makes in the app are remembered, and never the policies `plan` and `bypass`.
+Invariant: only choices made in the app are remembered. The policies `plan` and `bypass` never are.
 """
 
 import asyncio
@@ -49,10 +49,9 @@ class ChoiceKeeper:
         """The model that the user chose last."""
         self._remark = ""
         self._remembered: tuple[str, str] | None = None
-        """The name and the address of the model that were saved for later starts. None until the chosen model is saved.
-        """
+        """The saved name and address of the model. None until the chosen model is saved."""
         self._chosen_policy = ""
-        """The policy that the user chose, until the session uses it; otherwise empty."""
+        """The user's chosen policy until the session uses it; otherwise empty."""
         self.tried_policy = ""
         """The policy that the user is trying out: selected with a key, but not used for any work yet. Empty if there is
         none."""

@@ -19,13 +19,12 @@ from tui_agent.tui.controller.host import SessionHost
 
 
 class DiskChanges:
-    """Tells which of the session's changed files were changed outside the app after their last recorded change."""
+    """Finds the session's files that were changed outside the app after their last recorded change."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self._changes: dict[tuple[str, int], DiskChange] = {}
-        """Maps (path, number of the event that last changed the file) to the kind of change that was made outside the
-        app."""
+        """Maps (path, number of the file's last change event) to the kind of change outside the app."""
 
     def by_path(self, views: Views) -> Mapping[str, DiskChange]:
         """Return each file that was changed outside the app, with the kind of change: `changed` or `undone`."""
@@ -37,7 +36,7 @@ class DiskChanges:
         return {path: change for path, change in changes if change is not None}
 
     def drop_undone(self, files: FilesChangedView, views: Views) -> FilesChangedView:
-        """Return the view without files whose content is again the same as before the session."""
+        """Return the view without files that again have their content from before the session."""
         undone = {path for path, change in self.by_path(views).items() if change == "undone"}
         if not undone:
             return files

@@ -102,7 +102,7 @@ class DraftKeeper:
         self._early_draft: DraftFile | None = None
         self._draft_planned = False
         self._has_warned = False
-        """True after a warning that the draft cannot be saved."""
+        """True after a warning about an unsaved draft."""
 
     def take_prompts(self) -> None:
         """Add the messages from the session's log to the prompt's history. Append new messages to the history file too."""

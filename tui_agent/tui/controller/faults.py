@@ -18,7 +18,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.text import clean_line
 
 MAX_BYTES: Final = 1 << 20
-"""Maximum size of a fault file in bytes; a larger file is emptied before the next error."""
+"""Maximum size of a fault file in bytes. A larger file is emptied before the next error."""
 REPORT: Final = "/bug writes a report"
 PARTS: Final = {
     "state": "the session's state",
@@ -45,7 +45,7 @@ class FaultReporter:
         self._app = context.app
         self._reported: set[tuple[str, str]] = set()
         self.first = ""
-        """The name of the view that failed first in this session; empty if none failed."""
+        """The name of the view that failed first in this session, or empty."""
 
     def begin(self) -> None:
         """Forget the reported errors, because another session is open."""
@@ -65,7 +65,7 @@ class FaultReporter:
         self._report(part, describe_error(error), notice, "".join(traceback.format_exception(error)))
 
     def report_folds(self) -> None:
-        """Report each event that a view skipped, because applying the event raised an error."""
+        """Report each event that a view could not apply."""
         for fault in self._context.views.faults.values():
             part, event = PARTS.get(fault.view, fault.view), f"event {fault.seq}, {fault.kind}"
             notice = f"could not use {event} ({{}}) and skipped it; the log still contains it. {REPORT}."

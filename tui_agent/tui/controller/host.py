@@ -60,7 +60,7 @@ class StartPagePort(StartPort, Protocol):
 
 
 class HostSessions(SessionsPort, Protocol):
-    """Switches between sessions: has the methods of `SessionsPort`, and others that only the controller's parts use."""
+    """Switches between sessions. Has the methods of `SessionsPort`, and others for the controller's parts."""
 
     async def reopen(self, model: str = ..., base_url: str = ...) -> bool: ...
     def start(self, pump: Pump) -> None: ...

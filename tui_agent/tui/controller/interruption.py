@@ -13,7 +13,7 @@ TWICE_S = 0.6
 
 
 class Interruption:
-    """Handles Esc, and the key of the action that interrupts a turn."""
+    """Handles Esc, and the key that interrupts a turn."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host

@@ -21,7 +21,7 @@ from tui_agent.tui.widgets.sheet import Sheet
 
 NOT_STORED: Final = "The rest of this turn could not be stored."
 BEATS_PER_BRANCH_READ: Final = 4
-"""Number of calls of `beat` after which the git branch is read again."""
+"""Number of calls of `beat` between two reads of the git branch."""
 
 
 class PaneUpdater:
@@ -37,7 +37,7 @@ class PaneUpdater:
         self._reported_fault: object = None
         self._branch_folder = ""
         self._compared_files: FilesChangedView | None = None
-        """The changed files that were last compared with the disk; None while a turn or command runs."""
+        """The changed files at the last comparison with the disk. None while a turn or command runs."""
         host.app.watch(host.app, "app_focus", self._look_after_focus, init=False)
 
     def show(self, changed: frozenset[ViewName]) -> None:

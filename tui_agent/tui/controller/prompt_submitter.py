@@ -1,6 +1,6 @@
 """Sends the text of the prompt: a message, a slash command, or a shell line.
 
-Invariant: refused text returns to the prompt, in front of the text that was typed since then.
+Invariant: refused text returns to the prompt, in front of newer text.
 """
 
 from typing import Any

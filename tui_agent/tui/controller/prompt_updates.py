@@ -74,7 +74,7 @@ class PromptUpdater:
         return any(offer.startswith(RESOURCES) for event in loaded for offer in event.contributions)
 
     def _show_queue(self, waits_for: str) -> None:
-        """Show the queued messages, and the work that must end before they are sent."""
+        """Show the queued messages, and the work they wait for."""
         state = self._host.state
         after = waits_for or ("this turn" if state.is_busy else "")
         queued = [text_preview(message.text) for message in state.queue]
@@ -106,7 +106,7 @@ class PromptUpdater:
 def describe_next_turn(meter: ContextMeterView, state: SessionStateView, draft_chars: int) -> str:
     """Return the estimated tokens and cost of the next turn's first request; empty before the first request.
 
-    `draft_chars`: length of the message in the prompt, with the files that it mentions.
+    `draft_chars`: length of the message in the prompt, with its mentioned files.
     """
     if not meter.used:
         return ""
@@ -116,7 +116,7 @@ def describe_next_turn(meter: ContextMeterView, state: SessionStateView, draft_c
 
 
 def offered_actions(commands: Mapping[str, Sequence[OfferedCommand]]) -> tuple[Action, ...]:
-    """Return an action for each slash command of the engine that the app itself does not have.
+    """Return an action for each slash command of the engine. The app's own commands are left out.
 
     `commands`: maps an owner, e.g. a plugin, to its commands.
     """

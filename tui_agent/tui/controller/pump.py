@@ -25,7 +25,7 @@ class Pump:
     - `after`: number of the newest event in the views
     - `follow`: takes an event's number and returns a cursor that starts after this event
     - `show`: called with the names of the changed views
-    - `quiet_until`: number of an event; the views are not shown before this event was applied
+    - `quiet_until`: number of the event to apply before the views are shown
     - `branch_changed`: awaited after an undo or a redo, before the views are shown
     """
 
@@ -73,7 +73,7 @@ class Pump:
         self._frame()
 
     def _wake_waiting_tasks(self) -> None:
-        """Wake all tasks that wait in `wait_until_shown`, because no more frames will be shown."""
+        """Wake all tasks in `wait_until_shown`, because no more frames will be shown."""
         self.ended = True
         for _, reached in self._waiting:
             if not reached.done():

@@ -19,7 +19,7 @@ from tui_agent.tui.widgets.covered_prompt import RECENT_S, CoveredPrompt
 
 
 def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> str:
-    """Return the name of the subagent that asks for the permission; empty for the main agent."""
+    """Return the name of the subagent that asks for permission; empty for the main agent."""
     agents = [call.agent for call in state.open_calls if call.call_id == request.call_id]
     return next((delegate.agent for delegate in state.delegates if delegate.agent in agents), "")
 
@@ -32,7 +32,7 @@ def _count_following(state: SessionStateView, request: PermissionRequested) -> i
 
 
 class OpenQuestions:
-    """The agent's questions that wait for the user, and the modal that shows the oldest of them."""
+    """The agent's open questions, and the modal for the oldest of them."""
 
     def __init__(self, host: SessionHost) -> None:
         self._app = host.app
@@ -69,7 +69,7 @@ class OpenQuestions:
 
     @property
     def _question_for_message(self) -> QuestionAsked | None:
-        """The question that the user's next message answers; None if there is no such question."""
+        """The question for the user's next message to answer, or None."""
         questions = self._view.questions
         if len(self._waiting) != 1 or not self._aside or not questions:
             return None
@@ -96,7 +96,7 @@ class OpenQuestions:
         return self._open_next()
 
     def ask_again(self) -> bool:
-        """Continue a turn that waited for an answer when the app last quit; return False if there is no such turn."""
+        """Continue a turn that still waited for an answer at the last quit. Return False if there is no such turn."""
         host = self._host
         if not host.is_connected or not host.state.open_calls or host.is_running or host.submitter.under_way:
             return False

@@ -37,7 +37,7 @@ _FILES, _LEFT = "Files", "Kept"
 
 
 class KeptFilesPicker(Picker):
-    """List of the files that an undo or revert left unchanged, because someone else had changed them."""
+    """List of the files that an undo or revert kept, because someone else had changed them."""
 
     has_grace_period = True
 
@@ -64,13 +64,14 @@ class RewindActions:
         self._picker: Picker | None = None
         self._to_seq = -1
         self._plan_for: Callable[[tuple[str, ...]], None] | None = None
-        """Function that submits the undo when the restore plan arrives; None if no undo waits for a plan."""
+        """Function that submits the undo after the restore plan arrives. None if no undo waits for a plan."""
         self._answered: frozenset[str] = frozenset()
-        """Files that the user has already been asked about before the undo."""
+        """Files that the user was already asked about before the undo."""
         self._file_choice: FileChoice | None = None
-        """The open question about which files to undo, if the question opened while no turn ran; otherwise None."""
+        """The open question about which files to undo. None if there is no question, or if a turn ran when it opened.
+        """
         self._undo_to: int | None = None
-        """Number of the event to which the undo would return, recorded when the user requested the undo."""
+        """Target event of the undo at the time of the user's request."""
 
     def undo(self, argument: str = "") -> None:
         """Undo the newest turn, and put its message back into the prompt.
@@ -111,7 +112,7 @@ class RewindActions:
     def _ask_about_uncertain(
         self, planned: CheckpointPlanned | None, submit: Callable[[tuple[str, ...]], None]
     ) -> None:
-        """Ask which files to undo if someone else may have changed them; then call `submit` with their paths."""
+        """Ask which files to undo if someone else may have changed them. Then call `submit` with their paths."""
         conflicts = [] if planned is None else [change for change in planned.changes if change.conflict]
         if not any(change.uncertain for change in conflicts):
             submit(())
@@ -162,7 +163,7 @@ class RewindActions:
         self.go(to_seq, title, message)
 
     def redo(self) -> None:
-        """Redo the part of the conversation that the newest undo or revert removed."""
+        """Redo the conversation that the newest undo or revert removed."""
         if self._host.views.branches.view().redo_to is None:
             self._host.app.say("Nothing to redo.", "warning")
             return
@@ -284,7 +285,7 @@ class RewindActions:
         host.submit(PlanRevert(to_seq=to_seq))
 
     def _ask_about_kept(self, restored: CheckpointRestored, to_seq: int) -> None:
-        """List the files that an undo or revert left unchanged, and ask which of them to restore anyway."""
+        """List the files that an undo or revert kept, and ask which to restore anyway."""
         host, count = self._host, restored.kept_count
         verb = "redo" if host.views.is_redo else "undo"
         object_, pronoun = ("it", "it") if count == 1 else ("one of them", "them")

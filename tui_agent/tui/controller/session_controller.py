@@ -193,7 +193,7 @@ class SessionController:
         return [*words_of([("--cwd", self.work_folder), *plugins]), *(["--no-plugins"] * options.no_plugins)]
 
     def take_state(self) -> None:
-        """Update the parts of the app that depend on the session's state, after the state changed."""
+        """Update the parts of the app that depend on the session's state."""
         self.submitter.under_way = False
         self.start_page.refresh()
         self.choices.update(self.state)
@@ -253,7 +253,7 @@ class SessionController:
     def run_over_sheet(self, name: str) -> None:
         """Close the open sheet, then run the action `name`.
 
-        If this action is the one that opened the sheet, only close the sheet.
+        If the action `name` opened the sheet, only close the sheet.
         """
         top = self.app.screen
         if isinstance(top, Sheet):

@@ -32,7 +32,7 @@ class SessionReader:
             return f"{text_preview(text)}\n\n{fault}"
 
     def blob_text(self, text: LongText, arrived: Callable[[str], None]) -> str:
-        """Return a text, or the preview of a text that is stored outside the log.
+        """Return a text, or a preview if the text is stored outside the log.
 
         `arrived`: called with the whole text once it is read.
         """

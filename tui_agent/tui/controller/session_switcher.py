@@ -33,7 +33,7 @@ from tui_agent.units import format_percent
 AS_RECORDED: Final = dict.fromkeys(
     ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
 )
-"""Options set to None when a session is opened, so that the values in its log are used."""
+"""Options set to None when a session is opened. The values in its log are then used."""
 LONG = 3_000
 """In a session with at least this many events, the end is shown before the rest is read."""
 PREVIEW_RECORDS = 300
@@ -54,7 +54,7 @@ class SessionSwitcher:
         self._is_lost = False
         """True if the session on the screen could not be opened again after its engine had ended."""
         self._locked: tuple[SessionOptions, Path] | None = None
-        """The options and the folder of the locked session that the start page offers to watch."""
+        """The options and the folder of the locked session that can be watched."""
 
     async def open(self, options: SessionOptions, *, with_draft: bool = False) -> bool:
         """Close the open session and open another one; return False if this failed.
@@ -176,7 +176,7 @@ class SessionSwitcher:
         await host.pump.wait_until_shown(last_seq)
 
     async def show_branch(self) -> None:
-        """Redraw everything after an undo or a redo, which changes the events that belong to the session."""
+        """Redraw everything after an undo or a redo. Other events then belong to the session."""
         await self._host.chat.begin()
         self._host.panes.show_all()
 
@@ -309,7 +309,7 @@ class SessionSwitcher:
             self._host.start_page.offer_watching()
 
     def watch(self) -> None:
-        """Show the locked session that the start page offers, read-only, while another process writes it."""
+        """Show the locked session of the start page, read-only, while another process writes it."""
         if self._locked is None:
             return
         options, folder = self._locked
@@ -351,7 +351,7 @@ class SessionSwitcher:
         await self._close_session(reason)
 
     def _send_waiting(self) -> bool:
-        """Send everything that waited for the session; return True if a turn or a shell command starts."""
+        """Send everything that waited for the session. Return True if a turn or a shell command starts."""
         app = self._host.app
         first, app.first_prompt = app.first_prompt, ""
         waiting, app.waiting_intents = app.waiting_intents, []
@@ -408,7 +408,7 @@ def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:
 
 
 def _plugins_at_work(views: Views) -> str:
-    """Return a clause that names running plugin tools and how to turn one off; empty if none runs."""
+    """Return a clause about running plugin tools, with the way to turn one off. Empty if none runs."""
     running = {call.name for call in views.state.view().open_calls if call.started}
     owners = {
         offer.removeprefix("tool:"): event.plugin

@@ -92,7 +92,7 @@ class StartPage:
         self.local: list[Server] = []
         self._facts = ""
         self._facts_folder: Path | None = None
-        """The folder whose git state the start page shows; None until the git state has been read."""
+        """The folder of the start page's git state; None until the git state has been read."""
         self._has_sessions = False
         self._shown_for: tuple[bool, str] | None = None
         self._expected_model = ""
@@ -100,7 +100,7 @@ class StartPage:
         host.app.watch(host.app, "app_focus", self._read_facts_again, init=False)
 
     def show_early(self) -> None:
-        """Show the start page early if it is already certain that no model is set."""
+        """Show the start page early if certainly no model is set."""
         host, options = self._host, self._host.app.options
         config = host.config
         is_session = options.session or options.continue_latest
@@ -183,7 +183,7 @@ class StartPage:
         return not was_shown
 
     def offer_watching(self) -> None:
-        """Add a row that shows the locked session read only."""
+        """Add a row to watch the locked session, read-only."""
         start = self._host.chat.start
         if start.content.unopened:
             start.set_content(start.content._replace(choices=(*UNOPENED, WATCH)))

@@ -1,6 +1,6 @@
-"""Trust in the configuration files of a folder: the user is asked before any file is used.
+"""Trust in a folder's configuration files. The user is asked before any file is used.
 
-Invariant: an engine process that was started before the answer does not use these files.
+Invariant: an engine process started before the answer does not use these files.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class TrustDialog:
         self._host = host
 
     async def ask(self) -> bool:
-        """Ask whether to trust files that have no decision yet; return False if the user quits."""
+        """Ask whether to trust files without a decision. Return False if the user quits."""
         folders, paths = await asyncio.to_thread(self._load)
         if not any(folder.trust_state == "open" for folder in folders):
             return True
@@ -63,7 +63,7 @@ class TrustDialog:
         return sheet
 
     def _save(self, folders: Sequence[Project], answer: Answer, paths: Paths) -> bool:
-        """Save the answer for all files in `folders`; if that fails, report the error and return False."""
+        """Save the answer for all files in `folders`. On failure, report the error and return False."""
         app = self._host.app
         try:
             for folder in folders:

@@ -299,7 +299,7 @@ class LinePrinter:
         return SubmitPrompt(text=line)
 
     def say_engine_end(self) -> None:
-        """Print the calls that were running when the engine ended, and why it ended."""
+        """Print the running calls at the engine's end, and why it ended."""
         for call_words in self.verbs.values():
             self.say(f"tool {call_words}, not finished")
         failure = self.session.failure
@@ -420,7 +420,7 @@ def _find_choice(request: PermissionRequested, reach: Reach) -> PermissionChoice
 
 
 def _everywhere_choice(request: PermissionRequested) -> PermissionChoice | None:
-    """Return the choice that saves a rule for every project; None if the request has no such choice."""
+    """Return the choice that saves a rule for every project, or None."""
     choice = _find_choice(request, "everywhere")
     return None if choice is None or choice.rule.startswith(OPENS_FILES) else choice
 

@@ -100,7 +100,7 @@ class Approval(ApprovalRows):
             self._decide(answer)
 
     def close_field(self) -> None:
-        """Close the text field, and select the answer that was selected before."""
+        """Close the text field, and select the previous answer."""
         if self.chosen == "a":
             self.chosen = self.chosen_before_edit
         elif self.reason.text == self.reason_from_prompt:
@@ -129,7 +129,7 @@ class Approval(ApprovalRows):
     def press(self, answer: Answer) -> None:
         """Select an answer by its letter, or give the answer if it is already selected.
 
-        The letter that allows only this call gives its answer at once, unless the user seems to be typing a message.
+        The letter to allow just this call gives its answer at once, unless the user seems to be typing.
         """
         is_confirmed = self.chosen == answer and self.is_picked
         is_direct = answer == "y" and self.is_alone and not self.message

@@ -42,7 +42,7 @@ class ApprovalBody:
         self._block_cache: dict[tuple[object, ...], list[Strip]] = {}
         self._run_effects = [effect for effect in request.effects if isinstance(effect, RunEffect)]
         self.runs = next(iter(self._run_effects), None)
-        """The first command that the tool call runs; None if the call runs no command."""
+        """The first command of the tool call; None if it runs no command."""
 
     @property
     def is_complete(self) -> bool:

@@ -91,7 +91,7 @@ class ApprovalRows(ApprovalState):
             self._plan(width)
 
     def _plan(self, width: int) -> int:
-        """Plan the rows; return the number of body rows that can be visible at once."""
+        """Plan the rows. Return the number of body rows that can be visible at once."""
         # Reset the plan first, because the available room must not depend on an earlier plan.
         self.plan = Plan()
         room = self._room(width)

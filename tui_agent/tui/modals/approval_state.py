@@ -46,7 +46,7 @@ class Plan(NamedTuple):
     body: Sequence[Strip] = ()
     effects: Sequence[Strip] = ()
     must: int | None = None
-    """Number of rows that the user must see before allowing the request; None if `body` is incomplete."""
+    """Number of rows that the user must see before allowing the request. None if `body` is incomplete."""
     is_cut: bool = False
     """True if some rows of the command or its effects are hidden."""
     hidden: int = 0
@@ -84,14 +84,14 @@ class ApprovalState(Sheet[DecidePermission | None]):
         self.asking_agent = ""
         """The name of the subagent whose tool call needs the approval; empty for the main agent."""
         self.following_calls = 0
-        """Number of later calls of the same tool that will need approval as well."""
+        """Number of later calls of the same tool that will also need approval."""
         self.chosen: Answer | None = "n" if request.default_no else "y"
         """The selected answer; None if no answer is selected, because the user is writing a message."""
         self.chosen_before_edit: Answer | None = self.chosen
-        """The answer that was selected before the rule was edited."""
+        """The selected answer before the rule was edited."""
         self.reason = Field()
         self.reason_from_prompt = ""
-        """The message in the prompt that became the reason for the answer no; empty if there was none."""
+        """The prompt's message that became the reason for the answer no; empty if there was none."""
         self.rule: Field | None = None
         """The field with the rule of the answer "always" while the user edits the rule; otherwise None."""
         self.everywhere = False
@@ -118,7 +118,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
 
     @property
     def hidden_rows(self) -> int:
-        """Number of the command's rows that were never visible; must be 0 to allow the command."""
+        """Number of the command's rows that were never visible. It must be 0 to allow the command."""
         return 0 if self._seen_command or self.is_gated else self.plan.hidden
 
     @property
@@ -157,7 +157,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         return self.reason if answer == "n" else self.rule if answer == "a" else None
 
     def see(self, rows: int) -> bool:
-        """Record that the first `rows` rows of the body were visible; return True if the sheet must be redrawn."""
+        """Record that the first `rows` rows of the body were visible. Return True if the sheet must be redrawn."""
         plan, unseen = self.plan, self.unseen_rows
         if plan.change:
             self._seen_rows = max(rows, self._seen_rows if self._change_rows == plan.change else 0)

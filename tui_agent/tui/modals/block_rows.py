@@ -1,4 +1,4 @@
-"""Rows of diffs, of JSON, and of the blocks in a preview.
+"""Rows of diffs, JSON and preview blocks.
 
 Invariant: nothing is left out, shortened or invisible: long lines wrap.
 """
@@ -57,11 +57,11 @@ class PreviewTexts:
 
     @property
     def is_complete(self) -> bool:
-        """True if all texts that were requested have arrived."""
+        """True if all requested texts have arrived."""
         return not self._pending
 
     def text_of(self, index: int) -> str:
-        """Return the text of the block with this index, or its beginning until the full text has arrived."""
+        """Return the text of the block at this index. Until the full text arrives, return its beginning."""
         match self._blocks[index]:
             case (
                 DiffBlock(diff=text)

@@ -98,7 +98,7 @@ class LeaveQuestion(Confirm):
 
 
 def describe_running_work(context: AppContext) -> str:
-    """Return a sentence about the work that leaving the session would end; empty if there is none."""
+    """Return a sentence about the work that quitting the session would end; empty if there is none."""
     state, works = context.state, list[str]()
     if context.is_running:
         works.append("your command" if state.shell is not None else "a turn")

@@ -29,7 +29,7 @@ from tui_agent.tui.widgets.rows import Part, part, row
 from tui_agent.units import NO_LINES, format_line_changes, format_number
 
 FILES_AT_ONCE: Final = 50
-"""Number of files that are compared and drawn together."""
+"""Number of files to compare and draw together."""
 MARK_CELLS: Final = 2
 DISK_CHANGE_LABELS: Final[Mapping[DiskChange, str]] = {
     "changed": "changed since by you",
@@ -55,14 +55,14 @@ class DiffSheet(Viewer):
         self._view = self._counted = FilesChangedView()
         """`_view` has all files of the sheet; `_counted` leaves out files whose change was undone outside the app."""
         self._first = 0
-        """Index of the first file that is drawn."""
+        """Index of the first drawn file."""
         self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
         self._hunks: dict[tuple[str, int], list[list[Strip]]] = {}
         """Maps (path, width in cells) to the rows of each hunk in the file."""
         self._selection = ChangeSelection()
         self._reverted: frozenset[RevertedHunk] = frozenset()
         self._disk_changes: Mapping[str, DiskChange] = {}
-        """Maps a file's path to the change that the user made after the last change recorded in the session."""
+        """Maps a path to the user's change after the last recorded change."""
         self._message: tuple[str, Role] = "", "t2"
         self._asked_at = -1
         """Number of the newest event when the user last asked to revert a change; -1 if no revert is running."""
@@ -417,7 +417,7 @@ def _mark(facts: Facts, chosen: bool) -> Part:
 
 
 def _gutter(facts: Facts, chosen: bool, first: bool) -> Strip:
-    """Return the two cells before a row of a hunk, which mark the chosen hunk."""
+    """Return the two cells before a row of a hunk. They mark the chosen hunk."""
     symbols = facts.looks.symbols
     text = f"{symbols.chosen if first else symbols.rail} " if chosen else "  "
     return row(MARK_CELLS, [(text, facts.style("accent"))], fill=facts.style(), margin=0)

@@ -20,11 +20,11 @@ NARROW: Final = 36
 MAX_INNER_BLANKS: Final = 8
 """Maximum number of consecutive blanks within a line that are drawn as blanks."""
 MAX_INDENT: Final = 40
-"""Maximum number of blanks at the start of a line that are drawn as blanks."""
+"""Maximum number of blanks drawn as blanks at the start of a line."""
 MAX_BREAKS: Final = 3
 """Maximum number of consecutive line breaks that are drawn as empty lines."""
 CHARACTERS_PER_CELL: Final = 6
-"""Maximum number of characters that one cell can hold: a letter and its combining marks."""
+"""Maximum number of characters in one cell: a letter and its combining marks."""
 
 _CUT: Final = " … [cut: "
 """Marks the place where the log cut off a text, followed by the text's original length."""
@@ -61,7 +61,7 @@ class Line(NamedTuple):
 def exact_lines(text: str, room: int) -> list[Line]:
     """Return the lines of a text with signs for invisible characters, e.g. `<U+202E>`.
 
-    `room`: width of a row in cells; blanks that would fill a row are replaced by a sign such as `<12 blanks>`.
+    `room`: width of a row in cells. A whole row of blanks is replaced by a sign such as `<12 blanks>`.
     """
     lines: list[Line] = []
     number = 1

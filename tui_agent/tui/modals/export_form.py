@@ -73,7 +73,7 @@ async def export_to_chosen_place(
     remark: str = "",
     beat_s: float = BEAT_S,
 ) -> None:
-    """Ask where to export, run `tui-agent` with `words` and that place, and show the result.
+    """Ask for a place, export by running `tui-agent` with `words`, and show the result.
 
     `remark`: text after the result. `beat_s`: seconds between updates of the elapsed time.
     """

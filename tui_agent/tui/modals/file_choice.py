@@ -1,4 +1,4 @@
-"""The question before an undo: which files to undo although someone else may have changed them.
+"""The question before an undo about files that someone else may have changed.
 
 Invariant: each file is shown with the reason for the question, and only ticked files are undone.
 """
@@ -17,9 +17,9 @@ from tui_agent.tui.widgets.sheet import NO_ROW, ChoiceSheet
 
 
 class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
-    """A list of files with boxes to tick; the result is the ticked paths, or None if the user cancels.
+    """A list of files with boxes to tick. The result is the ticked paths, or None if the user cancels.
 
-    Files that changed while a long command ran are ticked at first.
+    Files that changed during a long command are ticked at first.
     """
 
     scope: ClassVar[Scope] = "files"

@@ -112,7 +112,7 @@ class ForkDraft:
         self.choose(line, options[(options.index(self.current_value(line)) + direction) % len(options)])
 
     def choose(self, line: str, value: str) -> None:
-        """Select the option `value` on a line of the form, if that option is possible."""
+        """Select the option `value` on a line of the form, if it is possible."""
         if line == "change":
             self.change = next((change for change in self.changes if change == value), self.change)
         elif line == "workplace" and self.can_work_in(value):
@@ -226,7 +226,7 @@ class ForkForm(Form[ForkRequest | None]):
         return [pen.line(width, [*self.label(pen, "To"), model])]
 
     def _text_rows(self, field: Field, hint: str, pen: Pen, width: int) -> list[Strip]:
-        """Draw the text of a field; for a text of several lines, add the key that opens the editor."""
+        """Draw the text of a field. For several lines of text, add the key for the editor."""
         if "\n" not in field.text:
             return [self.field_row("To", field, pen, width, hint)]
         pieces = wrap(clean(field.text), width - self.label_cells - 3)
@@ -300,7 +300,7 @@ class ForkForm(Form[ForkRequest | None]):
             self._pick_model(choose)
 
     def edit_text(self) -> bool:
-        """Open the text of the selected line in the user's editor; return False if there is no text."""
+        """Open the text of the selected line in the user's editor. Return False if there is no text."""
         field = self.draft.text_field(self.line_name)
         if field is None:
             return False

@@ -30,7 +30,7 @@ _OPTIONS: Final[dict[Change, str]] = {
     "result": "--result",
 }
 _TEXTS: Final[frozenset[Change]] = frozenset(("message", "result"))
-"""The changes that need a new text, which `tui-agent` reads from standard input."""
+"""The changes that need a new text. `tui-agent` reads it from standard input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ForkPoint:
     session_name: str = ""
     """The session's name, if the user chose a session and not an event."""
     chosen_seq: int | None = None
-    """If the fork cannot begin at the event that the user chose, the number of that event; otherwise None."""
+    """Number of the event that the user chose, if the fork cannot begin there; otherwise None."""
     entry_text: str = ""
     """The transcript text at the event."""
     is_next: bool = False
@@ -52,7 +52,7 @@ class ForkPoint:
     message: str = ""
     """The user's newest message before the event."""
     result: str = ""
-    """Transcript text of the tool call whose result a what-if can change; otherwise empty."""
+    """Transcript text of the tool call, if a what-if can change its result; otherwise empty."""
     model: str = ""
     effort: str = ""
     efforts: tuple[Effort, ...] = EFFORTS
@@ -63,7 +63,7 @@ class ForkPoint:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The kinds of change that a what-if can make at this event, e.g. another model."""
+        """The kinds of change that a what-if can make here, e.g. another model."""
         possible = {
             "effort": bool(self.efforts),
             "message": self.message_seq is not None,
@@ -162,11 +162,11 @@ async def fork_point_at(
     records: Sequence[Record],
     read: Callable[[LongText], Awaitable[str]],
 ) -> ForkPoint:
-    """Return the fork point at event `seq`, or at the nearest event for which the files are known.
+    """Return the fork point at event `seq`, or at the nearest event with known files.
 
     - `entries`, `state`: the transcript and the state of the branch at event `seq`
     - `records`: all records of the session
-    - `read`: loads a message that is stored outside the log
+    - `read`: loads a message from outside the log
     """
     at_seq = await asyncio.to_thread(find_event_with_known_files, records, seq)
     before = [entry for entry in entries if entry.seq <= at_seq]
@@ -236,7 +236,7 @@ def _text_of(entry: Entry) -> str:
 
 
 def _call_text(entries: Sequence[Entry], record: Record | None) -> str:
-    """Return the transcript text of the tool call that `record` belongs to; empty if there is none."""
+    """Return the transcript text of `record`'s tool call; empty if there is none."""
     payload = record.payload if isinstance(record, Envelope) else None
     if not isinstance(payload, ToolCalled | ToolStarted | ToolProgress | ToolFinished):
         return ""

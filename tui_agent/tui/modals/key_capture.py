@@ -28,7 +28,7 @@ class KeyCheck(NamedTuple):
 
 
 class KeyCapture(Sheet[list[str]]):
-    """Sheet that shows the keys that the user presses.
+    """Sheet that shows the pressed keys.
 
     If `action` is given, the result is the action's new keys.
     """
@@ -74,7 +74,7 @@ class KeyCapture(Sheet[list[str]]):
 
     @property
     def _key_deficit(self) -> int:
-        """The number of keys that the user must still press before the pressed keys can be checked."""
+        """The number of keys still to press before they can be checked."""
         return (self._action.choices if self._action is not None else 1) - len(self.pressed)
 
     def on_key(self, event: events.Key) -> None:

@@ -29,7 +29,7 @@ class Item:
     - `about`: a description, or the reason why the row cannot be chosen
     - `right`: a short text at the right end
     - `offered`: False if the row cannot be chosen
-    - `found_by`: words that the filter finds but the row does not show
+    - `found_by`: hidden words for the filter
     - `more`: further description, shown only in the selected row
     """
 
@@ -44,7 +44,7 @@ class Item:
     more: str = ""
     found_by: str = ""
     is_path: bool = False
-    """True if the label is a path, which is shortened in its middle."""
+    """True if the label is a path. It is shortened in its middle."""
 
 
 def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
@@ -119,20 +119,20 @@ class Picker(ChoiceSheet[str | None]):
         self._crowded = False
         """True if most rows have too little room for a description beside the text on the right."""
         self._marks: re.Pattern[str] | None = None
-        """Pattern that matches the typed words, which are underlined in the rows; None to underline nothing."""
+        """Pattern of the typed words, to underline them in the rows. None: underline nothing."""
         self.title_text = title
         self.items = list(items)
         self.field = Field()
         self.empty = empty
         self.free = free
-        """Text before the typed words in the row that offers them as a value, e.g. `Use the model named`.
+        """Text before the typed words, in the row for a typed value, e.g. `Use the model named`.
 
         Empty if only listed items can be chosen.
         """
         self.free_address = free_address or free
         """Text used instead of `free` if the user typed a URL."""
         self.is_typed_first = False
-        """True if the row that offers the typed words as a value comes before the matching items."""
+        """True if the row for a typed value comes before the matching items."""
         self.total: str | None = None
         """Text at the right of the title; None to show the number of rows."""
         self._preview = preview
@@ -179,8 +179,8 @@ class Picker(ChoiceSheet[str | None]):
         return [typed, *items] if self.is_typed_first or is_name else [*items, typed]
 
     def _score_letters(self, query: str) -> list[tuple[int, int]]:
-        """Return (score, index) for each item that contains the query; if there is none, rate items that contain its
-        letters in order."""
+        """Return (score, index) for each item that contains the query. If there is none, rate items with its letters in
+        order."""
         # The letters of a short query are in almost any long row.
         shown = [f"{item.label} {item.about}" for item in self.items]
         texts = [

@@ -23,7 +23,7 @@ _NAME_WIDTH: Final = 16
 _SHORT: Final = {"network": "net", "outside": "out"}
 _REMOVE: Final = COLUMNS.index("remove")
 _DROPPED_FIRST: Final = (0, _REMOVE, 5)
-"""Indices in `COLUMNS` of the columns that a narrow table leaves out, in this order."""
+"""Indices in `COLUMNS` of the columns to leave out of a narrow table, in this order."""
 _ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "asks*": "t2", "no": "t3"}
 _LIMITS_OF_BYPASS: Final = (
     "Even under the policy `bypass`, the agent cannot read secrets, edit git hooks or start-up files, or wipe a folder. "
@@ -36,7 +36,7 @@ class FileRule(NamedTuple):
 
     - `scope`: where the rule applies, in words
     - `file`: path of the policy file
-    - `workspace`: the folder to which the rule is limited; empty if the rule applies everywhere
+    - `workspace`: the only folder of the rule; empty if the rule applies everywhere
     - `is_own`: True if the rule is in the user's own file, not in a project's file
     """
 

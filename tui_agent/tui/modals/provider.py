@@ -25,7 +25,7 @@ from tui_agent.tui.widgets.rows import Pen
 class Provider:
     """The values of the form for a provider.
 
-    `vendor`: the vendor whose API key is used, or the environment variable that holds the key.
+    `vendor`: the vendor of the API key, or the environment variable with the key.
     """
 
     model: str
@@ -37,7 +37,7 @@ class Provider:
 
 
 OWN_SERVER: Final = "TUI_AGENT_API_KEY"
-"""The environment variable that holds the API key for a URL that belongs to no known vendor."""
+"""The environment variable with the API key for a URL of no known vendor."""
 MODEL, ADDRESS, KEY, SAVE = "Model", "Address", "Key", "Save"
 """The lines of the form: three fields, and the checkbox `SAVE`."""
 _LOOSE_FROM: Final = 24
@@ -120,7 +120,7 @@ class ProviderForm(Form[Provider | None]):
         return f"{self._variable} is set" if self._has_key else ""
 
     def _purpose(self, line: str) -> str:
-        """Return a note that explains the line and says if the line needs a value."""
+        """Return a note about the line's purpose. It says if the line needs a value."""
         vendor = PROVIDERS.get(self.vendor)
         if line == MODEL and self.vendor == OWN_SERVER:
             return "Required: the model's name, such as qwen3-coder"
@@ -169,7 +169,7 @@ class ProviderForm(Form[Provider | None]):
 
     @property
     def vendor(self) -> str:
-        """The vendor that gets the API key, or the environment variable that holds the key."""
+        """The vendor of the API key, or the environment variable with the key."""
         name = self.fields[MODEL].text.strip()
         if name in self.variables:
             return self.variables[name]

@@ -37,9 +37,9 @@ class Header(LinePane):
     meter: "ContextMeterView | None" = None
     model_hint: str = ""
     policy_hint: str = ""
-    """The policy that is shown until the session is open; empty if it is not known yet."""
+    """The policy to show until the session is open; empty if it is not known yet."""
     title_hint: str = "new session"
-    """The title that is shown until the session is open."""
+    """The title to show until the session is open."""
     branch: str = ""
     """The git branch of the session's folder; empty outside a repository."""
     status: StatusView = StatusView()
@@ -57,7 +57,7 @@ class Header(LinePane):
         self.show()
 
     def set_policy_hint(self, policy: str) -> None:
-        """Set the policy that is shown until the session is open."""
+        """Set the policy to show until the session is open."""
         self.policy_hint = policy
         self.show()
 

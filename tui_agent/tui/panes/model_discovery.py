@@ -1,4 +1,4 @@
-"""Discovery of models that are ready to use: keys in the environment, local servers, and the demo.
+"""Discovery of ready models: keys in the environment, local servers, and the demo.
 
 Invariant: this module connects only to loopback addresses, to each server once, and for at most a second.
 """
@@ -67,7 +67,7 @@ def _parse_server(name: str, port: int, response: bytes) -> Server | None:
 def first_choices(
     models: Mapping[str, ModelProfile], local: Sequence[Server], keys: Collection[str]
 ) -> list[Choice]:
-    """Return the rows of the start page for choosing a model while no model is set.
+    """Return the start page's rows to choose a model.
 
     `keys`: names of the environment variables that are set.
     """
@@ -147,5 +147,5 @@ def ready_choices(help_key: str) -> list[Choice]:
 
 
 def sessions_choice(group: str) -> Choice:
-    """Return the row of the start page that lists the earlier sessions."""
+    """Return the start page's row for earlier sessions."""
     return Choice("Sessions", "continue an earlier session", "/sessions", "sessions", group)

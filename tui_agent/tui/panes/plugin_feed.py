@@ -28,7 +28,7 @@ PanePlaces: TypeAlias = Mapping[str, "PanePlace"]
 PERIOD_S: Final = 0.2
 """Time between two requests to the child process, in seconds."""
 KIND: Final = "pane:"
-"""Prefix of a pane's name in the list of things that a plugin adds, e.g. `pane:test_runs`."""
+"""Prefix of a pane's name in the list of a plugin's additions, e.g. `pane:test_runs`."""
 
 
 class PaneSource(Protocol):
@@ -46,7 +46,7 @@ def start_client() -> PaneSource:
 
 
 def find_panes(options: SessionOptions, folder: str, environ: Mapping[str, str]) -> PanePlaces:
-    """Return the place of each pane that a session in `folder` can show. Blocks, so call it in a thread."""
+    """Return the place of each pane for a session in `folder`. Blocks, so call it in a thread."""
     find: Callable[..., PanePlaces] = import_module("tui_agent.plugin_host.places").find_panes
     return find(replace(options, cwd=Path(folder)), environ)
 
@@ -56,13 +56,13 @@ class PaneState:
     """A pane of a plugin: its newest blocks, or the reason why it has no blocks."""
 
     loaded: PluginLoaded
-    """The newest event that reports that the pane's plugin was loaded."""
+    """The newest event about the loading of the pane's plugin."""
     blocks: tuple[DisplayBlock, ...] | None = None
     """The newest content of the pane; None until the first answer."""
     asked_seq: int = -2
-    """Number of the event for which the pane's content was requested last; -2 before the first request."""
+    """Number of the event at the last request of the pane's content; -2 before the first request."""
     progress: int = -1
-    """While the pane reads a long log, the number of the newest event that it has read; otherwise -1."""
+    """Number of the newest event read, while the pane reads a long log; otherwise -1."""
     fault: str = ""
     is_stopped: bool = False
     drawn: tuple[object, list[Strip]] | None = None
@@ -92,11 +92,11 @@ class PaneFeed:
         self._is_live = is_live
         self.panes: dict[str, PaneState] = {}
         self.unfolded: set[str] = set()
-        """The names of the panes that are open in the sidebar."""
+        """The names of the open panes in the sidebar."""
         self.page = ""
         """The name of the pane that is open as a page."""
         self.changed: list[Callable[[], object]] = []
-        """Functions that are called when a pane has changed."""
+        """Functions called after a change of a pane."""
         self._places: PanePlaces | None = None
         self._seq = -1
         self._shown_log: Path | None = None

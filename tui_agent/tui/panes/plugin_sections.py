@@ -19,7 +19,7 @@ from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.rows import Pen, cells, wrap
 
 TESTS_PANE: Final = "tests"
-"""Name of the bundled pane that shows the last test runs."""
+"""Name of the bundled pane for the last test runs."""
 OPEN_ROWS: Final = 6
 """Number of rows that the other side panes leave free for the content of open sections."""
 DrawBlocks: TypeAlias = Callable[[Sequence[DisplayBlock], Looks, int, Role], list[Strip]]

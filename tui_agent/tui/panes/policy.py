@@ -86,7 +86,7 @@ class PolicyRow(LinePane):
             self.show()
 
     def set_accepts_images(self, accepts_images: bool) -> None:
-        """Record that the model accepts images, or that it does not."""
+        """Record if the model accepts images."""
         if accepts_images != self.accepts_images:
             self.accepts_images = accepts_images
             self.show()

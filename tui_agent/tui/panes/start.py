@@ -48,14 +48,14 @@ WAYS_TO_START: Final = (
     ),
     Choice("Watch a demo", "a real task in a throw-away folder", "no key, 1 min", "demo", "Ways to start"),
 )
-"""Rows that are always available while no model is set; the first frame shows them."""
+"""Rows for the start page without a model. The first frame shows them."""
 UNOPENED: Final = (
     Choice("New session", "start a new session in this folder", "/new", "new"),
     Choice("Sessions", "continue an earlier session", "/sessions", "sessions"),
 )
 """Rows that are shown when no session could be opened."""
 WATCH: Final = Choice("Watch", "watch the session here, read only", "", "watch_session")
-"""Row that is shown below `UNOPENED` if another process has the session open."""
+"""Row below `UNOPENED`, shown if another process has the session open."""
 
 
 class StartContent(NamedTuple):
@@ -71,7 +71,7 @@ class StartContent(NamedTuple):
     facts: str = ""
     """Git branch and state of the work folder, such as `git main, clean`."""
     unused_files: int = 0
-    """Number of the folder's configuration files that are ignored because they are not trusted."""
+    """Number of the folder's configuration files that are not trusted and therefore ignored."""
     policy: str = ""
     """The policy; empty if it is not known yet."""
     program: str = ""
@@ -91,7 +91,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         # A row added later gets the next free digit, so that the other digits do not change.
         self.chosen = 0
         self.typed_into: Widget | None = None
-        """Widget that receives typed letters, except letters that are keys of the start page."""
+        """Widget that receives typed letters, except the start page's keys."""
         self._typing = False
         self._notices: Sequence[str] = ()
 
@@ -115,7 +115,7 @@ class Start(KeyActions, LinePane, can_focus=True):
 
     @property
     def usable(self) -> list[Choice]:
-        """The rows of the start page that can be selected, from top to bottom."""
+        """The selectable rows of the start page, from top to bottom."""
         return [choice for choice in self.content.choices if choice.intent]
 
     def draw(self, width: int, height: int) -> list[Strip]:
@@ -240,7 +240,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         return [*rows, pen.line(room, policy, change if fits else [])]
 
     class Focused(Message):
-        """Message that is posted when the start page gains or loses the focus."""
+        """Posted when the start page gains or loses the focus."""
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)
@@ -277,9 +277,9 @@ class Start(KeyActions, LinePane, can_focus=True):
         return bool(self.usable)
 
     def pick(self, number: int) -> bool:
-        """Run the action of the row with the digit `number + 1`; return False if no row has this digit.
+        """Run the action of the row with the digit `number + 1`. Return False if there is no such row.
 
-        If no digits have been assigned to rows yet, do nothing and return True.
+        While no row has a digit yet, do nothing and return True.
         """
         numbers = [self.numbers.get(choice.intent) for choice in self.usable]
         has_row = number + 1 in numbers

@@ -1,6 +1,6 @@
 """The text of the status line for a session's state.
 
-Invariant: a session that waits for the user is shown as waiting, even if it also runs.
+Invariant: waiting for the user is shown first, even if the session also runs.
 """
 
 from tui_agent.folds.session.view import (
@@ -135,7 +135,7 @@ def _activity(state: SessionStateView, trace: TraceView) -> tuple[str, str]:
 
 
 def newest_running(trace: TraceView) -> Span | None:
-    """Return the running call or subtask that started last; None if nothing is running."""
+    """Return the newest running call or subtask, or None if nothing is running."""
     for span in reversed(trace.spans[-200:]):
         if span.state == "running" and span.kind in ("model", "tool", "subtask"):
             return span

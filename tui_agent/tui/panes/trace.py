@@ -89,7 +89,7 @@ def fault_words(text: str) -> str:
 
 
 def short_target(target: str) -> str:
-    """Return the last part of a target that is a path; return any other target unchanged."""
+    """Return the last part of a path. Return any other target unchanged."""
     path, _, rest = target.partition("  ")
     if "/" not in path or " " in path:
         return target

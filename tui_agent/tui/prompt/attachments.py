@@ -110,7 +110,7 @@ class Chips:
         return CHIP.sub(lambda chip: self.texts.get(chip.group(), chip.group()), text)
 
     def expanded_size(self, text: str) -> int:
-        """Return the length of the text with the chips of pasted texts expanded, without expanding them."""
+        """Return the length of the text with expanded chips, without expanding them."""
         labels = (label for label in CHIP.findall(text) if label in self.texts)
         return len(text) + sum(len(self.texts[label]) - len(label) for label in labels)
 
@@ -186,7 +186,7 @@ class PastedSpans:
     def remember(self, text: str, spans: Sequence[Span] | None = None) -> None:
         """Remember which parts of `text` were pasted.
 
-        `spans`: the pasted parts; if None, use the pasted parts of the text in the editor.
+        `spans`: the pasted parts. None: use those of the text in the editor.
         """
         spans = self.spans if spans is None else spans
         if spans or hash(text) in self._remembered:

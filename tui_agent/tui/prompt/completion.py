@@ -22,7 +22,7 @@ MAX_FOUND: Final = 50
 _SCATTERED_SCORE = 100
 """Best possible score for a match whose letters are in order but not adjacent; lower scores are better."""
 _ENDS_EARLY = re.compile(r"[\s@`<>|']|[.,;:!?)\]}]$")
-"""Matches characters that would end a resource's mention too early, so that the mention must be quoted."""
+"""Matches characters that would end a resource's mention too early. The mention must then be quoted."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 AT_SIGN = "@"
 """The name under which `Session.complete` completes mentions of resources."""
@@ -113,7 +113,7 @@ def _loosens(command: str, policy: str) -> bool:
 def command_candidates(
     query: str, actions: Sequence[Action], *, running: bool, policy: str = "ask"
 ) -> list[Candidate]:
-    """Return the slash commands and aliases that begin with the query or, if there are none, contain its letters."""
+    """Return the slash commands and aliases that begin with the query. If there are none, match its letters."""
     scored: list[tuple[int, str, Action]] = []
     for action in actions:
         for word, _ in action.typed_words:
@@ -230,7 +230,7 @@ class ArgumentCompletion:
     def __init__(self) -> None:
         self.commands: Collection[str] = ()
         self.ask_session: Callable[[str, str], Awaitable[Sequence[str]]] = _complete_nothing
-        """Function that returns completions, given a command's name and the text after the name."""
+        """Function that returns completions for a command's name and the text after it."""
         self.completions: dict[str, list[tuple[str, str]]] = {}
         self._asked = ("", "")
         self._timer: Timer | None = None

@@ -33,7 +33,7 @@ _DEFAULT_KEYS = KeyMap()
 
 
 class PasteArea(TextArea, inherit_css=False):
-    """A text area that has chips, and knows which parts of its text were pasted."""
+    """A text area with chips. It knows the pasted parts of its text."""
 
     # Skip TextArea's long style sheet: app.tcss overrides all of it.
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
@@ -139,7 +139,7 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
     ]
 
     class Edited(Message):
-        """Message that is posted when the text or the cursor changed."""
+        """Posted when the text or the cursor changed."""
 
     def __init__(self, root: Path) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
         self.running = False
         """True while a turn runs; a message sent meanwhile steers the turn."""
         self.recalled = ""
-        """The earlier message that Up or Down put into the editor; empty after the user types."""
+        """The earlier message recalled by Up or Down; empty after the user types."""
         self._erased = ""
         self._returned = ""
 
@@ -444,11 +444,10 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return True
 
     def enter(self, running: bool) -> bool:
-        """Send the message. If the cursor follows a backslash at the end of a line, replace the backslash with a line
-        break instead.
+        """Send the message. But after a backslash at the end of a line, replace it with a line break.
 
-        `running`: True if the user pressed the key that sends during a turn, False for the key that sends at other
-        times. If this key does not send now, do nothing and return False.
+        `running`: True for the key that sends during a turn, False for the key that sends at other times. If it is the
+        wrong key, do nothing and return False.
         """
         if running != self.running:
             return False

@@ -168,7 +168,7 @@ class Symbol(NamedTuple):
 
 
 FindSymbols: TypeAlias = Callable[[Path, str], Awaitable[Sequence[Symbol]]]
-"""A function that takes a folder and a query, and returns the folder's symbols whose name contains the query."""
+"""Function that takes a folder and a query. It returns the folder's symbols whose name contains the query."""
 
 
 class Symbols:

@@ -29,7 +29,7 @@ class Menu(LinePane):
     surface = "s3"
 
     class Picked(Message):
-        """Message that is posted when the user clicks a row of the menu."""
+        """Posted when the user clicks a row of the menu."""
 
     def on_mount(self) -> None:
         self.candidates: Sequence[Candidate] = ()
@@ -63,7 +63,7 @@ class Menu(LinePane):
 
     @property
     def rows(self) -> int:
-        """The number of rows that the menu needs."""
+        """The number of rows of the menu."""
         return min(MAX_ROWS, len(self.candidates))
 
     @property

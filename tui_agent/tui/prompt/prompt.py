@@ -79,10 +79,10 @@ class Prompt(Vertical):
             self.typed_mentions = typed_mentions
 
     class MenuChanged(Message):
-        """Message that is posted when the completion menu opened, closed, or must be moved."""
+        """Posted when the completion menu opened, closed, or must be moved."""
 
     class Drafted(Message):
-        """Message that is posted when the text in the editor changed."""
+        """Posted when the text in the editor changed."""
 
     def __init__(self, root: Path, policy: str = "") -> None:
         super().__init__(id="prompt", classes=_policy_class(policy))
@@ -102,7 +102,7 @@ class Prompt(Vertical):
         self.actions: Sequence[Action] = ()
         """The actions whose slash commands the menu lists."""
         self.offered: Sequence[Action] = ()
-        """The engine's slash commands, which the menu lists after the app's commands."""
+        """The engine's slash commands. The menu lists them after the app's commands."""
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
         self.arguments = ArgumentCompletion()
         self.running = False
@@ -113,7 +113,7 @@ class Prompt(Vertical):
         self.answers_question = False
         """True if a message answers the agent's question instead of steering the turn."""
         self._blank_at: tuple[int, int] | None = None
-        """The cursor's position, while it is right after a completion that ended with a space; otherwise None."""
+        """The cursor's position right after a completion with a final space; otherwise None."""
         self.most_rows = 10
         self.with_policy = True
         self._token: Token | None = None
@@ -134,8 +134,8 @@ class Prompt(Vertical):
     ) -> None:
         """Set the texts of the row below the editor.
 
-        - `note`: returns the note for the row; takes the number of characters of the message
-        - `waits_for`: work, other than a turn, that must end before a message is sent
+        - `note`: returns the note for a message of this many characters
+        - `waits_for`: work that a message must wait for, other than a turn
         - `words`: replaces the usual description of the policy
         """
         if policy != self._policy:
@@ -169,7 +169,7 @@ class Prompt(Vertical):
 
     @property
     def height_now(self) -> int:
-        """The number of rows that the prompt needs."""
+        """The number of rows of the prompt."""
         rows = int(self.editor.styles.height.value) if self.editor.styles.height else 1
         return rows + (1 if self.with_policy else 0) + self.queue_rows.rows_wanted
 
@@ -439,7 +439,7 @@ async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]",
 
 
 def _drop_second_blank(editor: Editor, place: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Delete a second space typed after a completion that already ends with a space.
+    """Delete a second space after a completion that ends with a space.
 
     Return `place` if the cursor is still there, otherwise None.
     """

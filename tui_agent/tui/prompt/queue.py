@@ -25,21 +25,20 @@ class QueueRows(LinePane):
     texts: tuple[str, ...] = ()
     after: str = ""
     can_send: bool = True
-    """True if the user can send the first message before the work named by `after` has ended."""
+    """True if the user can send the first message before the end of the work `after`."""
     is_prompt_empty: bool = True
     """True if the prompt contains no text; the keys for the queue work only then."""
     queued_after: "tuple[RequestId, ...] | None" = None
-    """If the edited message was taken out of the queue, the ids of the messages that were before it there; otherwise
-    None."""
+    """The ids of the earlier messages in the queue, if the edited message was taken out of it; otherwise None."""
     _is_taken: bool = False
 
     @property
     def rows_wanted(self) -> int:
-        """The number of rows that the queued messages need."""
+        """The number of rows for the queued messages."""
         return min(len(self.texts), MAX_ROWS)
 
     def set_texts(self, texts: Sequence[str], *, after: str, can_send: bool = True) -> None:
-        """Show these messages; `after` names the work that must end before they are sent, or is empty."""
+        """Show these messages. `after` names the work they wait for, or is empty."""
         if (tuple(texts), after, can_send) == (self.texts, self.after, self.can_send):
             return
         self.texts, self.after, self.can_send, self._is_taken = tuple(texts), after, can_send, False

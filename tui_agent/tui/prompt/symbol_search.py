@@ -20,7 +20,7 @@ _LINE: Final = re.compile(rf"\b(?:{_KEYWORDS})\s+(?:\([^()]*\)\s*)?(\w+)")
 
 
 def find_definitions(root: Path, query: str) -> list[Symbol]:
-    """Return definitions of names that contain the query, found by git grep. Blocks, so call it in a thread."""
+    """Find definitions of names that contain the query, with git grep. Blocks, so call it in a thread."""
     if not can_be_symbol(query):
         return []
     pattern = rf"(^|[^[:alnum:]_])({_KEYWORDS})[[:space:]]+(\([^)]*\)[[:space:]]*)?[[:alnum:]_]*{query}"
@@ -53,7 +53,7 @@ async def search_git(root: Path, query: str) -> Sequence[Symbol]:
 
 
 def search_index(ask: Ask, data_dir: Path | None) -> FindSymbols:
-    """Return a function that searches the index of the repository map, or git if the index has no match."""
+    """Return a function that searches the repository map's index. Without a match, it uses git."""
 
     async def find(root: Path, query: str) -> Sequence[Symbol]:
         words = ["map", "--json", "--symbol", query, "--cwd", str(root)]

@@ -16,13 +16,13 @@ from tui_agent.protocol.parts import image_type
 from tui_agent.tui.prompt.attachments import Span
 
 _STARTS: Final = re.compile(r"@|(?<![^\s(\"'`])/")
-"""Matches the first character of everything that can be a mention."""
+"""Matches the first character of any possible mention."""
 CHARS_PER_LINE: Final = 40
 """Assumed length of a line in a mentioned file."""
 NUMBER_CHARS: Final = 5
 """Assumed length of a line's number and the tab after it."""
 IMAGE_HEAD_BYTES: Final = 16
-"""Number of bytes at the start of a file that show if it is an image."""
+"""Number of bytes to read from a file's start to recognise an image."""
 _BORDER: Final = "|"
 """A character that is never part of a mention."""
 
@@ -42,9 +42,9 @@ def find_typed_mentions(text: str, root: Path, pasted: Iterable[Span]) -> list[M
 
 
 def find_files(candidates: Iterable[MentionCandidate], root: Path) -> tuple[dict[str, str], int]:
-    """Find the mentioned files and folders that exist; blocks, so call it in a thread.
+    """Find the mentioned files and folders that exist. Blocks, so call it in a thread.
 
-    Return the path of each mention, and the estimated number of characters that all mentions add.
+    Return the path of each mention, and the estimated total of added characters.
     """
     files: dict[str, str] = {}
     chars = 0
@@ -60,7 +60,7 @@ def find_files(candidates: Iterable[MentionCandidate], root: Path) -> tuple[dict
 
 
 def find_images(paths: Iterable[str], root: Path) -> frozenset[str]:
-    """Return the paths of image files that a model can accept; blocks, so call it in a thread."""
+    """Return the image files that a model can accept. Blocks, so call it in a thread."""
     return frozenset(path for path in paths if _is_image(root / path))
 
 

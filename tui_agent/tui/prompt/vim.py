@@ -1,4 +1,4 @@
-"""The subset of vim that a prompt needs: insert and normal mode, motions, delete, change, yank, put.
+"""A subset of vim for the prompt: insert and normal mode, motions, delete, change, yank, put.
 
 Invariant: in insert mode the editor handles every key except Esc.
 """

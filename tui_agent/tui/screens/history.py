@@ -29,7 +29,7 @@ _ROLES: dict[SimulationRole, Role] = {"user": "accent", "agent": "success", "env
 
 
 class HistoryScreen(LinesScreen):
-    """The messages of a simulation: all messages, or only the messages that the chosen viewer sees."""
+    """The messages of a simulation: all of them, or those of the chosen viewer."""
 
     scope = "history"
 
@@ -76,7 +76,7 @@ class HistoryScreen(LinesScreen):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def choose_viewer(self, direction: int = 1) -> None:
-        """Show the messages that the next viewer sees, or the previous viewer if `direction` is -1."""
+        """Show the messages of the next viewer, or of the previous viewer if `direction` is -1."""
         self._viewer = VIEWERS[(VIEWERS.index(self._viewer) + direction) % len(VIEWERS)]
         self.show()
         self.scroll_to_end(-1)

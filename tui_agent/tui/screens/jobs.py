@@ -52,7 +52,7 @@ class JobsScreen(Page[JobView]):
             self.show_detail()
 
     def show_keys(self) -> None:
-        """Show only the keys that are available for the current jobs."""
+        """Show only the keys for the current jobs."""
         super().show_keys()
         job = self.chosen
         idle = {"job_row", "job_output"} if job is None else set[str]()

@@ -40,7 +40,7 @@ MIN_HEIGHT_FOR_HEADS = 24
 """Minimum height of the terminal, in rows, for empty rows between the title and the column names."""
 NOTICE_S = 10.0
 HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "jobs")
-"""Actions that run on the main screen when the user clicks them in the header."""
+"""Actions of the main screen for clicks in the header."""
 
 
 class FullScreen(HasLooks, KeyScreen, WorkerErrorReporter, Screen[None]):
@@ -270,7 +270,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     @property
     def subject(self) -> Any:
-        """The object whose details and actions the page shows: by default the selected item, if there is one."""
+        """The object of the page's details and actions: by default the selected item, if there is one."""
         return self.chosen
 
     @abstractmethod
@@ -332,7 +332,7 @@ class Page(PageFrame[ItemT]):
         self.enter()
 
     def close_detail_or_leave(self) -> None:
-        """Close the details that replace the list; if the list is shown, close the page."""
+        """Close the details in place of the list. If the list is shown, close the page."""
         if self.detail_alone:
             self.open_detail(False)
         else:
@@ -407,13 +407,13 @@ class Page(PageFrame[ItemT]):
             self.run_intent(event.name, event.argument)
 
     def run_intent(self, name: str, argument: str) -> None:
-        """Run the action `name` with `argument`, after the user clicked a part that stands for this action."""
+        """Run the action `name` with `argument` after a click on its part of the page."""
 
 
 class LinesScreen(ScrollsLines, FullScreen):
     """A screen of rows that scroll but cannot be selected: head, rows, footer.
 
-    `scope`: the scope of the keys that a subclass adds.
+    `scope`: the scope of a subclass's own keys.
     """
 
     DEFAULT_CSS = """

@@ -14,7 +14,7 @@ from tui_agent.tui.transcript.block_rows import draw_blocks
 
 
 class PluginPaneScreen(LinesScreen):
-    """The page that shows the plugin's pane `name`, with the content that `feed` receives.
+    """The page of the plugin's pane `name`, with the content from `feed`.
 
     `context`: None for a page without a header.
     """

@@ -26,7 +26,7 @@ class SearchHead(PageHead):
         self.typing = True
         """True if typed keys go into the field."""
         self.hint = ""
-        """A hint that explains the field, shown while the field is empty."""
+        """A hint about the field, shown while the field is empty."""
         self.status = ""
         """A text shown in place of the hint, or next to typed text."""
         self.label = ""
@@ -61,7 +61,7 @@ class SearchHead(PageHead):
 class SearchPage(Page[ItemT]):
     """A list page with a field above the list.
 
-    `find_scope`: the scope of the keys that work while the user types.
+    `find_scope`: the scope of the keys for the field.
     """
 
     find_scope: ClassVar[Scope]

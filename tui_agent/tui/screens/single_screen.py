@@ -1,4 +1,4 @@
-"""The frame of an app that shows a single screen, such as a replay, and no live session.
+"""The frame of an app with a single screen, such as a replay, and no live session.
 
 Invariant: the app starts no engine.
 """

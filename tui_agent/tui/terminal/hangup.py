@@ -1,4 +1,4 @@
-"""Detection of a terminal that is gone, even without a SIGHUP.
+"""Detection of a lost terminal, even without a SIGHUP.
 
 Invariant: the check uses no processor time while the terminal exists.
 """
@@ -20,7 +20,7 @@ STATUS = 129
 
 
 def end_for_sure(status: int) -> threading.Timer:
-    """Start and return a timer that ends this process after `STALLED_S` seconds, even if the process is blocked."""
+    """Start and return a timer that ends this process after `STALLED_S` seconds, even a blocked one."""
     timer = threading.Timer(STALLED_S, os._exit, (status,))
     timer.daemon = True
     timer.start()

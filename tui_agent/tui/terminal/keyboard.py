@@ -53,7 +53,7 @@ class BackgroundReported(Message):
 
 
 class TypingBurst(Message):
-    """Message that announces the keys of a pasted text, which must not answer a question."""
+    """Message that announces the keys of a pasted text. They must not answer a question."""
 
 
 def is_dark_colour(colour: str) -> bool | None:
@@ -76,7 +76,7 @@ class Keyboard(XTermParser):
         super().__init__(debug)
         begins = {key[1] for key in ANSI_SEQUENCES_KEYS if len(key) > 1 and key[0] == ESC} | {ESC, "["}
         self._alone = re.compile(f"(?<={ESC})(?=[^{re.escape(''.join(sorted(begins)))}])")
-        """Matches the place after an Esc that is a key of its own, not the beginning of a control sequence."""
+        """Matches the place after an Esc key, but not after the Esc at the beginning of a control sequence."""
         self._pasted: list[str] | None = None
         self._begun_report = ""
         self._begun_at = 0.0
@@ -209,6 +209,6 @@ class KeyboardDriver(LinuxDriver):
 
 
 def sent_bytes(app: App[Any]) -> str:
-    """Return the characters that the terminal sent last, e.g. `\\x1b[1;5A`; empty if that is not known."""
+    """Return the last characters from the terminal, e.g. `\\x1b[1;5A`; empty if unknown."""
     driver = app._driver
     return repr(driver.last_input)[1:-1] if isinstance(driver, KeyboardDriver) else ""

@@ -22,7 +22,7 @@ from tui_agent.tui.text import clean, clean_line
 
 Write = Callable[[str], None]
 MAX_ANSWER_LENGTH: Final = 4000
-"""Maximum length of the last answer that is printed after quitting, in characters."""
+"""Maximum length of the last answer in the text after quitting, in characters."""
 MAX_NOTIFICATION_CHARS: Final = 120
 MOST_CLIPBOARD: Final = 100_000
 """Maximum length of copied text in characters; terminals drop longer OSC 52 sequences."""
@@ -64,7 +64,7 @@ class Terminal:
             self._write("\x1b]11;?\x07")
 
     def restore(self) -> None:
-        """Restore the title that the window had before the first call of `title`."""
+        """Restore the window's title from before the first call of `title`."""
         if self._titled:
             self._write("\x1b[23;2t")
             self._titled = ""
@@ -83,7 +83,7 @@ class Terminal:
         self._write("\x07")
 
     def _notify_desktop(self, title: str, text: str) -> bool:
-        """Start a program that shows a desktop notification; return False if no program is installed."""
+        """Start a program that shows a desktop notification. Return False if no program is installed."""
         script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
         is_mac = sys.platform == "darwin"
         words = ("osascript", "-e", script) if is_mac else ("notify-send", "--app-name=tui-agent", "--")
@@ -206,7 +206,7 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
 
 
 def edit_text(text: str, folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Let the user edit a text in their editor; return None if that failed. Blocks until the editor exits."""
+    """Let the user edit a text in their editor. Return None on failure. Blocks until the editor exits."""
     path = folder / "message.md"
     path.write_text(text, encoding="utf-8", errors="replace")
     try:

@@ -48,7 +48,7 @@ class ThumbOnly(ScrollBarRender):
 
 
 class AsciiThumb(ThumbOnly):
-    """Scrollbar whose thumb is drawn in ASCII, for terminals that cannot draw half cells."""
+    """Scrollbar with an ASCII thumb, for terminals without half cells."""
 
     GLYPH: ClassVar[str] = "|"
 

@@ -91,7 +91,7 @@ class ThemeFile(NamedTuple):
     """A validated theme.
 
     - `colors`: `#rrggbb` for every role; empty if the theme uses the terminal's colours
-    - `colors_256`: for terminals with 256 colours, the colours of those roles whose nearest colour would look wrong
+    - `colors_256`: colours for terminals with 256 colours, for roles whose nearest colour would look wrong
     """
 
     name: str
@@ -243,7 +243,7 @@ def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
 
 
 def role_ansi(role: Role, mode: ColourMode) -> str:
-    """Return Textual's name of the terminal colour that a role has in mode "16" or "none"."""
+    """Return Textual's name of a role's terminal colour in mode "16" or "none"."""
     return _SIXTEEN.get(role, "ansi_default") if mode == "16" else "ansi_default"
 
 

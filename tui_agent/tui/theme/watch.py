@@ -1,4 +1,4 @@
-"""Watches the theme folders, so that the screen is redrawn when the current theme's file is saved.
+"""Watches the theme folders. The screen is redrawn when the current theme's file is saved.
 
 Invariant: in the app, only this module imports watchfiles.
 """
@@ -11,7 +11,7 @@ from watchfiles import awatch
 
 
 async def watch(folders: Sequence[Path], changed: Callable[[set[str]], None], stop: asyncio.Event) -> None:
-    """Call `changed` with the names of theme files that were written, until `stop` is set."""
+    """Call `changed` with the names of saved theme files, until `stop` is set."""
     existing = [folder for folder in folders if folder.is_dir()]
     if not existing:
         return

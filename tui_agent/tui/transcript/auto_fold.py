@@ -46,7 +46,7 @@ class Slot:
     active: bool = False
     """True while the cursor or the mouse is on the entry."""
     group: int = -1
-    """Index of the first slot in the group of folded calls; -1 if this entry is in no group."""
+    """Index of the first slot in the group of folded calls; -1 if there is no group."""
     rows: list[Row] | None = None
     """The drawn rows of the entry; None if they are not drawn."""
     stream: MarkdownStream | None = None
@@ -69,7 +69,7 @@ class AutoFold:
 
     def __init__(self, layout: Slots) -> None:
         self.deferred: set[int] = set()
-        """Indices of entries that were in view when their turn ended; `fold_deferred` folds them later."""
+        """Indices of entries that were in view at the end of their turn. `fold_deferred` folds them later."""
         self._layout = layout
         self._turn = 0
         self._turn_start = 0
@@ -106,7 +106,7 @@ class AutoFold:
             self._turn, self._turn_start = entry.turn, index
 
     def fold_deferred(self) -> None:
-        """Fold the entries that stayed unfolded because they were in view when their turn ended."""
+        """Fold the entries that were in view at the end of their turn."""
         due = [index for index in self.deferred if index < self._turn_start]
         self.deferred.clear()
         if due:
@@ -138,7 +138,7 @@ class AutoFold:
                 return True
 
     def has_more(self, index: int) -> bool:
-        """Return True if the entry with this index is folded, or if only some of its rows are shown."""
+        """Return True if the entry at this index is folded or only partly shown."""
         slot, entry = self._layout.slots[index], self._layout.entry(index)
         if slot.opened is not None and slot.group < 0:
             return not slot.opened
@@ -148,7 +148,7 @@ class AutoFold:
         )
 
     def _hides_rows(self, index: int) -> bool:
-        """Return True if the entry has a row that counts hidden lines, such as `12 earlier lines`."""
+        """Return True if the entry has a row about hidden lines, such as `12 earlier lines`."""
         return any(run.act == "fold" for row in self._layout.rows(index)[1:] for run in row.runs)
 
     def open_group(self, leader: int) -> None:
@@ -171,7 +171,7 @@ class AutoFold:
         return range(leader, end)
 
     def _fold_turn(self, start: int, end: int) -> None:
-        """Fold the entries of a turn that has ended, and group its consecutive read-only calls.
+        """Fold the entries of an ended turn, and group its consecutive read-only calls.
 
         `start`, `end`: indices of the turn's first entry and of the first entry after the turn.
         """

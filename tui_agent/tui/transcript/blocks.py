@@ -42,7 +42,7 @@ DIFF_ROWS: Final = 12
 PART_LINES: Final = 5_000
 """Maximum number of lines of an unfolded text that are drawn at a time."""
 PART: Final = "part:"
-"""Prefix of a click action that shows another part of an unfolded text.
+"""Prefix of the click action for another part of an unfolded text.
 
 With `part:5000:2500`, a click moves the first shown line from 5000 to 2500.
 """
@@ -96,7 +96,7 @@ class Body:
         unit: str = "line",
         has_rail: bool = True,
     ) -> list[Row]:
-        """Add rows such as `12 earlier lines` above and `12 more lines` below `rows`, if lines are hidden.
+        """Add rows about hidden lines, such as `12 earlier lines` above and `12 more lines` below `rows`.
 
         - `part`: the shown slice of the text's `lines` lines
         - `before`: number of hidden lines before the shown lines, if it differs from `part.start`
@@ -134,9 +134,9 @@ def part_move(row: Row) -> tuple[int, int] | None:
 
 
 def row_of_line(rows: Sequence[Row], line: int) -> int:
-    """Return the index in `rows` of the first row that shows the line `line` of an entry's text.
+    """Return the index of the first row that shows the line `line` of an entry's text.
 
-    `rows`: the rows of an entry that shows only some of its lines.
+    `rows`: the rows of a partly shown entry.
     """
     moves = {index: move for index, row in enumerate(rows) if (move := part_move(row)) is not None}
     for index, (start, target) in moves.items():
@@ -179,7 +179,7 @@ def block_rows(block: DisplayBlock, body: Body) -> list[Row]:
 
 
 def line_count(block: DisplayBlock, read: Reader) -> int:
-    """Count the lines of a block that is folded, without drawing the block."""
+    """Count the lines of a folded block without drawing it."""
     match block:
         case TerminalBlock():
             return block.omitted + _lines(block.text, read)
@@ -198,7 +198,7 @@ def line_count(block: DisplayBlock, read: Reader) -> int:
 
 
 def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
-    """Draw a program's output; by default, the last lines are shown.
+    """Draw a program's output, by default the last lines.
 
     `omitted`: number of lines that are missing before `text`.
     """

@@ -1,6 +1,6 @@
 """Drawing of the transcript widget: converts transcript views to strips (Textual's screen rows).
 
-Invariant: only visible rows become strips, and only rows that changed are painted.
+Invariant: only visible rows become strips, and only changed rows are painted.
 """
 
 import time
@@ -55,7 +55,7 @@ class Pace:
 
 
 def is_only_growing(entries: Sequence[Entry], changed: Iterable[int], known: int) -> bool:
-    """Return True if no entry is new and all changed entries are texts that are still streaming."""
+    """Return True if no entry is new and all changed entries are streaming texts."""
     return len(entries) == known and all(_is_growing(entries[index]) for index in changed)
 
 
@@ -119,14 +119,14 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._symbols = symbols
         self._resolve = resolve
         self._requested: set[str] = set()
-        """Digests of the long texts that were requested but are not loaded yet."""
+        """Digests of the requested long texts that are not loaded yet."""
         self._actions = actions
         self.viewport = Viewport(Layout(Look(palette, symbols, 80, actions=actions), self._read, now))
         self._frame: list[Line] = []
         self._painted: list[_PaintedLine] = []
         self._strips: dict[int, tuple[Row, Strip]] = {}
         self._unfinished: set[int] = set()
-        """Indexes of the tool calls that have not ended."""
+        """Indexes of the unfinished tool calls."""
         self._entries: Sequence[Entry] = ()
         self._changed: set[int] = set()
         self._delayed: Timer | None = None
@@ -200,7 +200,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     # Painting
 
     def repaint(self) -> None:
-        """Show the rows in the viewport, and paint only rows that differ from those on the screen."""
+        """Show the rows in the viewport. Paint only rows that differ from the screen."""
         if self.viewport.has_new_part:  # The row numbers in one entry have changed.
             self.viewport.has_new_part = False
             self.selection = None
@@ -295,7 +295,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     # Scrolling and size
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Scroll the viewport after Textual scrolled (scrollbar, page keys), and draw the rows that came into view."""
+        """Scroll the viewport after Textual scrolled (scrollbar, page keys), and draw the newly visible rows."""
         if self.show_vertical_scrollbar:
             self.vertical_scrollbar.position = new_value
         # During a resize Textual clamps the scroll offset; the reading position must not follow that.
@@ -357,7 +357,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return is_too_young(layout.entry(index), layout.now())
 
     def _show_young_calls(self) -> None:
-        """Show the calls whose rows were delayed, if the calls are still running."""
+        """Show the calls with delayed rows, if they are still running."""
         # Rows of new calls are delayed, because most of these calls end before their row could be read.
         self._quick_timer = None
         self._redraw(self._unfinished)

@@ -105,7 +105,7 @@ def color_tokens(line: Sequence[Token], style: Callable[[Role], Style], src: int
 
 
 def group_ends(lines: Sequence[str], language: str) -> bool:
-    """Return True if this group of code lines is complete, so that its colours are final.
+    """Return True if this group of code lines is complete. Its colours are then final.
 
     A group ends at an empty line outside strings and comments, or after `GROUP_MAX` lines.
     """

@@ -79,7 +79,7 @@ class TranscriptCommands(TranscriptCanvas):
         return index is not None and self.viewport.layout.auto_fold.has_more(index)
 
     def newest_block(self) -> str:
-        """Return the id of the newest tool call, notice or plan that a key folds or unfolds; empty if there is none."""
+        """Return the id of the newest tool call, notice or plan that a key can fold or unfold, or ""."""
         layout, newest = self.viewport.layout, ""
         for index in range(len(layout) - 1, -1, -1):
             slot, entry = layout.slots[index], layout.entry(index)

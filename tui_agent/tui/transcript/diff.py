@@ -132,7 +132,7 @@ def _shorten_line(runs: Sequence[Run], look: Look) -> list[Run]:
 
 
 def _mark_changes(lines: Sequence[DiffLine]) -> None:
-    """Pair each removed line with the added line that replaces it, and mark the words that differ."""
+    """Pair each removed line with its replacement, and mark the words that differ."""
     runs = [(sign, list(run)) for sign, run in groupby(lines, key=lambda line: line.sign)]
     for (sign, removed), (next_sign, added) in pairwise(runs):
         if sign == "-" and next_sign == "+":

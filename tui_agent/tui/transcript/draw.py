@@ -44,7 +44,7 @@ BODY_ROWS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class DisplayState:
-    """The state that the drawing of an entry depends on, besides the entry and the look.
+    """The state for drawing an entry, besides the entry and the look.
 
     - `opened`: True if the user opened the entry, False if the user folded it, otherwise None
     - `past`: True if the entry's turn has ended
@@ -65,7 +65,7 @@ def draw(
 ) -> list[Row]:
     """Draw a transcript entry as rows.
 
-    `stream`: cache of the finished rows of an answer that is streaming.
+    `stream`: cache of a streaming answer's finished rows.
     """
     match entry:
         case UserEntry():
@@ -166,7 +166,7 @@ def is_open(entry: Entry, state: DisplayState) -> bool:
 
 
 def _texts(entry: Entry) -> list[LongText]:
-    """Return all texts that the entry shows if it is unfolded."""
+    """Return all texts of the unfolded entry."""
     match entry:
         case UserEntry() | AnswerEntry() | ReasoningEntry():
             return [entry.text]
@@ -192,14 +192,14 @@ def _texts(entry: Entry) -> list[LongText]:
 
 
 def search_text(entry: Entry, read: Reader) -> str:
-    """Return the text of an entry for `find`: all texts that the entry shows when it is unfolded."""
+    """Return the text of an entry for `find`: all texts of the unfolded entry."""
     return clean("\n".join(map(read, _texts(entry))))
 
 
 def match_lines(entry: Entry, read: Reader, pattern: re.Pattern[str]) -> list[int | None]:
     """Return the line number (from 0) of each match of `pattern` in the texts of an entry.
 
-    The number is None if the text is short enough to be drawn as a whole.
+    The number is None for a short text, which is drawn as a whole.
     """
     numbers: list[int | None] = []
     for text in map(read, _texts(entry)):

@@ -61,7 +61,7 @@ class Finder:
         self._lines.clear()
 
     def forget_row(self) -> None:
-        """Forget which row contains the current match; to be called when the match's entry shows other lines."""
+        """Forget the row of the current match. To be called when the match's entry shows other lines."""
         if self.current is not None:
             self.current = self.current._replace(row=-1)
 
@@ -89,9 +89,9 @@ class Finder:
         return [match.span() for match in self._pattern.finditer(row.text())]
 
     def step(self, layout: Layout, start: int, direction: int) -> Hit | None:
-        """Go to the next (`direction` 1) or previous (-1) match, wrapping around; return None if there is none.
+        """Go to the next (`direction` 1) or previous (-1) match, wrapping around. Return None if there is none.
 
-        `start`: index of the entry at which to begin if there is no current match.
+        `start`: index of the entry to begin with if there is no current match.
         """
         if not self._counts:
             return None

@@ -55,8 +55,8 @@ class Layout:
     ) -> None:
         """Use a newer view of the transcript.
 
-        - `changed`: indices of entries that differ from the previous view; new entries can be left out
-        - `in_view`: indices of the entries on the screen; they stay unfolded for now when their turn ends
+        - `changed`: indices of the changed entries; new entries can be left out
+        - `in_view`: indices of the entries on the screen; at the end of their turn, they stay unfolded for now
         """
         self.auto_fold.deferred.update(in_view)
         known = min(len(self.slots), len(entries))
@@ -73,7 +73,7 @@ class Layout:
         self.grow(entries, len(entries))
 
     def grow(self, entries: Sequence[Entry], count: int) -> bool:
-        """Append slots for at most `count` entries that have no slot yet; return False if every entry has a slot."""
+        """Append slots for at most `count` further entries. Return False if every entry already has a slot."""
         self._entries = entries
         end = min(len(entries), len(self.slots) + count)
         for index in range(len(self.slots), end):
@@ -164,7 +164,7 @@ class Layout:
                 self.touch(index)
 
     def touch(self, *indexes: int) -> None:
-        """Mark slots whose content or state has changed; they are redrawn when they are visible again."""
+        """Mark slots with changed content or state. They are redrawn when they are visible again."""
         for index in indexes:
             slot = self.slots[index]
             slot.rows = None

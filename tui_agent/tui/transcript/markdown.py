@@ -49,7 +49,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of Markdown as source lines; `starts` are the offsets of the lines in the source."""
+    """A piece of Markdown as source lines. `starts` are the offsets of the lines in the source."""
 
     lines: Sequence[str]
     starts: Sequence[int]

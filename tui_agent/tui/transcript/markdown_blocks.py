@@ -61,7 +61,7 @@ class OpenPiece:
 
 
 def open_piece(line: str, blank_before: bool) -> OpenPiece:
-    """Return the piece that begins with `line`, which must not be empty."""
+    """Return the piece that begins with `line`. The line must not be empty."""
     if fence := _FENCE.match(line):
         indent = len(line) - len(line.lstrip(" "))
         language = next(iter(fence[2].split()), "")
@@ -95,7 +95,7 @@ def continues(piece: OpenPiece, line: str) -> bool:
 
 
 def ends_with(piece: OpenPiece, line: str) -> bool:
-    """Return True if the line that was just added ends the piece."""
+    """Return True if the newly added line ends the piece."""
     if piece.kind == "fence":
         return len(piece.lines) > 1 and closes_fence(piece, line)
     if piece.kind == "para":

@@ -1,4 +1,4 @@
-"""Markdown text that grows while it is streamed: an update redraws only the last piece of the text.
+"""Streaming Markdown text. An update redraws only the last piece of the text.
 
 Invariant: the rows after `update(text, done=True)` do not depend on earlier updates.
 """
@@ -240,7 +240,7 @@ class _Fence:
 
 
 class _Table:
-    """A table that is still open: its column widths can change until it is closed."""
+    """An open table: its column widths can change until it is closed."""
 
     def __init__(self, align: str, place: Place, look: Look) -> None:
         self._align = align

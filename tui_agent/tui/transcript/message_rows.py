@@ -44,7 +44,7 @@ _ROW_CHARACTERS: Final = 80
 
 
 def is_long(entry: UserEntry) -> bool:
-    """Return True if the message is so long that it is folded by default."""
+    """Return True if the message is long. A long message is folded by default."""
     if not isinstance(entry.text, str):
         return True
     return entry.text.count("\n") + len(entry.text) // _ROW_CHARACTERS > MESSAGE_ROWS
@@ -102,7 +102,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
 
 
 def _hidden_words(entry: UserEntry) -> str:
-    """Return the user's own words that a folded message does not show because a long paste comes before them."""
+    """Return the user's own words that a folded message hides behind a long paste."""
     words = entry.own_words.split(" ")
     pairs = zip(text_preview(entry.text).split(maxsplit=len(words)), words, strict=False)
     visible = sum(1 for _ in takewhile(lambda pair: pair[0].startswith(pair[1]), pairs))
@@ -110,7 +110,7 @@ def _hidden_words(entry: UserEntry) -> str:
 
 
 def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
-    """Return rows that list the mentioned files, each with the part that was sent or the reason why it was not sent."""
+    """Return rows for the mentioned files. Each has the sent part, or the reason why it was not sent."""
     rows: list[list[Run]] = []
     for mention in entry.mentions:
         is_sent = mention.kind not in ("refused", "missing")
@@ -132,7 +132,7 @@ def answer_tail(entry: AnswerEntry, look: Look) -> list[Row]:
 
 
 def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Draw the model's reasoning: its last rows while it streams, a single row after that."""
+    """Draw the model's reasoning: its last rows while it streams, and then a single row."""
     text = clean(read(entry.text)).strip("\n")
     if not text:
         return []

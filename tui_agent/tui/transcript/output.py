@@ -21,7 +21,7 @@ from tui_agent.tui.transcript.style import Look
 
 TAB: Final = 8
 LINE_LIMIT: Final = 4_000
-"""Maximum number of characters that are drawn per line; a note counts the hidden characters."""
+"""Maximum number of characters to draw per line. A note counts the hidden characters."""
 
 _SGR = re.compile(r"(?:\x1b\[|\x9b)([0-9;:]{0,64})m")
 _LINK = re.compile(
@@ -54,7 +54,7 @@ def output_lines(text: str, look: Look) -> list[list[Run]]:
 
 
 def output_rows(lines: Sequence[Sequence[Run]], prefix: Sequence[Run], look: Look) -> list[Row]:
-    """Wrap lines to rows of full width that begin with `prefix`."""
+    """Wrap lines to rows of full width, each beginning with `prefix`."""
     room = max(look.right - width_of(prefix), 3)
     indented = [*prefix, Run("  ", look.ground)]
     rows: list[Row] = []

@@ -163,7 +163,7 @@ def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
-    """Break a line after a word that ends in the line's second half; if there is no such word, break it at `end`."""
+    """Break a line after a word that ends in its second half. Without such a word, break it at `end`."""
     least = start + (end - start) // 2
     if text[end] == " " and text[end - 1] != " ":
         return end, end

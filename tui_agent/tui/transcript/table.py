@@ -16,7 +16,7 @@ _NARROWEST: Final = 4
 
 
 def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> list[int]:
-    """Return the width of each column in cells, reduced where needed so that all columns fit into `room`."""
+    """Return the width of each column in cells, reduced where needed to fit into `room`."""
     natural = [1] * columns
     for row in rows:
         for index, cell in enumerate(row[:columns]):

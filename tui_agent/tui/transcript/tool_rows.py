@@ -33,7 +33,7 @@ from tui_agent.units import NO_LINES, format_duration, format_elapsed, format_li
 
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
 QUICK_S: Final = 0.15
-"""A running read-only call gets a row only after this time, in seconds."""
+"""Seconds until a running read-only call gets a row."""
 COUNTS_AT: Final = 22
 """A call's target, such as a path, is padded to at least this many cells before counts of changed lines."""
 TIME_CELLS: Final = 6

@@ -1,4 +1,4 @@
-"""The visible part of the transcript, which keeps its position when rows are added or removed.
+"""The visible part of the transcript. It keeps its position when rows are added or removed.
 
 Invariant: while `anchored`, the last row is at the bottom; otherwise, the same row stays at the top.
 """
@@ -14,7 +14,7 @@ from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 _ROUNDS: Final = 12
-"""Maximum number of times that the visible entries are drawn again because estimated heights were wrong."""
+"""Maximum number of redraws of the visible entries after wrong estimates of their heights."""
 
 
 class RowPosition(NamedTuple):
@@ -48,7 +48,7 @@ class Viewport:
         self.has_new_part = False
         """True after a very long entry was changed to show other lines."""
         self._seen = (0, 0)
-        """Index and height of the entry that was last when the user scrolled up."""
+        """Index and height of the last entry at the time when the user scrolled up."""
 
     @property
     def end(self) -> int:
@@ -57,7 +57,7 @@ class Viewport:
 
     @property
     def new_rows(self) -> int:
-        """Number of rows below the view that were added at the end after the user scrolled up."""
+        """Number of new rows below the view since the user scrolled up."""
         if self.anchored or not len(self.layout):
             return 0
         index, height = self._seen

@@ -42,7 +42,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
             event.prevent_default()
 
     def pass_key(self, event: events.Key) -> bool:
-        """Handle a key that has no action in the transcript; return False if the key has no effect.
+        """Handle a key without an action in the transcript. Return False if the key has no effect.
 
         Subclasses override this method.
         """

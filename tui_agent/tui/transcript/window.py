@@ -56,5 +56,5 @@ def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
 
 
 def index_of_event(entries: Sequence[Entry], seq: int) -> int:
-    """Return the index of the last entry that began at or before the event `seq`; -1 if there is none."""
+    """Return the index of the last entry that began at or before event `seq`, or -1."""
     return bisect_right(entries, seq, key=lambda entry: entry.seq) - 1

@@ -66,7 +66,7 @@ class CoveredPrompt:
 
     @property
     def send_action(self) -> str:
-        """Name of the action that sends the message now: `steer` while a turn runs, otherwise `send`."""
+        """Name of the action to send the message now: `steer` while a turn runs, otherwise `send`."""
         return "steer" if self._editor.running else "send"
 
     def send(self) -> None:

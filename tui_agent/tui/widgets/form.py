@@ -1,4 +1,4 @@
-"""The base class of forms: sheets with labelled lines, such as text fields, one of which is selected.
+"""The base class of forms: sheets with labelled lines, such as text fields. One line is selected.
 
 Invariant: a fault is shown above the keys, and the line with the fault is selected.
 """

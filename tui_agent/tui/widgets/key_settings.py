@@ -38,7 +38,7 @@ _SENT: Final = frozenset(
     # Only a numeric keypad sends a modifier with a digit.
     if not re.search(r"\+\d$", name := normalize_key(getattr(key, "value", str(key))))
 ) | {ALT_ENTER, "space", *(f"alt+ctrl+{letter}" for letter in set(ascii_lowercase) - set("hijm"))}
-"""Names of the keys that every terminal sends, in addition to keys that type a character."""
+"""Names of the keys that every terminal sends, besides the keys for characters."""
 EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
 """Names of the app's actions whose keys work on every screen."""
 TYPING: Final[frozenset[Scope]] = frozenset(
@@ -71,7 +71,7 @@ class KeySettings(NamedTuple):
 
     - `actions`: all actions, with the user's keys
     - `faults`: a message for each entry that is not used
-    - `rare_keys`: a message for each used entry with a key that some terminals cannot send
+    - `rare_keys`: a message for each used entry with a key missing on some terminals
     """
 
     actions: tuple[Action, ...]

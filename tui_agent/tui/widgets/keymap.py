@@ -1,4 +1,4 @@
-"""The user's keys by action and scope (part of the app), and mixins that run the action of a key.
+"""The user's keys by action and scope (part of the app), and mixins to run a key's action.
 
 Invariant: no screen mentions a key in its code; it asks for the action of the key.
 """
@@ -107,7 +107,7 @@ def key_map_of(app: object) -> KeyMap:
 
 
 class KeyActions:
-    """Mixin for widgets that handle keys: a key calls the method that the registry names for the key's action.
+    """Mixin for widgets that handle keys. A key calls its action's method in the registry.
 
     For an action with two choices, the method is called with -1 or 1; with more choices, it gets the index. If the
     method returns False, the next action with the same key is tried.
@@ -116,8 +116,8 @@ class KeyActions:
     scope: ClassVar[Scope]
     """The scope of the widget's own keys in the registry of actions."""
     key_methods: ClassVar[Mapping[str, str]] = {}
-    """Maps an action's name to the method of this class that its key calls, instead of the method in the registry of
-    actions."""
+    """Maps an action's name to the method of this class for its key. It replaces the method in the registry of actions.
+    """
 
     @property
     def key_map(self) -> KeyMap:
@@ -179,7 +179,7 @@ class KeyScreen(KeyActions):
             self.type_key(event.key, event.character)
 
     def key_hints(self) -> Sequence[KeyHint]:
-        """Return the keys that work now, for a sheet's footer; empty if the screen sets its own footer."""
+        """Return the keys that work now, for a sheet's footer. Empty if the screen sets its own footer."""
         return ()
 
     def expect_text(self) -> None:

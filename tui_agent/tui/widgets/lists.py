@@ -50,7 +50,7 @@ class HasLooks:
 
 
 class LinePane(HasLooks, Widget):
-    """A widget that draws whole rows; if the user clicks a part that has an intent, the widget posts it as an `Intent`."""
+    """A widget that draws whole rows. A click on a part with an intent posts the `Intent`."""
 
     ALLOW_SELECT = False
     _rows: list[Strip] | None = None
@@ -65,7 +65,7 @@ class LinePane(HasLooks, Widget):
         """Draw all rows for this size; missing rows are filled with the background."""
 
     def show(self) -> None:
-        """Draw again, and repaint only the rows that changed."""
+        """Draw again, and repaint only the changed rows."""
         width, height = self.size
         if not width or not height or not self.is_attached:
             self._rows = None
@@ -79,7 +79,7 @@ class LinePane(HasLooks, Widget):
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def _dependencies(self) -> tuple[object, ...]:
-        """Return the values, such as size and colours, that require drawing all rows again when they change."""
+        """Return the values behind all rows, such as size and colours. If they change, all rows are drawn again."""
         return *self.size, self.looks.palette.key, self.looks.symbols.name
 
     def _draw_rows(self) -> list[Strip]:
@@ -113,7 +113,7 @@ ItemT = TypeVar("ItemT")
 class Lines(HasLooks, ScrollView):
     """Scrolling rows given as strips: JSON, diffs, help, previews of any length.
 
-    `fill`: style of cells that no row covers.
+    `fill`: style of the uncovered cells.
     """
 
     ALLOW_SELECT = False
@@ -189,7 +189,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     """Number of empty rows after the last item."""
 
     class Chosen(Message):
-        """Message that is posted when another item is selected."""
+        """Posted when another item is selected."""
 
     class Used(Message):
         """Message that asks to run the main action of an item, posted by a click on the selected row."""
@@ -201,7 +201,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         self.index = 0
         self.empty_text = ""
         self.can_choose: Callable[[ItemT], bool] = lambda item: True
-        """Function that returns True if an item can be selected, and False for headings and separators."""
+        """Function that returns True for selectable items. It returns False for headings and separators."""
         self.key: Callable[[ItemT], object] = lambda item: item
         """Function that returns an item's key, to find the item again after a reload."""
 
@@ -219,7 +219,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     ) -> None:
         """Replace the items of the list, and keep the selection.
 
-        - `held`: key of the item to select; None for the item that was selected
+        - `held`: key of the item to select; None for the current item
         - `otherwise`: index of the row to select if this item is missing
         """
         chosen = self.chosen

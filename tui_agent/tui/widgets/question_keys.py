@@ -26,9 +26,9 @@ from tui_agent.tui.widgets.keymap import KeyScreen, claims_key
 
 ResultT = TypeVar("ResultT")
 GRACE_PERIOD_S = 0.3
-"""Seconds in which a question that appears by itself ignores keys."""
+"""Seconds for which a new question ignores keys, if it appears by itself."""
 ANSWER_DELAY_S = 0.5
-"""Time in seconds after which a letter gives its answer, if no other key follows."""
+"""Seconds until a letter gives its answer, if no other key follows."""
 
 
 class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
@@ -47,7 +47,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self._opened_at = math.inf
         self._grace_s = self.grace_period_s
         self.covered_prompt: CoveredPrompt | None = None
-        """The prompt, for a sheet that appears by itself; None for a sheet that the user opened."""
+        """The prompt, for a sheet that appears by itself. None for a sheet opened by the user."""
         self.is_writing = False
         """True while keys go to the message in the prompt."""
         self._shown_message = ""
@@ -75,7 +75,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
     @property
     def open_field(self) -> Field | None:
-        """The field that receives typed keys; None if the sheet has no open field."""
+        """The field for typed keys; None if the sheet has no open field."""
         return None
 
     def end_grace_period(self) -> None:
@@ -131,7 +131,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return self.open_field is not None
 
     def _take_letter(self, event: events.Key) -> None:
-        """Handle a typed letter, which is an answer or part of a text for the message."""
+        """Handle a typed letter: an answer, or part of a text for the message."""
         if self._letters and event.time - self._letters[-1].time > RECENT_S:
             self._letters.clear()
         self._letters.append(event)
@@ -169,7 +169,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
             self.begin_writing()
 
     def give_unless_typing(self, give: Callable[[], object]) -> None:
-        """Call `give` after `answer_delay_s`, unless another key is pressed before."""
+        """Call `give` after `answer_delay_s`, unless another key is pressed first."""
         if not self.answer_delay_s:
             give()
             return
@@ -202,7 +202,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         """Select no row."""
 
     def follow_message(self) -> None:
-        """Handle a change of the message in the prompt; after the user sent it, keys are answers again."""
+        """Handle a change of the message in the prompt. After the user has sent it, keys are answers again."""
         # After the user erased the message, keys still go to the prompt: the user probably wants to write a new
         # message.
         if self.covered_prompt is None or self.message == self._shown_message:

@@ -30,7 +30,7 @@ def _meta(intent: str) -> Style:
 
 
 def with_intent(style: Style, intent: str) -> Style:
-    """Return `style` with an intent: the name and argument of an action that a click on text in this style runs."""
+    """Return `style` with an intent: an action's name and argument. A click on text in this style runs it."""
     return style + _meta(intent)
 
 

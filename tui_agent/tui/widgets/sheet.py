@@ -28,12 +28,12 @@ class Sheet(SheetFrame[ResultT]):
     """
 
     opened_by = ""
-    """The action whose key opened this sheet and also closes it; empty if there is none."""
+    """The action whose key opens and closes this sheet; empty if there is none."""
     follows: frozenset[ViewName] = frozenset()
-    """The views of the session that the sheet shows; a change of one of them calls `follow`."""
+    """The session's views that the sheet shows. A change of one of them calls `follow`."""
 
     def follow(self) -> None:
-        """Redraw the sheet, because one of the views in `follows` changed."""
+        """Redraw the sheet after a change of a view in `follows`."""
         self.redraw()
 
     @abstractmethod
@@ -44,7 +44,7 @@ class Sheet(SheetFrame[ResultT]):
         return self.keys_rows(width)
 
     def keys_rows(self, width: int) -> list[Strip]:
-        """Return the last rows of a sheet that covers the footer; no rows if the footer is visible."""
+        """Return the last rows of a sheet over the footer. Return no rows if the footer is visible."""
         return [*self.spacer(width), self.keys_line(width)] if self.is_full else []
 
     def keys_line(self, width: int, right: str = "") -> Strip:
@@ -83,7 +83,7 @@ class Sheet(SheetFrame[ResultT]):
         self.dismiss(None)
 
     def run_intent(self, intent: str) -> None:
-        """Run the intent (name of an action, and its argument) of the part that the user clicked."""
+        """Run the intent (action name and argument) of the clicked part."""
 
     def on_click(self, event: events.Click) -> None:
         intent = intent_of(event.style)
@@ -107,7 +107,7 @@ class ChoiceSheet(Sheet[ResultT]):
     @property
     @abstractmethod
     def count(self) -> int:
-        """The number of rows that can be selected."""
+        """The number of selectable rows."""
 
     @abstractmethod
     def use(self) -> object:

@@ -70,7 +70,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         self.scrolled.moved = lambda: self.mark_seen(self._in_sight + self.scrolled.scroll_offset.y)
         self._in_sight = 0
         self.cursor_row: int | None = None
-        """Index of the body row that `redraw` scrolls into view; None to leave the scroll position unchanged."""
+        """Index of the body row to scroll into view. None: keep the scroll position."""
         self.rows_below_cursor = 0
         """Number of body rows below `cursor_row` that `redraw` scrolls into view too."""
         self._sheet = Vertical(id="sheet")
@@ -86,7 +86,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         yield self._footer
 
     def prepare(self, width: int) -> None:
-        """Compute values that several rows depend on, before `head`, `body` and `foot` are drawn."""
+        """Compute values for several rows, before `head`, `body` and `foot` are drawn."""
 
     def mark_seen(self, rows: int) -> None:
         """Record that the body was visible down to this row."""
@@ -156,7 +156,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
 
     @property
     def is_full(self) -> bool:
-        """True if the sheet fills a small screen, so that it covers the footer too."""
+        """True if the sheet fills a small screen. It then covers the footer too."""
         return self.app.size.height < 16 or self.app.size.width < 60
 
     @property

@@ -38,7 +38,7 @@ PROJECT_FILES_CHANGED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ProjectCommand:
-    """A command of the project, whose answer says if the project's files have changed since they were trusted."""
+    """A command of the project. Its answer says if the project's files have changed since they were trusted."""
 
     command: CommandFile
     project: ProjectFiles
@@ -56,7 +56,7 @@ class ProjectCommand:
 
 
 class ExtensionBuilder:
-    """Builds the extensions of one session from the plugins that `host` loads and from command files."""
+    """Builds the extensions of one session from the plugins of `host` and from command files."""
 
     def __init__(
         self,
@@ -99,11 +99,11 @@ class ExtensionBuilder:
         return extensions, (*served.events, *failed, *events, *refused)
 
     def load_changed(self, try_left_out: bool) -> ChangedExtensions | None:
-        """Load the plugins and command files that have changed, and use what MCP servers offer now.
+        """Load the changed plugins and command files, and the current offers of MCP servers.
 
         Return None if nothing has changed. This method blocks.
 
-        `try_left_out`: True to also try plugins that were left out because loading them failed earlier.
+        `try_left_out`: True to also try plugins that failed to load earlier.
         """
         faults = self._read_configuration()
         if try_left_out:

@@ -38,7 +38,7 @@ def watched_folders(base: StartupContext) -> tuple[Path, ...]:
 
 
 def load_external_plugins(base: StartupContext) -> LoadedPlugins:
-    """Load only the plugins that are not bundled with tui-agent."""
+    """Load only plugins that are not bundled."""
     places = replace(plugin_places(base.config, base.options), bundled=None)
     config = base.config
     return PluginHost(
@@ -47,7 +47,7 @@ def load_external_plugins(base: StartupContext) -> LoadedPlugins:
 
 
 def plugin_host(base: StartupContext) -> PluginHost:
-    """Return the host of all plugins that are not disabled, before loading."""
+    """Return the host of all enabled plugins, before loading."""
     host = PluginHost(PluginPlaces(), records=load_records_folder(base))
     configure_host(host, base, base.config)
     return host
@@ -60,12 +60,12 @@ def configure_host(host: PluginHost, base: StartupContext, config: Config) -> No
 
 
 def load_records_folder(base: StartupContext) -> Path:
-    """Return the folder of the files that record which plugins are being loaded or left out."""
+    """Return the folder of the records about plugins that are being loaded or left out."""
     return base.config.paths.cache_dir / RECORDS_FOLDER
 
 
 def agent_folders(host: PluginHost) -> list[Path]:
-    """Return the folders with Markdown agents of the plugins that are on."""
+    """Return the folders of the enabled plugins' Markdown agents."""
     plugins = [plugin for plugin in host.list_plugins() if host.is_enabled(plugin)]
     return [plugin.path / AGENTS for plugin in plugins if plugin.path is not None and plugin.path.is_dir()]
 
@@ -106,9 +106,9 @@ def _refuse_program(name: str) -> Agent:
 
 
 async def require_program(env: Environment, agent: str) -> None:
-    """Raise `ConfigError` if the agent is an external program that is missing in `env`.
+    """Raise `ConfigError` if the agent is an external program missing in `env`.
 
-    `env`: an environment that has started.
+    `env`: a started environment.
     """
     if agent not in PROGRAMS:
         return

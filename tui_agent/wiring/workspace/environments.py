@@ -75,7 +75,7 @@ class Environments:
             ) from error
 
     def started_event(self) -> EnvStarted:
-        """Return the event that records where commands run."""
+        """Return the event about where commands run."""
         sandbox, is_local = self.active.sandbox, self.active is self.local
         return EnvStarted(
             environment=self.active.name,

@@ -22,7 +22,7 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage, MapRequest, RenderedMap
 
 MAX_SYMBOL_WAIT_S = 1.5
-"""Maximum seconds that a user's message waits until the symbols in it are looked up."""
+"""Maximum seconds that a user's message waits for the lookup of its symbols."""
 
 
 def index_folder(options: SessionOptions, config: Config) -> Path:

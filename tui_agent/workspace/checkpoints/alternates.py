@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 MAX_DEPTH = 5
-"""Maximum number of object folders in a chain of folders that borrow from each other."""
+"""Maximum number of object folders in a chain of borrowing folders."""
 _ESCAPED = re.compile(rb'\\([\\"n])')
 
 
@@ -29,7 +29,7 @@ def find_missing_folders(store: Path) -> list[Path]:
 
 
 def describe_missing_folders(store: Path) -> str:
-    """Return a sentence that names the missing object folders, or an empty string if none is missing."""
+    """Return a sentence about the missing object folders, or an empty string if none is missing."""
     missing = find_missing_folders(store)
     if not missing:
         return ""

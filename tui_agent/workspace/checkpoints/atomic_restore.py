@@ -19,7 +19,7 @@ from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAG
 
 JOURNAL = "journal.json"
 SAVED_PREFIX = ".tui-agent-saved-"
-"""Name prefix of the folder that gets old content if a failed restore cannot be undone completely."""
+"""Name prefix of a folder for old content. It is used if a failed restore cannot be undone completely."""
 TEMPORARY_MODE = 0o600
 LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
@@ -80,7 +80,7 @@ class Move:
     """One file operation of a restore, on one path.
 
     - `staged`: number of the new file in the staging folder
-    - `identity`: identity of that new file
+    - `identity`: identity of the new file
     - `old_bits`: permission bits before the operation
     """
 
@@ -177,7 +177,7 @@ class StagingFolder:
             self._operations.rename(source, source_fd, target, target_fd)
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the moves; skip and return the paths that someone else changed after the move.
+        """Undo the moves. Skip and return the paths that someone else changed after the move.
 
         The old content of the skipped paths is saved in `saved_folder`. Raise `OSError` if this fails.
         """
@@ -283,7 +283,7 @@ def _exists(name: str, fd: int) -> bool:
 
 
 def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
-    """Return True if undoing `move` would not overwrite anything that someone else wrote at the path `name`."""
+    """Return True if undoing `move` would not overwrite anyone else's work at `name`."""
     try:
         current = os.lstat(name, dir_fd=fd)
     except FileNotFoundError:

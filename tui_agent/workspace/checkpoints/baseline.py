@@ -37,9 +37,9 @@ from tui_agent.workspace.checkpoints.store_state import (
 )
 
 MAX_PACK_BYTES = 32_000_000
-"""Maximum bytes of file contents in one pack, which is built in memory."""
+"""Maximum bytes of file contents in one pack. A pack is built in memory."""
 CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
-"""Git attributes that make git convert files, so that the file differs from its git object."""
+"""Git attributes that make git convert files. A file then differs from its git object."""
 
 
 @dataclass
@@ -94,7 +94,7 @@ def _record_size(shadow: CheckpointStore) -> None:
 
 
 def _record_empty_folders(shadow: CheckpointStore, untracked: list[str]) -> None:
-    """Save the list of folders that are empty now, so that a restore does not remove them."""
+    """Save the list of empty folders. A restore then does not remove them."""
     empty_folders: set[str] = set()
     for name in iterate_cancellable(untracked):
         if name.endswith("/"):
@@ -137,7 +137,7 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
 async def find_doubtful(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
-    """Return the files that must be read, because their content can differ from the version in the user's git index."""
+    """Return the files that must be read. Their content can differ from the version in the user's git index."""
     if not baseline.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in baseline.entries.values()}
@@ -149,7 +149,7 @@ async def find_doubtful(
 async def find_converted(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository
 ) -> set[str]:
-    """Return the files that git would convert because of the user's git attributes."""
+    """Return the files that git would convert according to the user's attributes."""
     texts = await run_sync(_read_attributes, shadow, baseline, repository)
     if not any(word in text for word in CONVERTING_ATTRIBUTES for text in texts):
         return set()

@@ -32,12 +32,12 @@ def borrow_objects(store: Path, objects: Path) -> None:
 
 
 async def measure_needed(shadow: CheckpointStore) -> int:
-    """Return the disk size in bytes of all objects that checkpoints refer to, borrowed or not."""
+    """Return the disk size in bytes of all objects in checkpoints, borrowed or not."""
     return int(await shadow.git.run_line("rev-list", "--objects", "--disk-usage", "--all"))
 
 
 def describe_quota(shadow: CheckpointStore, needed: int) -> str:
-    """Return a sentence that explains why some borrowed objects are not copied; empty if all are copied."""
+    """Return a sentence about borrowed objects that exceed the quota and are not copied; empty if all are copied."""
     limit = shadow.limits.baseline_bytes
     if needed <= limit + shadow.growth_bytes:
         return ""
@@ -49,7 +49,7 @@ def describe_quota(shadow: CheckpointStore, needed: int) -> str:
 
 
 async def copy_needed_objects(shadow: CheckpointStore) -> bool:
-    """Copy the borrowed objects that a restore needs, up to the quota; return True if any were copied."""
+    """Copy the borrowed objects for a restore, up to the quota. Return True if any were copied."""
     needed = await _commits_and_trees(shadow)
     needed += [oid for oid in await _list_changed_contents(shadow) if oid not in set(needed)]
     own = await run_sync(_loose_objects, shadow.git.folder)

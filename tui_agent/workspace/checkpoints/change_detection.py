@@ -39,7 +39,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 )
 
 MAX_EXAMPLES = 3
-"""Maximum number of paths that a sentence about skipped files names."""
+"""Maximum number of paths in a sentence about skipped files."""
 MAX_SHOWN_FILES = 32
 """One search for changes returns at most `MAX_SHOWN_FILES * Limits.shown_bytes` bytes of file contents in total."""
 
@@ -156,7 +156,7 @@ async def _record_unsaved(
 
 
 def changed_after(shadow: CheckpointStore, paths: Iterable[str], time: float) -> frozenset[str]:
-    """Return those `paths` that changed after `time` (seconds since 1970)."""
+    """Return the `paths` that changed after `time` (seconds since 1970)."""
     # The time is the inode's change time, which programs cannot set. For a deleted file, the time of its folder is
     # used.
     with shadow.files.folder([]) as root:
@@ -164,7 +164,7 @@ def changed_after(shadow: CheckpointStore, paths: Iterable[str], time: float) ->
 
 
 def _change_time(root: int, path: str) -> float:
-    """Return the change time of a path; if it does not exist, return that of the nearest existing folder above it."""
+    """Return the change time of a path. If it does not exist, return that of the nearest existing folder above it."""
     status, current = os.stat(root), ""
     for part in path.split("/"):
         current = f"{current}/{part}" if current else part
@@ -204,7 +204,7 @@ async def find_candidates(shadow: CheckpointStore, index: Path | None = None) ->
 async def list_candidates(
     shadow: CheckpointStore, index: Path | None = None, what: tuple[str, ...] = ("-m", "-d", "-o")
 ) -> list[str]:
-    """Return the paths that git's index reports as changed, removed or new.
+    """Return the changed, removed or new paths, according to git's index.
 
     `what`: options of `git ls-files` that select these paths.
     """
@@ -256,7 +256,7 @@ def find_changed_bits(shadow: CheckpointStore) -> list[str]:
 
 
 def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the files that are in the newest checkpoint, but whose folder has been replaced by a link."""
+    """Return files of the newest checkpoint whose folder is now a link."""
     new = {path for path in candidates if path not in shadow.tracked and not path.endswith("/")}
     replaced = {f"{path}/" for path in new if (shadow.workspace / path).is_symlink()}
     if not replaced:
@@ -323,7 +323,7 @@ def _is_repository(shadow: CheckpointStore, folder: str, known: dict[str, bool])
 def is_change(
     shadow: CheckpointStore, path: str, entry: Entry | None, state: FileState, skips: SkippedPaths
 ) -> bool:
-    """Return True if the current state of a path is a change that the next checkpoint must save."""
+    """Return True if the path has a change for the next checkpoint to save."""
     if state.kind == "unreadable":
         skips.add("Files that cannot be read are not saved", path)
         return False

@@ -18,8 +18,7 @@ class Limits:
     file_bytes: int = 5 * MEGABYTE
     """A new file above this size, in bytes, is not saved; a file that an earlier checkpoint contains has no limit."""
     total_bytes: int = 1_000 * MEGABYTE
-    """Maximum number of bytes that the first checkpoint reads. Later checkpoints together can add up to this number
-    again."""
+    """Maximum number of bytes to read for the first checkpoint. Later checkpoints together can add as much again."""
     baseline_bytes: int = 256 * MEGABYTE
     """Maximum total bytes of borrowed objects that are copied into the store."""
     shown_bytes: int = MEGABYTE
@@ -38,7 +37,7 @@ def read_limits(settings: CheckpointSettings) -> Limits:
 
 
 def find_git(workspace: Path) -> str | None:
-    """Return the path of a git program that is not in the workspace or the current folder; None if there is none."""
+    """Return the path of a git program outside the workspace and the current folder, or None."""
     current, home_folder = _current_folder(), _home_folder()
     if (
         current is None

@@ -4,7 +4,7 @@ Git stores only the executable bit, so the last paragraph of a commit message li
 
 - `Usual: 644 755`: the usual bits of plain and executable files (in the first commit)
 - `Mode: 600 "path"`: a file with other bits
-- `Mode: - "path"`: a file that has the usual bits again
+- `Mode: - "path"`: a file with the usual bits again
 """
 
 import json
@@ -49,7 +49,7 @@ class Modes:
         return Modes(self.usual, unusual)
 
     def lines_since(self, before: "Modes") -> list[str]:
-        """Return the `Mode` lines of a commit message for the differences from the bits in `before`."""
+        """Return the `Mode` lines of a commit message for the differences from `before`."""
         removed_lines = [
             f"Mode: - {json.dumps(path)}" for path in sorted(before.unusual.keys() - self.unusual.keys())
         ]

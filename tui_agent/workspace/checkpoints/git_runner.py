@@ -134,7 +134,7 @@ class Git:
 
     @property
     def index(self) -> Path:
-        """Path of the git index that belongs to the newest checkpoint."""
+        """Path of the newest checkpoint's git index."""
         return self.folder / "index"
 
     def _environment(self, index: Path, tree: Path, author: str) -> dict[str, str]:
@@ -215,7 +215,7 @@ class Git:
         return (await self(*args, stdin=stdin, index=index, author=author)).decode("utf-8", "replace").strip()
 
     async def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Return a `dict` that maps object ids to contents; raise `CheckpointError` if a size is wrong.
+        """Return the contents by object id. Raise `CheckpointError` if a size is wrong.
 
         `sizes`: maps the ids to the expected sizes in bytes.
         """
@@ -241,7 +241,7 @@ class Git:
         )
 
     def require_borrowed(self) -> None:
-        """Raise `CheckpointError` if the object folders that the store borrows from are missing."""
+        """Raise `CheckpointError` if the borrowed object folders are missing."""
         fault = self._borrowed_fault()
         if fault is not None:
             raise fault

@@ -31,7 +31,7 @@ class IndexEntry:
     stat: bytes
     oid: bytes
     is_trusted: bool = True
-    """False if a flag in the index says that the entry can differ from the file on disk."""
+    """False if an index flag says that the entry can differ from the file on disk."""
 
     @property
     def mode(self) -> int:
@@ -44,7 +44,7 @@ class IndexEntry:
 
 
 def make_entry(path: str, status: os.stat_result, git_mode: int, oid: str) -> IndexEntry:
-    """Return the index entry of a file that was just read and has the git id `oid`."""
+    """Return the index entry of a newly read file with the git id `oid`."""
     words = (
         int(status.st_ctime),
         status.st_ctime_ns % 1_000_000_000,
@@ -129,7 +129,7 @@ def _encode_number(value: int) -> bytes:
 def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
     """Write a git index file.
 
-    `as_of`: time in nanoseconds; git will compare the content of files that changed later.
+    `as_of`: time in nanoseconds. Git will compare the content of files that changed later.
     """
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]

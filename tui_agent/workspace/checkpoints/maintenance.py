@@ -89,7 +89,7 @@ def _count_objects(store: Path) -> tuple[int, int]:
 async def verify_store(shadow: CheckpointStore, recreated: Sequence[str] = ()) -> list[str]:
     """Return the problems of the store, one sentence each.
 
-    `recreated`: files of the store that were missing and have just been recreated.
+    `recreated`: missing files of the store that were just recreated.
     """
     problems: list[str] = []
     for options in (("--connectivity-only",), ("--no-full", "--no-reflogs")):

@@ -177,7 +177,7 @@ def _checked_moves(
 
 
 def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[Move]:
-    """Return the moves of files and folders, ordered so that each target is free before the move."""
+    """Return the moves of files and folders. In their order, each target is free before the move."""
     moves: dict[str, list[Move]] = {"remove": [], "create": [], "write": [], "mode": []}
     for number, operation in enumerate(operations):
         move = Move(operation.kind, operation.path, number, operation.bits, operation.state.bits)
@@ -201,9 +201,9 @@ def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> l
 
 
 def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: list[str]) -> list[str]:
-    """Return the folders that become empty when the files `removed` are removed, deepest first.
+    """Return the folders that become empty without the files `removed`, deepest first.
 
-    Leave out folders that get a new file, and folders that were empty when the session started.
+    Leave out folders that get a new file, and folders that were empty at the session's start.
     """
     needed = {parent.as_posix() for path in created for parent in PurePosixPath(path).parents}
     folders = {parent.as_posix() for path in removed for parent in PurePosixPath(path).parents} | {

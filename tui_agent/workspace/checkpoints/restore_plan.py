@@ -1,4 +1,4 @@
-"""Plan of a restore to a checkpoint, which is called the source.
+"""Plan of a restore to a checkpoint, called the source.
 
 A plan contains the paths that the session changed, and the paths that the user names.
 """
@@ -36,8 +36,8 @@ class TouchedPaths:
     """Paths that the session (the agent and its commands) changed, and paths that people changed.
 
     - `session`, `humans`: paths by author; a path is in both if both changed it, or if the author is unknown
-    - `unsaved`: files that no checkpoint contained when the session changed them
-    - `first_kept`: maps an unsaved path to the person's commit that saved the file later
+    - `unsaved`: files that the session changed before any checkpoint contained them
+    - `first_kept`: maps an unsaved path to the person's later commit of the file
     """
 
     session: set[str] = field(default_factory=set)
@@ -64,7 +64,7 @@ async def find_touched(
 
 
 async def _find_session_changes(shadow: CheckpointStore, before: str, after: str) -> set[str]:
-    """Return the paths that differ between two commits and that the session changed between these commits."""
+    """Return the paths that the session changed between two commits. Paths without a net difference are left out."""
     touched = (await _find_touched(shadow, before, after)).session
     touched |= (await _find_touched(shadow, after, before)).session
     differing = (await shadow.compare_trees(before, after)).keys()
@@ -158,9 +158,9 @@ class PreparedRestore:
     contents: Mapping[str, bytes] = field(default_factory=dict)
     """The small contents that the operations need, by git's object id."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
-    """Maps each path that the source checkpoint lacks to the commit that first saved it."""
+    """Maps each path missing in the source checkpoint to the commit that first saved it."""
     as_found: frozenset[str] = frozenset()
-    """Files that the source checkpoint lacks, and that nobody changed after a checkpoint first saved them."""
+    """Files missing in the source checkpoint. Nobody changed them after a checkpoint first saved them."""
 
 
 async def prepare_restore(

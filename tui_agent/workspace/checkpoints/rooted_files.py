@@ -93,7 +93,7 @@ class RootedFiles:
 
     @contextlib.contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Yield an open descriptor of the folder that contains `path`, and the last component of the path."""
+        """Yield an open descriptor of `path`'s folder, and the last component of the path."""
         *parts, name = path.split("/")
         with self.folder(parts) as fd:
             yield fd, name

@@ -134,7 +134,7 @@ class GitCheckpoints:
             return first
 
     async def load_read_only(self, known: str) -> bool:
-        """Load the checkpoint `known`, so that a restore can be planned; return False if the checkpoint is lost.
+        """Load the checkpoint `known` to plan a restore. Return False if the checkpoint is lost.
 
         The workspace is never changed.
         """
@@ -160,7 +160,7 @@ class GitCheckpoints:
             return await find_changes(shadow, paths, extra_paths)
 
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
-        """Return the subset of `paths` that changed after the time `since` (seconds since 1970)."""
+        """Return the `paths` that changed after `since` (seconds since 1970)."""
         async with self._open_exclusively() as shadow:
             return await run_sync(changed_after, shadow, paths, since)
 
@@ -313,7 +313,7 @@ class GitCheckpoints:
             return await maintenance.verify_store(shadow, recreated)
 
     async def find_lost(self, commits: Sequence[str]) -> list[str]:
-        """Return the commits that are missing or unreadable and that no later checkpoint replaces."""
+        """Return the missing or unreadable commits that no later checkpoint replaces."""
         async with self._read_access() as shadow:
             actual = {
                 commit: await run_sync(repair_module.resolve_stand_in, shadow.git.folder, commit)

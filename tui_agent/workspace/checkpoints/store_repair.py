@@ -1,4 +1,4 @@
-"""Repair of a checkpoint store that lost parts of its newest checkpoint.
+"""Repair of a checkpoint store after the loss of parts of its newest checkpoint.
 
 Invariant: damaged files are moved aside, and nothing is deleted.
 """
@@ -18,11 +18,11 @@ DAMAGED_PREFIX = "damaged-"
 
 
 STAND_INS_FILE = "stand-ins"
-"""Name of a file in the checkpoint store: each line has a lost checkpoint and the checkpoint that replaces it."""
+"""Name of a file in the checkpoint store. Each line has a lost checkpoint and its replacement."""
 
 
 def record_stand_in(store: Path, lost: str, commit: str) -> None:
-    """Record that `commit` replaces the lost checkpoint `lost`; raise `OSError` if this fails."""
+    """Record that `commit` replaces the lost checkpoint `lost`. Raise `OSError` if this fails."""
     path = store / STAND_INS_FILE
     known = path.read_bytes() if path.exists() else b""
     write_file(store, path, known + f"{lost} {commit}\n".encode())

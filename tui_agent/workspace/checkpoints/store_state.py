@@ -27,7 +27,7 @@ MAIN_REF = "refs/heads/main"
 KEPT_PREFIX = "refs/heads/kept/"
 FILE_MODE = 0o600
 EMPTY_FOLDERS_FILE = "empty-folders"
-"""Name of the store's file with the folders that were empty when the session started."""
+"""Name of the store's file with the empty folders from the session's start."""
 STAGING_PREFIX = ".tui-agent-restore-"
 """Name prefix of the folder in which a restore prepares files."""
 
@@ -54,7 +54,7 @@ class CheckpointStore:
     unsaved_paths: set[str] = field(default_factory=set)
     """Existing paths that no checkpoint contains: git ignores them, or they were skipped. Folders end with `/`."""
     checked_ignored: frozenset[str] = frozenset()
-    """Paths that git ignores, but that the last search for changes in the whole workspace included."""
+    """Paths that git ignores, but that the last search of the whole workspace included."""
     maintained_head: str = ""
     """The newest checkpoint at the time of the last maintenance."""
     notices: list[str] = field(default_factory=list)
@@ -81,7 +81,7 @@ class CheckpointStore:
         )
 
     def require_workspace(self) -> None:
-        """Raise `CheckpointError` if the workspace is missing, so that its files are not reported as deleted."""
+        """Raise `CheckpointError` if the workspace is missing. Its files must not be reported as deleted."""
         if not self.workspace.is_dir():
             problem = "is no longer a folder" if self.workspace.exists() else "no longer exists"
             raise CheckpointError(
@@ -107,7 +107,7 @@ class CheckpointStore:
                 leftover.unlink(missing_ok=True)
 
     async def load_entries(self, index: Path) -> dict[str, Entry]:
-        """Return a `dict` that maps the path of each file in a git index to its entry."""
+        """Return the entries of a git index by path."""
         out = await self.git("ls-files", "-s", "-z", index=index)
         return await run_sync(_parse_entries, out)
 

@@ -23,7 +23,7 @@ LEFT_KEY = "Left"
 
 
 def format_commit_lines(shadow: CheckpointStore, paths: Iterable[str]) -> list[str]:
-    """Return the `Before` lines for the message of the commit that saves `paths`."""
+    """Return the `Before` lines for the message of a commit that saves `paths`."""
     return format_before_lines(
         path for path in paths if path not in shadow.tracked and shadow.was_unsaved(path)
     )
@@ -57,8 +57,7 @@ def parse_left_lines(message: str) -> dict[str, str]:
 
 
 async def record_unsaved(shadow: CheckpointStore, skipped: Iterable[str]) -> None:
-    """Update `unsaved_paths` after a search for changes: add its `skipped` paths, and remove paths that no longer
-    exist."""
+    """Update `unsaved_paths` after a search for changes: add `skipped` paths, and remove missing ones."""
     known = shadow.unsaved_paths | {path for path in skipped if path not in shadow.tracked}
     shadow.unsaved_paths = await run_sync(_keep_existing, shadow.workspace, known)
 
@@ -68,7 +67,7 @@ def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
 
 
 async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
-    """If an ignore file was changed, add to `unsaved_paths` those paths in `new` that git ignored before.
+    """After a change of an ignore file, add to `unsaved_paths` the paths in `new` that git ignored before.
 
     `changed`: all changed paths.
     """
@@ -77,7 +76,7 @@ async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iter
 
 
 async def record_ignored(shadow: CheckpointStore, new: list[str]) -> None:
-    """Add to `unsaved_paths` those paths in `new` that git ignores, except paths that were examined earlier."""
+    """Add the ignored paths in `new` to `unsaved_paths`. Skip paths that were examined earlier."""
     unknown = [path for path in new if path not in shadow.checked_ignored]
     if unknown:
         shadow.unsaved_paths |= await find_ignored(shadow, unknown, None)
@@ -106,7 +105,7 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
 
 
 async def find_ignored(shadow: CheckpointStore, paths: list[str], tree: Path | None) -> set[str]:
-    """Return the subset of `paths` that git ignores in the work tree `tree` (None: the workspace)."""
+    """Return the `paths` that git ignores in the work tree `tree` (None: the workspace)."""
     # The prefix prevents git from reading names as patterns.
     stdin = join_paths([f"./{path}" for path in paths])
     words = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")

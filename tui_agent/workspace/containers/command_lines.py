@@ -1,4 +1,4 @@
-"""The command lines of the programs that run containers, and explanations of their errors.
+"""The command lines of container programs, and explanations of their errors.
 
 Invariant: nothing here starts a program.
 """
@@ -51,12 +51,13 @@ class ContainerSettings:
 
     @property
     def description(self) -> str:
-        """Return a phrase for messages that says where commands run."""
+        """Return a phrase about where commands run, for messages."""
         network = "no network" if self.network == "none" else f"network {self.network}"
         return f"a {self.program} container (image {self.image}, {network})"
 
     def command_line(self, environ: Mapping[str, str]) -> "DockerCommandLine":
-        """Return the builder of command lines for the container program, which must be in the `PATH` of `environ`."""
+        """Return the builder of command lines for the container program. The program must be in the `PATH` of
+        `environ`."""
         kind = ApptainerCommandLine if self.environment == "apptainer" else DockerCommandLine
         return kind(self, environ)
 
@@ -87,7 +88,7 @@ class DockerCommandLine:
             )
 
     def supervise(self, name: str, root: str) -> tuple[str, ...]:
-        """Return the command line that starts a container, without the script that its first process runs."""
+        """Return the command line that starts a container, without the script for its first process."""
         settings = self._settings
         mount: tuple[str, ...] = ("-v", f"{root}:{root}")
         if ":" in root:
@@ -124,7 +125,7 @@ class DockerCommandLine:
         return (*self._command, "cp", source, target)
 
     def inspect_image(self, tag: str) -> tuple[str, ...]:
-        """Return the command line that fails if there is no image with this tag."""
+        """Return the command line that fails if no image has this tag."""
         return (*self._command, "image", "inspect", tag)
 
     def build_image(self, tag: str, dockerfile: str) -> tuple[str, ...]:

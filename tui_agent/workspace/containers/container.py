@@ -31,7 +31,7 @@ REMOVE_LIMIT_S = 10.0
 POLL_S = 0.03
 _REMOVAL_VARIABLES = ("HOME", "PATH", "TMPDIR", "USER")
 _REMOVAL_PREFIXES = ("CONTAINER", "DOCKER_", "XDG_", "STORAGE_", "REGISTRY_", "DBUS_")
-"""Prefixes of the names of environment variables that the container program can need to find a container again."""
+"""Prefixes of environment variables that the container program can need to find a container again."""
 
 
 class Container:
@@ -87,7 +87,7 @@ class Container:
             os.close(folder)
 
     async def _explain_start(self, is_late: bool) -> ConfigError:
-        """Remove the remains of a container that did not start, and return an error with the reason."""
+        """Remove the remains of a container after a failed start, and return an error with the reason."""
         assert self._process is not None
         errors = b""
         if not is_late:
@@ -111,7 +111,7 @@ class Container:
         return ContainerLauncher(self, self._environ, marker, merged=merged, has_input=has_input)
 
     async def find_program(self, name: str, cwd: str) -> str | ExecResult:
-        """Return the path of a program in the container, or a result that says why it cannot run."""
+        """Return the path of a program in the container, or a result with the reason why it cannot run."""
         place = name if "/" not in name or name.startswith("/") else f"{cwd}/{name}"
         answer = "missing" if "\n" in place else await self._ask(f"find {place}")
         if answer == "missing":

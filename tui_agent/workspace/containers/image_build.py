@@ -19,7 +19,7 @@ IMAGE_NAME = "tui-agent-case"
 BUILD_LIMIT_S = 3_600.0
 MAX_OUTPUT_BYTES = 100_000
 SHOWN_LINES = 10
-"""Number of lines that an error message shows from the end of a failed build's output."""
+"""Number of lines in an error message from the end of a failed build's output."""
 
 
 class ImageBuilder:
@@ -49,7 +49,7 @@ class ImageBuilder:
         return tag
 
     async def copy_out(self, image: str, path: str, target: Path) -> None:
-        """Copy the content of the folder `path` in an image, if it exists, to a folder of this machine.
+        """Copy the content of an image's folder `path` to this machine, if the folder exists.
 
         Raise `EnvironmentFault` if the program fails.
         """

@@ -83,10 +83,10 @@ while read -r verb first rest; do
 done
 """
 )
-"""The first process of a container, which answers each line of its input with one line until its input ends.
+"""The first process of a container. It answers each line of its input with one line until its input ends.
 
 - `signal SIGNAL MARKER`: signal a command's processes and answer their number
-- `orphans SIGNAL`: signal the processes that lost their parent and answer their number
+- `orphans SIGNAL`: signal the processes without a parent and answer their number
 - `find PROGRAM`: answer `at PATH`, `refused` (not executable) or `missing`
 """
 

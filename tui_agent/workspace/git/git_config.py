@@ -94,10 +94,10 @@ attr bitmappseudomerge browser bundle completion credentialcache credentialstore
 gitcvs gitweb guitool help history hook imap include includeif instaweb lsrefs mailmap man pretty promisor protocol
 reftable remotes replay revert safe sequence showbranch sideband ssh trace2 trailer uploadarchive uploadpackfilter web
 """
-"""Names of sections that git reads, but of which no setting is known to be harmless."""
+"""Names of sections that git reads. None of their settings is known to be harmless."""
 
 OPEN_SECTIONS = frozenset({"advice", "color", "column", "gui"})
-"""Sections of a git configuration that have only harmless settings."""
+"""Git configuration sections with only harmless settings."""
 _SWITCH = "(?i:|true|false|yes|no|on|off|0|1)"
 _OFF = "(?i:|false|no|off|0)"
 _LFS_SKIP = r"(?: --skip)?"
@@ -139,7 +139,7 @@ VALUES_OF_SECTIONS: Mapping[str, re.Pattern[str]] = {
     "fsck": re.compile("error|warn|ignore"),
     "pager": re.compile(_SWITCH),
 }
-"""Maps a section to a pattern that matches the harmless values of all settings in the section."""
+"""Maps a section to a pattern for the harmless values of all its settings."""
 
 
 def _parse_listed() -> Mapping[str, frozenset[str]]:
@@ -150,7 +150,7 @@ def _parse_listed() -> Mapping[str, frozenset[str]]:
 
 _LISTED = _parse_listed()
 KEYS = frozenset(f"{section}.{name}" for section, names in _LISTED.items() for name in names)
-"""Git settings that are harmless with any value, such as `branch.*.merge`, where `*` is a subsection."""
+"""Git settings that are harmless with any value. In `branch.*.merge`, `*` is a subsection."""
 SECTIONS = (
     OPEN_SECTIONS
     | frozenset(_OTHER_SECTIONS.split())
@@ -159,7 +159,7 @@ SECTIONS = (
     | frozenset(key.partition(".")[0] for key in VALUES)
     | {"alias"}
 )
-"""Sections of a git configuration that git or one of its filters reads."""
+"""Git configuration sections read by git or one of its filters."""
 
 COMMANDS = frozenset(
     """add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap checkout

@@ -10,14 +10,14 @@ from tui_agent.workspace.git.stat_cache import SteeredError, read_small
 MAX_BYTES = 50_000_000
 _HEADER = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">24xI32xH")
-"""Struct of an index entry that unpacks its mode and flags; times, numbers, size and digest are skipped."""
+"""Struct of an index entry. It unpacks the mode and flags, and skips times, numbers, size and digest."""
 _PAIR = struct.Struct(">II")
 _DIGEST_BYTES = 20
 _LINK_MODE = 0o160000
 _FILE_MODES = frozenset({0o100644, 0o100755, 0o120000})
 _EXTENDED, _NAME_BYTES = 0x4000, 0xFFF
 _EXTENSIONS = frozenset({b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
-"""Index extensions that are accepted because they add no entries."""
+"""Accepted index extensions. They add no entries."""
 
 
 def read_gitlinks(path: str) -> tuple[bytes, ...]:

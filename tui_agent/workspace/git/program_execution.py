@@ -1,6 +1,6 @@
-"""Detection of folders in which even read-only git commands would run programs or read unrelated files.
+"""Detection of folders where even read-only git commands would run programs or read unrelated files.
 
-Invariant: a repository with a setting or file that is not understood is not trusted.
+Invariant: a repository with an unknown setting or file is not trusted.
 """
 
 import glob
@@ -31,9 +31,9 @@ from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read
 MAX_ENTRIES = 200_000
 """Maximum total number of folder entries that one check reads."""
 MAX_BORROWED = 5
-"""Maximum length of a chain of object stores that borrow from each other, the same as git's maximum."""
+"""Maximum length of a chain of borrowing object stores, the same as git's maximum."""
 _READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
-"""Names of folders inside a git folder; git displays their files, or reads names of objects from them."""
+"""Folders inside a git folder. Git displays their files, or reads names of objects from them."""
 _OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
 _HOOKS = "hooks"
 _WATCHER = "fsmonitor--daemon.ipc"
@@ -108,9 +108,9 @@ class RepositoryCheck:
         return tuple(repositories)
 
     def _folders(self, path: str, *may_be_odd: str) -> tuple[str, ...]:
-        """Return the names of the subfolders of `path`; raise `SteeredError` for links and special files.
+        """Return the names of the subfolders of `path`. Raise `SteeredError` for links and special files.
 
-        `may_be_odd`: names of entries that may be links or special files.
+        `may_be_odd`: entries that may be links or special files.
         """
         if (listing := _listings.get(path)) is None:
             return ()
@@ -143,14 +143,14 @@ MAX_MATCHES = 200
 """Maximum number of folders that one pattern can match."""
 MAX_REPOSITORIES = 200
 _HOOK = "post-index-change"
-"""Name of the only hook that a read-only git command runs."""
+"""Name of the only hook of read-only git commands."""
 _TRUSTED_FOLDER = re.compile(r"(?im)^[ \t]*+directory[ \t]*+=(.*)$")
 """Regular expression for a line of the setting `safe.directory`."""
 _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 
 
 def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
-    """Return True if read-only git commands could run programs or read outside files because of a repository.
+    """Return True if a repository could make read-only git commands run programs or read outside files.
 
     `folders`: working folders of the git commands, as relative names or patterns.
 
@@ -266,7 +266,7 @@ class _Check:
 def _is_work_tree(path: str, folder: str) -> bool:
     """Return True if `path` is a work tree of the repository with the git folder `folder`.
 
-    Return False if `path` is empty or missing, and raise `SteeredError` if it is anything else.
+    Return False if `path` is empty or missing. Raise `SteeredError` if it is anything else.
     """
     try:
         with os.scandir(path) as entries:

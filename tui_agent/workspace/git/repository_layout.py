@@ -21,14 +21,14 @@ _GITDIR = "gitdir: "
 WORKTREE_COMMONDIR = "../.."
 """Content of `commondir` in a linked work tree's folder: the main repository's folder."""
 _ITSELF = "."
-"""Content of a `commondir` file that refers to its own folder, and so has no effect."""
+"""Content of a `commondir` file without effect: it refers to its own folder."""
 # The sandbox creates such a file while a command runs.
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The git repository that git uses when it runs in a certain folder; all paths are real paths."""
+    """The git repository that git uses in a certain folder. All paths are real paths."""
 
     work_tree: str
     """The top folder of the repository's files, or empty if git runs in the repository's own folder."""
@@ -60,9 +60,9 @@ def read_pointer(path: str) -> str | None:
 
 
 def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
-    """Return the git repository that git finds in a real folder or its parents; None if git finds none.
+    """Return the git repository of a real folder or its parents, or None.
 
-    Raise `SteeredError` if a part of the repository is outside `homes` without referring back to its work tree.
+    Raise `SteeredError` if a part of the repository is outside `homes` and does not refer back to its work tree.
     """
     path = folder
     while True:
@@ -80,7 +80,7 @@ def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
 
 
 def open_repository(work_tree: str, homes: Sequence[str]) -> Repository | None:
-    """Return the git repository of a real folder that contains `.git`, or None if git would not accept it.
+    """Return the git repository of a real folder with `.git`, or None if git would not accept it.
 
     Raise `SteeredError` like `find_repository`.
     """
@@ -167,12 +167,12 @@ def read_settings(folder: str) -> Iterator[GitConfig]:
 
 
 def list_work_trees(folder: str) -> tuple[str, ...]:
-    """Return the real paths of the work trees that the configuration in a git folder sets."""
+    """Return the real paths of the work trees set in a git folder's configuration."""
     return tuple(_real_path(folder, value) for config in read_settings(folder) for value in config.work_trees)
 
 
 def find_gitlinks(repository: Repository, work_tree: str) -> Iterator[str]:
-    """Yield the folders of those submodules in a work tree that have a `.git` of their own."""
+    """Yield the folders of submodules with their own `.git` in a work tree."""
     links = _indexes.get(f"{repository.folder}/index") or ()
     if len(links) > MAX_GITLINKS:
         raise SteeredError(f"{repository.folder} links to too many repositories")

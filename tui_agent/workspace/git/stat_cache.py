@@ -67,7 +67,7 @@ class StampedReader(Generic[T]):
 
 
 def read_stamp(path: str) -> Stamp | None:
-    """Return values that change when the file at `path` changes, or None if the path does not exist."""
+    """Return values that change with the file at `path`, or None if the path does not exist."""
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -102,7 +102,7 @@ def file_changed(
     author: Author,
     call_id: CallId | None,
 ) -> FileChanged:
-    """Return the event that records a change of a file.
+    """Return the event for a change of a file.
 
     - `stored`: the content before and after the change
     - `sizes`: the sizes before and after the change, in bytes
@@ -126,7 +126,7 @@ def file_changed(
 
 
 def count_lines(before: bytes, after: bytes) -> tuple[int, int]:
-    """Return the numbers of added and removed lines; (0, 0) if `before` or `after` is binary."""
+    """Return the numbers of added and removed lines, or (0, 0) for binary content."""
     old, new = decode_text(before), decode_text(after)
     if old is None or new is None:
         return 0, 0

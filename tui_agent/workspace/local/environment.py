@@ -37,7 +37,7 @@ from tui_agent.workspace.sandbox.confinement import Confinement
 
 NOT_REQUESTED = Sandbox(unavailable_reason="The sandbox was not requested.")
 MARKER = "TUI_AGENT_COMMAND"
-"""Name of an environment variable that identifies the processes which a program leaves behind."""
+"""Name of an environment variable that identifies the remaining processes of a program."""
 CHILD_ENVIRONMENT = {
     "PYTHONUTF8": "1",
     "TERM": "dumb",
@@ -52,12 +52,12 @@ CHILD_ENVIRONMENT = {
 DEFAULT_OUTPUT_COLUMNS = 80
 """Width of program output in columns until a client sends the width of its display."""
 OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
-"""For programs that tui-agent itself runs: maps a name to the path to use if no program of this name is found."""
+"""Default paths of programs that tui-agent itself runs. They are used if no program of the name is found."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 
 class LocalEnvironment(WorkspaceFiles):
-    """Files and processes below `root` on this machine; implements `ports.environment.Environment`.
+    """Files and processes below `root` on this machine. Implements `ports.environment.Environment`.
 
     Also implements `ProgramFinder`, `WorkspaceScanner`, `PrivateTempFinder`, `ProcessOpener` and `CommandOpener` of
     `ports.environment`.
@@ -274,7 +274,7 @@ def _is_python(name: str) -> bool:
 
 
 def _find_carriers(marker: bytes) -> Iterator[int]:
-    """Yield the ids of the processes whose environment has an entry that starts with `marker` (Linux only)."""
+    """Yield the ids of processes with an environment entry that starts with `marker` (Linux only)."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with suppress(OSError):  # the process is another user's, or has ended

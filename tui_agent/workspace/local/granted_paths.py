@@ -1,4 +1,4 @@
-"""Environment wrapper that opens the files outside the workspace that one tool call is allowed to use.
+"""Environment wrapper for one tool call. It opens the allowed files outside the workspace.
 
 Invariant: a path outside the workspace is opened only if its real path was allowed.
 """
@@ -32,9 +32,9 @@ class LocalFilesystem(Protocol):
 def grant_paths(
     env: Environment, effects: Sequence[Effect], resolved: Mapping[str, str] | None = None
 ) -> Environment:
-    """Return `env` with access to the files outside the workspace that a tool call's `effects` read or write.
+    """Return `env` with access to the files outside the workspace in a tool call's `effects`.
 
-    `resolved`: maps the call's paths to the real paths that they had when the policy decided; None before a decision.
+    `resolved`: maps the call's paths to their real paths at the policy's decision; None before a decision.
 
     An environment on another machine is returned unchanged.
     """
@@ -123,8 +123,7 @@ class GrantedEnvironment(EnvironmentWrapper):
         return {path: self.resolve(path) for path in paths}
 
     def _local_path(self, path: str) -> str | None:
-        """Return the real path of a file that this object opens itself; None if the inner environment must open the
-        file."""
+        """Return the real path of a file that this object opens itself. Return None for files of the inner environment."""
         real = self._pinned.get(path)
         return real if real is not None else self._allowed_outside(self._inner.resolve(path))
 

@@ -1,6 +1,6 @@
-"""Ignore files of a workspace: the files that they hide from searches, and the files that they can re-include.
+"""Ignore files of a workspace. They hide files from searches, and can re-include files.
 
-Invariant: this module only reads, and its work is limited; in case of doubt, a file counts as not hidden.
+Invariant: this module only reads, and its work is limited. In case of doubt, a file counts as not hidden.
 """
 
 import os
@@ -17,9 +17,9 @@ GITIGNORE = ".gitignore"
 IGNORE_FILES = frozenset({GITIGNORE, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
 _REPOSITORIES = frozenset({GIT_FOLDER, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
-"""Names of ignore files and repository folders, which decide which files a search skips."""
+"""Names of ignore files and repository folders. They decide which files a search skips."""
 MAX_BYTES = 300_000
-"""Maximum bytes of all ignore files in one scan; beyond that, every file counts as possibly re-included."""
+"""Maximum bytes of all ignore files in one scan. Beyond that, every file counts as possibly re-included."""
 MAX_WORK = 500_000
 """Maximum pattern comparisons in one scan; beyond that, every file is treated as possibly re-included."""
 MAX_STARS = 10
@@ -49,8 +49,7 @@ class _FolderRules:
 class IgnoreFiles:
     """The ignore files in and above a workspace at one moment.
 
-    `names_in`: returns those of `CONTROL_NAMES` that a folder contains, given its relative path with a slash at the
-    end.
+    `names_in`: returns the folder's names in `CONTROL_NAMES`. It takes the relative path with a slash at the end.
     """
 
     def __init__(self, root: str, names_in: Callable[[str], Collection[str]]) -> None:
@@ -59,7 +58,7 @@ class IgnoreFiles:
         self._folders: dict[str, _FolderRules] = {}
         self._files: dict[str, bytes] = {}
         self._bytes_left = MAX_BYTES
-        """Number of bytes of ignore files that the scan can still read; negative after a file over the limit."""
+        """Remaining bytes of ignore files for the scan to read; negative after a file over the limit."""
         self._work_left = MAX_WORK
 
     def is_left_out(self, name: str, *, folder: bool = False) -> bool:
@@ -138,8 +137,8 @@ class IgnoreFiles:
         return [f"{folder}/info/exclude" for folder in (own, os.path.join(own, shared))]  # noqa: PTH118
 
     def _read_limited(self, path: str) -> bytes:
-        """Read an ignore file and subtract its size from `_bytes_left`, which becomes negative if the file is too
-        large."""
+        """Read an ignore file and subtract its size from `_bytes_left`. After a file that is too large, the rest is
+        negative."""
         if path not in self._files:
             self._files[path] = data = _read_start(path, self._bytes_left + 1)
             self._bytes_left -= len(data)

@@ -31,7 +31,7 @@ _CHUNK = 1 << 20
 
 
 def file_kind(mode: int) -> str:
-    """Return the kind of file that the mode `mode` describes, as a value of `FileInfo.kind`."""
+    """Return the kind of a file with the mode `mode`, as a value of `FileInfo.kind`."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):

@@ -90,11 +90,11 @@ def open_piped(
     wrapped: bool = False,
     release: Callable[[], object] | None = None,
 ) -> PipedProcess:
-    """Start a program in the folder of the descriptor `folder`; this call blocks.
+    """Start a program in the folder of the descriptor `folder`. This call blocks.
 
     Raise `EnvironmentFault` if the program cannot start.
 
-    - `cleanup`: a program that the reaper runs if this process ends before the started program
+    - `cleanup`: a program for the reaper to run if this process ends before the started program
     - `descriptors` and `wrapped`: see `ReaperClient.launch`
     - `release`: see `PipedProcess`
     """

@@ -36,7 +36,7 @@ KILL_INTERVAL_S = 0.01
 """Seconds between two rounds of killing a command's processes."""
 IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
-"""Maximum number of descriptors that tui-agent sends with one order to start a command."""
+"""Maximum number of descriptors in one order to start a command."""
 MIN_DESCRIPTOR = 64
 """Received descriptors get numbers from this one on; later they are moved to the numbers that the command expects."""
 _LENGTH_BYTES = 4
@@ -165,10 +165,9 @@ class Warden:
         self._groups = ControlGroups(options["groups"], order["name"], options["processes"])
 
     def run(self, given: list[int]) -> int:
-        """Start the command and serve the socket until all processes of the command have ended; return the number of
-        kills.
+        """Start the command and serve the socket until all its processes have ended. Return the number of kills.
 
-        `given`: descriptors of the working folder and of everything that the command receives.
+        `given`: descriptors of the working folder and for the command.
         """
         if not self._start(given):
             return 0
@@ -292,8 +291,7 @@ class Warden:
 class ControlGroups:
     """The control groups of one command, created below the writable control groups `bases`.
 
-    A command that is started in the `with` block belongs to these groups. The `as` variable is a `dict` of the limits
-    that could be set.
+    A command started in the `with` block belongs to these groups. The `as` variable is a `dict` of the limits in force.
     """
 
     def __init__(self, bases: Iterable[str], name: str, processes: int) -> None:
@@ -335,7 +333,7 @@ class ControlGroups:
 
 
 def reap_children() -> Iterator[tuple[int, int]]:
-    """Yield the ids of child processes that have ended, with their `subprocess` return codes."""
+    """Yield the ids of ended child processes, with their `subprocess` return codes."""
     with suppress(ChildProcessError):
         while True:
             child, status = os.waitpid(-1, os.WNOHANG)

@@ -84,7 +84,7 @@ class Child:
         return None
 
     async def wait(self) -> None:
-        """Wait until the command itself has ended; processes that it started can still be running."""
+        """Wait until the command itself has ended. Its child processes can still be running."""
         while self.code is None and not self.is_gone:
             await self._receive_more()
 
@@ -169,7 +169,7 @@ class ReaperClient:
     """Starts one environment's commands through a reaper process.
 
     - `processes`: process limit per command, if the system can enforce one
-    - `groups`: returns the control groups that can contain new groups
+    - `groups`: returns the control groups for new groups
     """
 
     def __init__(
@@ -195,10 +195,10 @@ class ReaperClient:
         wrapped: bool = False,
         cleanup: Sequence[str] = (),
     ) -> Child | StartFailure:
-        """Start a command in the folder of the descriptor `folder`; call this in a thread, because it blocks.
+        """Start a command in the folder of the descriptor `folder`. Call this in a thread, because it blocks.
 
         - `child_descriptors`: maps the descriptor numbers that the command expects to our descriptors
-        - `wrapped`: True if the command only runs another program; SIGTERM is then sent to that program
+        - `wrapped`: True if the command only runs another program, which then gets SIGTERM
         - `cleanup`: a program that runs after the command if this process has ended by then
 
         Raise `ReaperError`, or `OSError` if there are no free descriptors or memory.

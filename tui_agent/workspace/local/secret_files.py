@@ -33,11 +33,11 @@ _REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
 SKIPPED_FOLDERS = _REPOSITORIES | _INSTALLED
 """Folders that are not searched for secrets: repositories and installed packages."""
 _CERTIFICATE_ENDINGS = (".pem", ".crt")
-"""Endings of files that can be private keys or public certificates; only the content shows which."""
+"""Endings of private keys or public certificates. Only the content shows which."""
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
-"""A folder's listing is reused only if it was read more than this many nanoseconds after the folder's last change."""
+"""Minimum time in nanoseconds between a folder's last change and a reusable listing."""
 # A second change soon after the first could have the same time.
 _MAX_NAME_BYTES = 255
 """Maximum bytes of a name in a folder."""
@@ -50,7 +50,7 @@ class _Folder:
     stamp: tuple[int, int]
     folders: tuple[str, ...]
     files: tuple[str, ...]
-    """Names of secret files and folders; the name of a folder ends with a slash."""
+    """Names of secret files and folders. The name of a folder ends with a slash."""
     links: frozenset[str]
     """The subset of `files` that are symbolic links."""
     settled: bool
@@ -63,15 +63,15 @@ class _Folder:
     installed: tuple[str, ...] = ()
     """Subfolders with installed packages."""
     repositories: tuple[str, ...] = ()
-    """Subfolders of a version control system, which are searched last and only for links."""
+    """Subfolders of a version control system. They are searched last, for links only."""
     steering: tuple[str, ...] = ()
     """Files that configure the behaviour of some programs."""
     control_names: tuple[str, ...] = ()
-    """Names of the folder's ignore files and repositories, which determine which files a search skips."""
+    """Names of the folder's ignore files and repositories. They decide which files a search skips."""
 
 
 class SecretFiles:
-    """Finds possible secret files below `root`; call it in a thread, because it blocks.
+    """Finds possible secret files below `root`. Call it in a thread, because it blocks.
 
     - `is_secret`: returns True for a secret path in the workspace; a folder's path ends with a slash
     - `readable`: globs of paths that the user made readable for commands

@@ -1,6 +1,6 @@
-"""Running programs to their end, so that no process is left behind.
+"""Running programs to their end, without leaving a process behind.
 
-Invariant: when a run ends, for whatever reason, all processes that the program started are ended too.
+Invariant: at the end of a run, for whatever reason, all processes of the program are ended too.
 """
 
 import errno
@@ -59,7 +59,7 @@ class Command:
     descriptors: Mapping[int, int] = field(default_factory=dict)
     """Maps the number of an additional descriptor in the program to our descriptor."""
     is_wrapper: bool = False
-    """True if the program only runs another program; SIGTERM is then sent to that program."""
+    """True if the program only runs another program. SIGTERM is then sent to that program."""
     cleanup: tuple[str, ...] = ()
     """A program to run after the end of the command if tui-agent itself has ended by then."""
 

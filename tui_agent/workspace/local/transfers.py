@@ -11,7 +11,7 @@ from tui_agent.errors import EnvironmentFault
 
 
 def copy_merged(source: Path, target: Path) -> None:
-    """Copy a file or folder to the path `target`; files that exist only in the target folder stay.
+    """Copy a file or folder to the path `target`. Other files in the target folder stay.
 
     Raise `EnvironmentFault` if copying fails.
     """

@@ -16,7 +16,7 @@ from tui_agent.workspace.local.transfers import copy_merged, write_archive
 
 
 class WorkspaceFiles:
-    """The methods of `ports.environment.Environment` that concern files, for the folder of `containment`."""
+    """The file methods of `ports.environment.Environment`, for the folder of `containment`."""
 
     def __init__(self, containment: Containment) -> None:
         self.containment = containment

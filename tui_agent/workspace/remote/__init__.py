@@ -1,1 +1,1 @@
-"""Environments that run commands on a machine of a provider, with a copy of the workspace."""
+"""Environments on a provider's machine, with a copy of the workspace."""

@@ -27,9 +27,9 @@ INTERRUPTIONS = (
     "ProtocolError",
     "OSError",
 )
-"""Exceptions of the SDK and of its HTTP clients for a sandbox that is gone or cannot be reached."""
+"""Exceptions of the SDK and its HTTP clients for a sandbox that is gone or unreachable."""
 USER = "root"
-"""Name of the user that runs commands: only root can create the workspace's path."""
+"""Name of the user for commands. Only root can create the workspace's path."""
 
 
 class E2BMachine:
@@ -114,7 +114,7 @@ class E2BMachine:
             raise provider_fault("E2B could not run a command", error, INTERRUPTIONS) from error
 
     async def _prolong(self) -> None:
-        """Restart the sandbox's lifetime, unless that was done in the last `PROLONG_AFTER_S` seconds."""
+        """Restart the sandbox's lifetime. Skip this if it was done in the last `PROLONG_AFTER_S` seconds."""
         if time.monotonic() - self._prolonged_at > PROLONG_AFTER_S:
             self._prolonged_at = time.monotonic()
             await self._sandbox.set_timeout(self._lifetime_s)

@@ -25,7 +25,7 @@ class RemoteMachine(Protocol):
 
     @property
     def description(self) -> str:
-        """A phrase that says where commands run."""
+        """A phrase about where commands run."""
         ...
 
     async def start(self) -> None:

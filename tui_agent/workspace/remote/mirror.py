@@ -1,4 +1,4 @@
-"""Archives of changed files that keep a workspace and its copy on a remote machine equal.
+"""Archives of changed files. They keep a workspace and its remote copy equal.
 
 If a file changed on both sides, the remote version is kept.
 

@@ -24,7 +24,7 @@ INTERRUPTIONS = (
     "ServiceError",
     "TimeoutError",
 )
-"""Exceptions of the SDK for a sandbox that is gone or cannot be reached."""
+"""Exceptions of the SDK for a sandbox that is gone or unreachable."""
 
 
 class ModalMachine:

@@ -12,12 +12,12 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.sandbox.mounts import Mounts
 
 DESCRIPTORS = (3, 4)
-"""Descriptors from which bubblewrap reads its seccomp filter, and to which it writes its status."""
+"""Descriptors for bubblewrap: it reads its seccomp filter from the first, and writes its status to the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateFolders:
-    """tui-agent's own folders and files that are mounted in the sandbox until the session ends."""
+    """tui-agent's own folders and files, mounted in the sandbox until the session ends."""
 
     temporary: str
     persistent: str

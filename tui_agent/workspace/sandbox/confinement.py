@@ -68,7 +68,7 @@ class ConfinedCommand:
     placeholders: tuple[str, ...] = ()
     """Paths at which empty placeholders keep the command from creating files."""
     renaming_notes: Sequence[str] = ()
-    """Notes on new settings (such as `.vscode`) that were renamed, so that other programs do not use them.
+    """Notes on renamed new settings, such as `.vscode`. Other programs must not use them.
 
     The list is complete when the run has ended.
     """
@@ -111,7 +111,7 @@ class Confinement:
         self._records = records
         self._private: Path | None = None
         self._lock_fd = -1
-        """Descriptor that holds the lock on the private folders until this process ends."""
+        """Descriptor of the lock on the private folders, held until this process ends."""
         why_not = support.why_not or bounds.refusal()
         self.sandbox = (
             Sandbox(unavailable_reason=why_not)
@@ -340,7 +340,7 @@ def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, s
 
 
 def _create_locked_folder(parent: Path) -> tuple[Path, int]:
-    """Create a locked folder in `parent`, and remove the folders of processes that were killed."""
+    """Create a locked folder in `parent`, and remove the folders of killed processes."""
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for leftover in parent.iterdir():
         with suppress(FileNotFoundError):  # another process removed it
@@ -395,9 +395,9 @@ _SWAPPED = "two files with secrets were swapped while the command was prepared"
 
 
 def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the arguments that let `landlock.main` verify the mounts.
+    """Yield the arguments for `landlock.main` to verify the mounts.
 
-    - `cover_files`: files that are mounted over `mounts.masked`
+    - `cover_files`: files mounted over `mounts.masked`
     - `opened`: writable paths to leave out, because the caller yields their arguments
 
     Raise `OSError` if a path is missing, is a link, or is below a link.
@@ -426,7 +426,7 @@ def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence
 
 
 def _stat_path(path: str) -> tuple[os.stat_result, os.stat_result]:
-    """Return (status of the folder that contains `path`, status of `path`); raise `OSError` for a link in the path."""
+    """Return (status of the folder of `path`, status of `path`). Raise `OSError` for a link in the path."""
     folder, _, name = path.rpartition("/")
     try:
         folder_fd = open_to_enter([part for part in folder.split("/") if part])

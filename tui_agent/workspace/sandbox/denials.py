@@ -16,7 +16,7 @@ from tui_agent.workspace.local.containment import is_within
 from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds
 
 MAX_OUTPUT_CHARS = 6_000
-"""Number of characters at the end of the output that are checked; the fatal error is there."""
+"""Number of characters to check at the end of the output. The fatal error is there."""
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
 _PROGRAM_PREFIX = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
 """Regular expression for the program's own path at the start of its message."""
@@ -57,13 +57,13 @@ _GIT_ADD_FAILED = re.compile(r"unable to index file|adding files failed")
 _VARIABLE = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*_[A-Z0-9_]+(?![A-Za-z0-9_])")
 _ASSIGNMENT = re.compile(r"^[ \t]*+(?:export[ \t]++)?([A-Z][A-Z0-9_]*+)[ \t]*+=", re.MULTILINE)
 _COMMON_VARIABLES = frozenset({"NODE_ENV", "LOG_LEVEL", "FLASK_ENV", "RAILS_ENV", "APP_ENV"})
-"""Names of variables that many settings files contain, so that they do not show which file is missing."""
+"""Names of variables in many settings files. They do not show which file is missing."""
 _BAD_SYSTEM_CALL = 128 + 31
 """Exit code that a shell reports for a process ended by SIGSYS, the signal for a forbidden system call."""
 
 
 class SecretDenial(NamedTuple):
-    """The secret files that a command could not read, and a sentence about them; both are empty if nothing was denied."""
+    """The secret files that a command could not read, and a sentence about them. Both are empty if nothing was denied."""
 
     reason: str = ""
     files: tuple[SecretFile, ...] = ()
@@ -78,7 +78,7 @@ def explain_denial(
     sealed: bool = False,
     read_only: bool = False,
 ) -> str:
-    """Return a sentence about the access that the sandbox denied; empty if the sandbox was probably not the cause.
+    """Return a sentence about the sandbox's denial. Empty if the sandbox was probably not the cause.
 
     `sealed`, `read_only`: see `repository_read_only` and `read_only` of `ExecSpec`.
     """
@@ -164,7 +164,7 @@ def _describe_file(file: SecretFile) -> str:
 
 
 def contains_name(line: str, name: str) -> bool:
-    """Return True if a line contains a name that is not part of a longer name."""
+    """Return True if a line contains the name, and not only inside a longer name."""
     return name in line and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line) is not None
 
 

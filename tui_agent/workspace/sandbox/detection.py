@@ -30,7 +30,7 @@ TRY_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SandboxSupport:
-    """The kind of sandbox that this machine supports, or the reason why it supports none.
+    """The kind of sandbox on this machine, or the reason why there is none.
 
     - `machine`: set if bubblewrap works
     - `filter`: set if the processor's system call numbers are known
@@ -41,7 +41,7 @@ class SandboxSupport:
     machine: bubblewrap.Machine | None = None
     filter: bytes | None = None
     landlock_abi: int = 0
-    """Version (ABI) of Landlock in the kernel; 0 if the kernel has no Landlock."""
+    """Version (ABI) of Landlock in the kernel; 0 without Landlock."""
 
 
 @cache
@@ -64,7 +64,7 @@ def _run_detection(future: "Future[SandboxSupport]") -> None:
 
 
 def start_detection() -> None:
-    """Start the detection of sandbox support in a thread, so that `detect_sandbox` waits less."""
+    """Start the detection of sandbox support in a thread. `detect_sandbox` then waits less."""
     _detection()
 
 

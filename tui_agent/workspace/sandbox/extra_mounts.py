@@ -18,10 +18,10 @@ from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds, find_exi
 from tui_agent.workspace.sandbox.sockets import find_listening
 
 MAX_ENTRIES = 2_000
-"""Maximum number of entries in a folder that becomes writable, because each entry is checked."""
+"""Maximum number of entries in a folder to make writable. Each entry is checked."""
 _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
-"""Mode of a new file before the umask, the same as for a file that the command itself creates."""
+"""Mode of a new file before the umask, as for a file that the command creates."""
 _LONG_AGO = (0, 0)
 """Very old time for files created by this module, so that no program considers them newer than its own files."""
 

@@ -1,4 +1,4 @@
-"""The parts of a workspace's git repository that a command can write, because commits need them.
+"""The writable parts of a workspace's git repository. Commits need them.
 
 Invariant: parts that run programs are never included, and this module only reads.
 """
@@ -45,7 +45,7 @@ class GitPlaces:
 
 
 def find_git_places(root: str) -> GitPlaces:
-    """Return the git paths of the repository whose top folder is the workspace; empty if there is no such repository."""
+    """Return the git paths of the repository at the top of the workspace. Empty if there is none."""
     top = Path(root, ".git")
     if (top / "HEAD").is_file():
         return _folder_places(str(top), root)
@@ -69,7 +69,7 @@ class SealedPaths:
     writable: tuple[str, ...]
     read_only: tuple[str, ...]
     outside: tuple[str, ...] = ()
-    """Paths that commits need and that are not inside a `writable` path."""
+    """Paths that commits need outside the `writable` paths."""
 
 
 def seal_repository(writable: Sequence[str], read_only: Sequence[str], root: str) -> SealedPaths:
@@ -113,7 +113,7 @@ def bare_repository_paths(root: str) -> BareRepositoryPaths:
 
 
 def _bare_kept(root: str) -> tuple[str, ...]:
-    """Return the paths that must not change if the top folder of a workspace is itself a repository."""
+    """Return the paths that must not change, if the workspace's top folder is itself a repository."""
     paths = (f"{root.rstrip('/')}/{name}" for name in _BARE_PROGRAM_FILES)
     return tuple(path for path in paths if os.path.lexists(path))
 

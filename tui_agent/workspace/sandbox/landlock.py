@@ -59,7 +59,7 @@ class Kernel:
         return max(self._call(CREATE_RULESET, None, 0, _VERSION_FLAG), 0)
 
     def restrict(self, writable: list[str]) -> int:
-        """Restrict this process and the programs that it executes; return the Landlock ABI, or 0 if not restricted."""
+        """Restrict this process and its programs. Return the Landlock ABI, or 0 if not restricted."""
         abi = self.abi()
         if not abi:
             return 0

@@ -26,12 +26,12 @@ _MAX_NAMED = 32
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits of the access that all sandboxed commands of one environment have.
+    """Access limits of all sandboxed commands of one environment.
 
     - `hidden`: absolute paths of secrets; the last component can be a glob
     - `read_only`: names at the top of the workspace that no command can write
     - `absent`: names at the top of the workspace that no command can create
-    - `renamed`: names at the top of the workspace that are renamed if they appear while a command runs
+    - `renamed`: names at the top of the workspace to rename if they appear while a command runs
     - `own_folders`: tui-agent's own folders
     - `writable`: further folders that the user made writable
     - `is_guarded`: returns True for an outside path that must never be written
@@ -70,7 +70,7 @@ class Mounts:
     """Absolute, existing paths to mount for one sandboxed command; a later mount covers an earlier one."""
 
     visible: tuple[str, ...]
-    """Paths that are visible although they are in a private folder."""
+    """Visible paths in private folders."""
     hidden: tuple[str, ...]
     """Paths that are not visible; a folder's path ends with a slash."""
     writable: tuple[str, ...]
@@ -103,7 +103,7 @@ def find_mounts(
 
     - `words`: the command line; paths in it stay visible
     - `opened`: additional paths that the command can write
-    - `own`: paths, for example in /tmp, at which the command sees the files that earlier sandboxed commands made
+    - `own`: paths, for example in /tmp, with the files of earlier sandboxed commands
     """
     git = find_git_places(bounds.root)
     writable = [
@@ -232,7 +232,7 @@ def first_private_name(path: str) -> str:
 
 
 def is_own(path: str, base: Path | None) -> bool:
-    """Return True if every file that a sandboxed command sees at `path` was made by a sandboxed command.
+    """Return True if every visible file at `path` was made by a sandboxed command.
 
     - `path`: a real path
     - `base`: the sandbox's own folder

@@ -1,6 +1,6 @@
-"""Renaming of settings that a confined command created, for example `.claude` and `.vscode`.
+"""Renaming of a confined command's new settings, for example `.claude` and `.vscode`.
 
-Other programs would use such settings without asking, so the files are renamed when the command has ended.
+Other programs would use such settings without asking. The files are renamed when the command has ended.
 
 Invariant: nothing is deleted, and nothing that existed before the command is touched.
 """

@@ -31,11 +31,11 @@ def find_output_notes(
     *,
     is_read_only: bool,
 ) -> Iterator[str]:
-    """Yield notes for the model on how the sandbox changed the output of a command that succeeded.
+    """Yield notes for the model on how the sandbox changed a successful command's output.
 
     This call blocks.
 
-    `is_read_only`: True if the masked files appeared empty to the command, because it only reads files.
+    `is_read_only`: True if the command only reads files. The masked files then appeared empty.
     """
     text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
     names = [Path(path).name for path in placeholders]
@@ -83,7 +83,7 @@ def find_output_notes(
 
 
 def _looks_at_changes(script: str) -> bool:
-    """Return True if a command in `script` could be a git command that compares files with the repository."""
+    """Return True if `script` could have a git command that compares files with the repository."""
     return any(
         (git := _GIT.search(command)) and _LOOKS_AT_CHANGES.search(command, git.end())
         for command in re.split(r"[;|&\n]", script)
@@ -103,7 +103,7 @@ def _listed_files(text: str, masked: Sequence[SecretFile]) -> list[str]:
 
 
 def _find_listed(text: str, names: Sequence[str]) -> set[str]:
-    """Return the subset of `names` that the output lists: in single quotes or at the end of a line."""
+    """Return the `names` that the output lists: in single quotes or at the end of a line."""
     # After a colon and a blank, the name ends a message (`fatal: not a git repository (…): .git`) and is not listed.
     mentioned = {name for name in names if name in text}
     return {
@@ -116,7 +116,7 @@ def _find_listed(text: str, names: Sequence[str]) -> set[str]:
 
 
 def _is_listed_alone(text: str, name: str) -> bool:
-    """Return True if a line is the name, a path that ends with the name, or a row of `ls -l` with the name."""
+    """Return True if a line is the name, a path with this last name, or a row of `ls -l` with the name."""
     return re.search(rf"^(?:d[rwx-]{{9}}.* |\S*/)?{re.escape(name)}/?$", text, re.M) is not None
 
 

@@ -1,7 +1,7 @@
-"""Placeholders at names that must not be created while a command runs.
+"""Placeholders at names that commands must not create.
 
-A sandbox can protect only existing paths, so an empty folder is created at each missing name. This file is also the
-program that removes the placeholders of a killed process, so it uses only the standard library.
+A sandbox can protect only existing paths, so an empty folder is created at each missing name. This file is also a
+program: it removes the placeholders of a killed process, with only the standard library.
 
 Invariant: a placeholder is removed only if it is unchanged.
 """
@@ -34,11 +34,11 @@ class Placeholders:
 
     @contextmanager
     def hold(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
-        """Create placeholders at the missing `paths`, and yield all placeholders that exist.
+        """Create placeholders at the missing `paths`, and yield all existing placeholders.
 
         No placeholder is removed during the `with` block. Raise `OSError` if a placeholder cannot be created.
 
-        `one_of`: paths of which only the first missing one gets a placeholder.
+        `one_of`: further paths; only the first missing one gets a placeholder.
         """
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = _open_lock_file(self._file)

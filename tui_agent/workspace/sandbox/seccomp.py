@@ -22,7 +22,7 @@ _X32: Final = 0x40000000
 NEW_NAMESPACES: Final = 0x7E020080
 """Flags CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME."""
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
-"""Requests that insert input into a terminal as if it had been typed."""
+"""Requests that insert input into a terminal, as if typed."""
 ALLOWED_FAMILIES = (1, 2, 10, 16)
 """Allowed socket families: local, IPv4, IPv6 and netlink; others (vsock, packet, alg …) ignore namespaces."""
 

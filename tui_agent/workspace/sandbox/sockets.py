@@ -16,7 +16,7 @@ from tui_agent.workspace.local.containment import is_within
 
 _TABLE = Path("/proc/net/unix")
 _MOST_FOLDERS = 50_000
-"""Maximum number of folders that are searched for sockets; beyond that, `OSError` is raised."""
+"""Maximum number of folders to search for sockets. Beyond that, `OSError` is raised."""
 
 
 def find_listening(table: Path = _TABLE) -> list[str]:

@@ -27,7 +27,7 @@ _CACHES = {
     "MPLCONFIGDIR": "matplotlib",
     "NUMBA_CACHE_DIR": "numba",
 }
-"""Maps a variable to the name of the cache folder that it sets."""
+"""Maps a variable to the name of its cache folder."""
 _CACHES_IN_WORKSPACE = {"RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy"}
 """Maps a variable to the name of a cache folder that would otherwise be in the workspace."""
 SANDBOX_VARIABLE = "TUI_AGENT_SANDBOX"
@@ -52,6 +52,6 @@ def confined_variables(env: Mapping[str, str], temporary: str, *, read_only: boo
 
 
 def with_stat_comparison(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables `env` with settings that make git detect changes only by a file's size and time."""
+    """Return `env` with git settings to detect changes only by a file's size and time."""
     settings = (env.get(_SETTINGS, ""), "'core.checkStat=minimal'", "'core.trustctime=false'")
     return {**env, _SETTINGS: " ".join(filter(None, settings))}

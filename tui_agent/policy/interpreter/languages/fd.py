@@ -56,7 +56,7 @@ class _Reader:
     doubt: str = ""
 
     def read(self, words: Sequence[Value]) -> None:
-        """Separate the words of the commands that fd runs from fd's own words."""
+        """Separate fd's own words from the words of commands that fd runs."""
         left = iter(words)
         for word in left:
             if word.known == "--":
@@ -89,7 +89,7 @@ class _Reader:
         return ArgumentReport(files, effects, commands, prints, self.doubt)
 
     def _read_command(self, option: re.Match[str], source: str, words: Iterable[Value]) -> None:
-        """Read a command that fd runs, from the words after the option up to `;`."""
+        """Read a command that fd runs. `words` are the words after the option, up to `;`."""
         letters, letter, batch, attached = option.groups()
         if letters:
             self.own.append(Value(source, Certainty.KNOWN, f"-{letters}"))

@@ -21,11 +21,11 @@ from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
 _MAX_COMMANDS: Final = 24
 _MAX_DEPTH: Final = 20
-"""Maximum nesting depth of brackets in the expression of a find call."""
+"""Maximum nesting depth of brackets in a find expression."""
 
 
 def read_arguments(call: Call) -> ArgumentReport:
-    """Interpret a call of find from its arguments only."""
+    """Interpret the arguments of a find call."""
     expression = _Expression(call.arguments)
     expression.read()
     return expression.result()
@@ -205,7 +205,7 @@ class _Expression:
         return start.known is None or names is None or any(fnmatchcase(last, name) for name in names)
 
     def _read_word(self, option: Value) -> Value | None:
-        """Return the word after a test or an action, which is its value. Add a doubt if this can be several words."""
+        """Return the value of a test or an action: the next word. Add a doubt if this can be several words."""
         value = self._next_word()
         if value is None or value.many:
             self._doubt(f"it is not certain which word is the value of {option.source}")

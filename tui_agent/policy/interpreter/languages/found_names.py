@@ -13,7 +13,7 @@ from tui_agent.policy.interpreter.patterns import OPTION_SIGNS, escape, prefix_o
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 Names: TypeAlias = tuple[str, ...] | None
-"""Patterns that together match every name that find or fd may find; None if any name is possible."""
+"""Patterns for the names that find or fd may find. None: any name is possible."""
 
 HERE = Value(".", Certainty.KNOWN, ".")
 
@@ -92,13 +92,13 @@ def fill_word(word: Value, mark: str, name: Value) -> Value:
 
 
 def effects_of_repeating(commands: Iterable[Sequence[Value]]) -> frozenset[Effect]:
-    """Return the effects that come only from running commands once for each name (many `sleep` calls may never end)."""
+    """Return the extra effects of running the commands once for each name: many `sleep` calls may never end."""
     waits = any((command[0].known or "").rpartition("/")[2] == "sleep" for command in commands)
     return frozenset({Effect.NEVER_ENDS} if waits else ())
 
 
 def may_end_command(word: Value) -> bool:
-    """Return True if a word can be the `;` or `+` that ends a command of find or fd."""
+    """Return True if a word can be the `;` or `+` at the end of a command."""
     if word.known is not None or word.content in ("number", "hash"):
         return word.many
     return word.many or prefix_of(word)[:1] in ("", ";", "+", "{")

@@ -39,7 +39,7 @@ class Call:
 class ArgumentReport:
     """The interpretation of a call of find, fd, xargs or test.
 
-    - `commands`: the commands that the call runs, with the file names that the call adds to them.
+    - `commands`: the commands that the call runs, with the added file names.
     - `prints`: a pattern of the output (paths); None if the output can be any text.
     - `doubt`: a clause; empty if there is no doubt.
 

@@ -49,7 +49,7 @@ class ScriptScanner(ABC):
         """Read the next token or command of the script, and advance past it."""
 
     def _read_end(self) -> None:  # noqa: B027 - most have nothing to check
-        """Check at the end of the script that no bracket or string is left open."""
+        """Check that no bracket or string is open at the end of the script."""
 
     def _expect(self, pattern: re.Pattern[str], doubt: str = "") -> re.Match[str]:
         """Match the pattern at the current position and advance past the match; otherwise raise `UnreadError`."""

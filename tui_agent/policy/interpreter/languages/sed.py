@@ -1,6 +1,6 @@
 """The reader of sed scripts. It accepts scripts that only print, delete and replace text.
 
-Invariant: an unrecognised character, or text that GNU sed and BSD sed parse differently, is a doubt.
+Invariant: an unrecognised character is a doubt. So is text that GNU sed and BSD sed parse differently.
 """
 
 import re

@@ -19,7 +19,7 @@ _EQUALITIES: Final = frozenset({"=", "==", "!="})
 # For all other operators, `[[` evaluates the operands as arithmetic.
 _COMPARISONS: Final = _EQUALITIES | {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "<", ">"}
 _JOINERS: Final = _FILE_COMPARISONS | _COMPARISONS | {"-a", "-o"}
-"""Operators of a condition that have an operand on each side."""
+"""Binary operators of a condition, such as `-nt` and `-a`."""
 
 
 def read_arguments(call: Call) -> ArgumentReport:

@@ -14,7 +14,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_average, format_cost, format_duration, format_number, format_tokens
 
 MIN_RATIO, MIN_WHOLE_RATIO = 1.1, 10.0
-"""Smallest ratio that is shown, and smallest ratio that is shown without a decimal."""
+"""Smallest shown ratio, and smallest ratio shown without a decimal."""
 
 
 class Cell(NamedTuple):
@@ -35,7 +35,7 @@ class Cell(NamedTuple):
 class Figure(NamedTuple):
     """A row of the comparison with a value of each session.
 
-    `most`: amount for which a bar has its full length; 0 for a row without bars.
+    `most`: amount for a full bar; 0 for a row without bars.
     """
 
     label: str
@@ -122,7 +122,7 @@ def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
 
 
 def describe_missing(file: FileDifference, side: Side) -> str:
-    """Return the reason why there is no diff of a file for one of the compared sessions."""
+    """Return the reason why a file has no diff for one of the compared sessions."""
     return "not changed" if all(file.path != other.path for other in side.files) else "same content"
 
 

@@ -39,7 +39,7 @@ class Columns(NamedTuple):
 
     - `labels`: the column where the labels begin
     - `left`, `right`: the columns where the sessions' values begin; `right` is 0 if only one session is visible
-    - `beside`: if two texts are side by side, the column where the second one begins; 0 if it is below the first one
+    - `beside`: the column where a second text beside the first one begins; 0 if it is below
     """
 
     width: int
@@ -125,7 +125,7 @@ class CompareHead(LinePane):
         self.show()
 
     def rows_for(self, height: int) -> int:
-        """Return the height of this part of the screen in rows, if the terminal has `height` rows."""
+        """Return the height of this part of the screen in a terminal of `height` rows."""
         if self.comparison is None:
             return 2
         return 9 if height < LOW else 11 + self._has_changes + (5 if height >= AIRY else 0)

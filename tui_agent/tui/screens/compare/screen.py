@@ -1,6 +1,6 @@
-"""The screen that compares two branches: figures, timelines that play together, files that differ, and answers.
+"""The screen that compares two branches: figures, synchronised timelines, different files, and answers.
 
-Invariant: the screen runs no model and no tool, and writes only an export that the user requests.
+Invariant: the screen runs no model and no tool. It writes only a requested export.
 """
 
 from collections.abc import Callable
@@ -191,7 +191,7 @@ class CompareScreen(PlayheadScreen):
 
 
 def _merge_timelines(comparison: Comparison | None) -> Timeline:
-    """Return one timeline that has the time of every event of both branches, in seconds."""
+    """Return one timeline with the times of all events of both branches, in seconds."""
     sides = () if comparison is None else (comparison.left, comparison.right)
     clock = {0.0, *(beat.at_ms / 1000 for side in sides for beat in side.timeline)}
     return Timeline(tuple(sorted(clock)), (), (), ())

@@ -50,7 +50,7 @@ class MapFile:
     reasons: tuple[str, ...] = ()
     symbols: tuple[MapSymbol, ...] = ()
     words: tuple[tuple[str, int], ...] = ()
-    """Words of the question that match the file, each with the number of lines that contain the word.
+    """Words of the question that match the file, each with the number of matching lines.
 
     The number is 0 for a word that is only in the path.
     """
@@ -59,7 +59,7 @@ class MapFile:
 
     @property
     def matches(self) -> str:
-        """The words of the question that match the file, or the reasons why the file is in the map."""
+        """The matching words of the question, or the reasons why the file is in the map."""
         return ", ".join([word for word, _ in self.words] or self.reasons)
 
 
@@ -71,7 +71,7 @@ class MapLine(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Path and signature, by which the same row is found after the files are listed again."""
+        """Path and signature. They identify a row after the files are listed again."""
         return self.file.path, self.symbol.text if self.symbol is not None else ""
 
 
@@ -98,7 +98,7 @@ class IndexState:
 def map_arguments(
     query: str, choice: RepoMapOptions, folder: str, *, refresh: bool, data_dir: Path | None = None
 ) -> list[str]:
-    """Return the arguments of `tui-agent` that request a map.
+    """Return the arguments of `tui-agent` for a map.
 
     `data_dir`: folder for the index; None for the default.
     """
@@ -112,7 +112,7 @@ def map_arguments(
 
 
 def index_arguments(folder: str, data_dir: Path | None = None) -> list[str]:
-    """Return the arguments of `tui-agent` that request the state of the map's index."""
+    """Return the arguments of `tui-agent` for the state of the map's index."""
     return ["map", "--state", "--json", "--cwd", folder, *_data_dir_option(data_dir)]
 
 
@@ -133,7 +133,7 @@ def parse_answer(status: int, output: str) -> Answer:
 def map_lines(files: Sequence[MapFile], *, airy: bool) -> list[MapLine | None]:
     """Return a row for each file, followed by rows for its symbols.
 
-    `airy`: True to add an empty row (None) before and after a file that has symbols.
+    `airy`: True to add an empty row (None) before and after a file with symbols.
     """
     lines: list[MapLine | None] = []
     previous = MapFile("")

@@ -36,7 +36,7 @@ from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Pen
 
 LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
-"""Lengths of the map that the user can choose, in tokens."""
+"""Possible lengths of the map, in tokens."""
 MAX_QUERY_CHARS = 300
 HINT = "a question, a task, names"
 EDITS = frozenset({"left", "right", "home", "end", "backspace", "delete", "ctrl+a", "ctrl+e", "ctrl+w"})
@@ -50,7 +50,7 @@ COUNT_S = 0.8
 MAX_REPEATS = 5
 """Maximum number of automatic requests for the same map, in case files keep changing."""
 BUILDING = "the index is still being built"
-"""The note that `tui-agent map` adds to a map if the index is incomplete."""
+"""The note of `tui-agent map` about an incomplete index."""
 
 
 class MapPage(SearchPage[MapLine | None]):
@@ -86,7 +86,7 @@ class MapPage(SearchPage[MapLine | None]):
         """Number of files in the index so far; 0 if unknown."""
         self._is_built, self._is_counting = True, False
         self._repeats = 0
-        """Number of times that the screen has requested this map again because the index was incomplete."""
+        """Number of repeated requests of this map, because the index was incomplete."""
         self._texts: dict[str, tuple[str | None, str]] = {}
         """Maps a file's path to its text, or to None and the reason why the text cannot be shown."""
         self._settings = settings = context.state.settings

@@ -1,4 +1,4 @@
-"""Replay of a session that another process is writing: new events extend the timeline.
+"""Replay of a session while another process writes it. New events extend the timeline.
 
 Invariant: a new event moves the playhead only if the playhead is at the end.
 """
@@ -21,7 +21,7 @@ FOLLOW_S = 0.5
 
 
 class FollowingScreen(ReplayScreen):
-    """The replay screen of a log that is growing.
+    """The replay screen of a growing log.
 
     `to_seq`: the event at which the replay starts; None for the last event.
     """
@@ -77,7 +77,7 @@ def open_live_replay(
     is_watched: bool = True,
     closed: Callable[[], None] = lambda: None,
 ) -> None:
-    """Open the replay of a session's log, and show new events as the log grows.
+    """Open the replay of a session's log, and show new events.
 
     - `to_seq`: the event at which the replay starts; None for the log's end
     - `is_watched`: True if a process still writes the log

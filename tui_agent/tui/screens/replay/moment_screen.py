@@ -111,7 +111,7 @@ class ReplayFaults:
 class ReplayChat(WorkerErrorReporter, TranscriptWidget):
     """The transcript at any moment of a replay.
 
-    `read`: returns the full content of a text that is stored outside the log.
+    `read`: returns the full content of a text outside the log.
     """
 
     can_focus = False
@@ -271,7 +271,7 @@ class MomentScreen(PlayheadScreen):
 
     @property
     def ready(self) -> bool:
-        """True if the log is read, so that events can be shown."""
+        """True if the log is read. Events can then be shown."""
         return self.views is not None
 
     def _find_panes(self) -> PanePlaces:

@@ -100,10 +100,9 @@ class ReplayScreen(ReplayActions):
 
 
 def search_text(records: Sequence[Record], text: str, place: int, *, forward: bool) -> int | None:
-    """Return the index of the nearest record that contains `text`; None if there is none.
+    """Return the index of the nearest record that contains `text`, or None.
 
-    `forward`: True to search after the record with the index `place`, False to search before it. The search wraps
-    around.
+    `forward`: True to search after the record at `place`, False to search before it. The search wraps around.
     """
     wanted, sign = text.casefold(), 1 if forward else -1
     for distance in range(1, len(records) + 1):

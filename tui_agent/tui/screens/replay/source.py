@@ -1,4 +1,4 @@
-"""Interfaces of the replay screen: the session that it reads, and the actions that it can start at an event."""
+"""Interfaces of the replay screen: the session to read, and the actions at an event."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,16 +30,16 @@ class ReplaySource(Protocol):
 
 
 class LiveSource(ReplaySource, Protocol):
-    """A session that another process can write while the replay screen reads it."""
+    """A session that another process can write during the replay."""
 
     async def read_new(self, after: int) -> Sequence[Record]:
-        """Return the events after `after`, the number of the newest event that the caller has."""
+        """Return the events after `after`, the caller's newest event."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayHost:
-    """Services that the replay screen uses; a service that is not available is None.
+    """Services for the replay screen. An unavailable service is None.
 
     `opens`: the command that opens a session, without the session's id.
     """
@@ -47,9 +47,9 @@ class ReplayHost:
     ask: Ask
     opens: str
     revert: "Callable[[int, Callable[[], object]], None] | None" = None
-    """Function that reverts the open session; it takes an event's number and a function that closes the replay."""
+    """Function that reverts the open session. It takes an event's number and a function that closes the replay."""
     fork: StartFork | None = None
-    """Function that creates a fork at an event and opens it; if None, a fork is only created and its id shown."""
+    """Function that creates a fork at an event and opens it. If None, a fork is only created and its id shown."""
     what_if: StartFork | None = None
     leave: Callable[[], None] | None = None
-    """Function that closes the replay; if None, the screen below is shown again."""
+    """Function that closes the replay. If None, the screen below is shown again."""

@@ -46,7 +46,7 @@ def rows_for(width: int, height: int) -> int:
 
 
 class LinePlace(Message):
-    """Message that is posted when the user clicked a place on the timeline."""
+    """Posted when the user clicked a place on the timeline."""
 
     def __init__(self, place: int) -> None:
         super().__init__()

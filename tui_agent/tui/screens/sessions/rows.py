@@ -71,7 +71,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The newest match of a search in a session; `places` is the number of matches in the session."""
+    """The newest match of a search in a session. `places` is the number of matches in the session."""
 
     session: str
     seq: int = 0

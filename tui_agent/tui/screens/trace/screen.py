@@ -29,7 +29,7 @@ class TraceScreen(Page[int]):
         super().__init__(context)
         self.listing = self.spans = SpanList()
         self._can_stop: bool | None = None
-        """True if the footer shows the key that stops the selected subtask; None before the footer is drawn."""
+        """True if the footer shows the key to stop the selected subtask. None before the footer is drawn."""
 
     def on_mount(self) -> None:
         self.follow()
@@ -52,7 +52,7 @@ class TraceScreen(Page[int]):
             self.footer.set_keys(self.key_map.hints("trace", running=can_stop))
 
     def _is_running(self, span: Span) -> bool:
-        """Return True if the subtask that the span belongs to is running."""
+        """Return True if the span's subtask is running."""
         return any(delegate.agent == span.agent for delegate in self.context.state.delegates)
 
     def follow(self) -> None:

@@ -93,7 +93,7 @@ class Columns:
 
 
 class SpanList(ChoiceList[int]):
-    """The list of spans that pass the filter; its items are indexes into the trace."""
+    """The list of spans that pass the filter. Its items are indexes into the trace."""
 
     rows_below = 2
 
@@ -118,7 +118,7 @@ class SpanList(ChoiceList[int]):
             self.select(len(self.items))
 
     def set_filter(self, chosen: Filter) -> None:
-        """Show only the spans that pass the filter `chosen`; if the filter is already set, show all spans."""
+        """Show only the spans that pass the filter `chosen`. If the filter is already set, show all spans."""
         self.filter = "all" if chosen == self.filter else chosen
         self._show_spans()
         self.select(len(self.items))

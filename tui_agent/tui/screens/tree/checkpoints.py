@@ -57,7 +57,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         self.show_head()
 
     def follow(self) -> None:
-        """Load the checkpoints again after an event that can add a checkpoint."""
+        """Reload the checkpoints after an event that can add one."""
         views = self.context.views
         newest = max(views.files.view().last_seq, views.restore_seq)
         if self.is_changed(newest, views.branches.view().moves, self.context.is_running):

@@ -1,6 +1,6 @@
-"""Forking a session at an event: the form, the command that creates the fork, and opening the fork.
+"""Forking a session at an event: the form, the command, and opening the fork.
 
-Invariant: a fork that is created during a turn is not opened; only its id is shown.
+Invariant: a fork created during a turn is not opened; only its id is shown.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
 
 
 async def read_message(context: AppContext, folder: Path, seq: int) -> str:
-    """Return the full text of the user's message at event `seq`; `""` if that event is no message.
+    """Return the full text of the user's message at event `seq`. Return `""` for other events.
 
     `folder`: the folder of the session.
     """

@@ -70,7 +70,7 @@ class Node:
 
     @property
     def key(self) -> tuple[str, int, bool]:
-        """A value that identifies the same row after the tree is loaded again."""
+        """A value that identifies the row after the tree is loaded again."""
         return self.branch.session, self.result.seq, self.is_message
 
     @property
@@ -219,7 +219,7 @@ def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
 
 
 def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """If this row stands for a branch, return the message of the parent branch after which it begins; otherwise None."""
+    """Return the message of the parent branch after which this row's branch begins. Return None for other rows."""
     at_seq, depth = node.branch.at_seq, node.branch.depth
     if at_seq is None or node.is_message:
         return None
