@@ -8,19 +8,20 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.golden import golden
-from tests.stubs.story import decision, file_changed, ran_tests
+from tests.stubs.story import decision, file_changed, ran_tests, requested
 from tests.stubs.two_ways import CAUSE, ENTRY, FORK, MAIN, TEST_ENTRY, TEST_REPORT, two_ways
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.fold import Comparison, FileDifference, compare
 from tui_agent.folds.comparison.side import MAX_BEATS, Branch, Side, build_side, list_beats, working_ms
 from tui_agent.folds.session.branch_tree import name_branch
-from tui_agent.protocol.base import MAIN_AGENT, CallId, Payload, RequestId, SessionId
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, Payload, RequestId, SessionId
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointTaken, FolderChange
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import ForkChange, SessionForked, SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import (
+    IterationStarted,
     TurnEnd,
     TurnFinished,
     TurnStarted,
@@ -283,6 +284,18 @@ def test_the_last_beat_holds_the_figures_of_the_whole(compared: Comparison) -> N
             one.tokens_out,
         )
         assert (last.asked, last.denied, last.files) == (one.asked_count, one.denied_count, len(one.files))
+
+
+def test_iterations_of_delegates_are_not_counted_as_in_the_row_at_the_turns_end() -> None:
+    main = log(TurnStarted(turn=1), IterationStarted(iteration=1, local_iteration=1), requested("r1"))
+    helper = log(
+        IterationStarted(iteration=2, local_iteration=1, delegate_level=1),
+        requested("r2").model_copy(update={"iteration": 2}),
+        first=3,
+    )
+    helper = [event.model_copy(update={"agent": AgentId("helper-2")}) for event in helper]
+    side = build_side(Branch("ses_a", [*main, *helper]), 0)
+    assert (side.iterations, side.timeline[-1].iterations) == (1, 1)
 
 
 def test_figures_only_grow_and_time_does_not_go_back(compared: Comparison) -> None:

@@ -13,7 +13,13 @@ from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.events.turn import (
+    IterationStarted,
+    TurnEnd,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+)
 from tui_agent.protocol.parts import TextPart, Usage
 
 SCRIPTS = st.lists(st.integers(0, 10_000) | st.none(), max_size=60)
@@ -131,6 +137,14 @@ def turn(
 
 def view_of(story: Story) -> TreeView:
     return branch_tree(story.events)
+
+
+def test_iterations_of_delegates_are_not_counted_as_in_the_row_at_the_turns_end() -> None:
+    story = Story()
+    story.say("look")
+    story.add(IterationStarted(iteration=1, local_iteration=1))
+    story.add(IterationStarted(iteration=2, local_iteration=1, delegate_level=1))
+    assert view_of(story).branches[0].turns[0].iterations == 1
 
 
 def test_a_message_is_told_with_what_came_of_it() -> None:

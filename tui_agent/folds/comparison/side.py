@@ -99,7 +99,7 @@ def list_beats(
             asked.add(payload.call_id)
         elif isinstance(payload, QuestionAsked):
             asked.add(payload.question_id)
-        elif _is_iteration(payload):
+        elif event.agent == MAIN_AGENT and _is_iteration(payload):
             iterations.add(payload.iteration)
         elif isinstance(payload, PermissionDecided) and payload.decided_by == "user":
             denied_by_user += payload.decision == "deny"
@@ -221,6 +221,7 @@ class Side:
     """One side of a comparison of branches. All counts cover the events after the fork point.
 
     - `cost_usd`: None if no price is known.
+    - `iterations`: number of the main agent's iterations. The other counts include its delegates.
     - `changed`: settings and texts that the fork changed.
     - `change_text`: description of a changed context mode, tool result or message.
     - `asked_count`: number of calls and questions that the user was asked about.

@@ -25,6 +25,7 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import (
+    IterationStarted,
     TurnEnd,
     TurnFinished,
     TurnStarted,
@@ -109,7 +110,7 @@ class TurnResultFold:
         self._seq, self._time, self._text = seq, time, text_preview(text)
         self._last_seq, self._last_time = seq, time
         self._metrics, self._files = Metrics(), FilesChanged()
-        self._turns = 0
+        self._turns = self._iterations = 0
 
     @property
     def has_started(self) -> bool:
@@ -121,6 +122,7 @@ class TurnResultFold:
         if not isinstance(ev.payload, FileChanged) or ev.payload.original_author is None:
             self._files.apply(ev)
         self._turns += ev.payload.kind == "turn.started"
+        self._iterations += isinstance(ev.payload, IterationStarted) and not ev.payload.delegate_level
         self._last_seq = ev.seq
         if ev.payload.kind in ("turn.finished", "model.responded", "tool.finished"):
             self._last_time = ev.time
@@ -140,7 +142,7 @@ class TurnResultFold:
             duration_s=max(0.0, self._last_time - self._time),
             cost_usd=figures.cost_usd,
             cost_precision=figures.cost_precision,
-            iterations=figures.iterations,
+            iterations=self._iterations,
             tests_passed=figures.tests_passed,
             tests_failed=figures.tests_failed,
             test_errors=figures.test_errors,
