@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from tui_agent.export.export_content import ExportContent, ExportedChange, Texts
 from tui_agent.folds.session.generated_files import format_folders
 from tui_agent.folds.text.labels import TURN_END_LABELS, mention_name, mention_result
-from tui_agent.folds.transcript.entries import QuestionEntry, ToolEntry, TurnEntry, UserEntry
+from tui_agent.folds.transcript.entries import NoticeEntry, QuestionEntry, ToolEntry, TurnEntry, UserEntry
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -89,10 +89,17 @@ def turn_end(entry: TurnEntry) -> str:
 
 def tool_labels(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
     """Return the verb, the target and the outcome that the row of a tool call shows."""
-    state = STATES[entry.state]
     text = texts.clean_text(entry.result)
+    # The result of such a call already says what happened to it, such as `stopped` or `not run`.
+    state = "" if text and entry.state in ("interrupted", "lost") else STATES[entry.state]
     outcome = " · ".join(phrase for phrase in (state, text, format_milliseconds(entry.duration_ms)) if phrase)
     return texts.clean_text(entry.verb or entry.name), texts.clean_text(entry.target), outcome
+
+
+def notice_text(entry: NoticeEntry, texts: Texts) -> str:
+    """Return the lines of a notice as one paragraph. Each line but the last becomes a sentence."""
+    *lines, last = [texts.clean_text(line) for line in entry.lines] or [""]
+    return " ".join([*(line if line.endswith((".", "!", "?", ":")) else f"{line}." for line in lines), last])
 
 
 def answer_text(entry: QuestionEntry, texts: Texts) -> str:

@@ -16,6 +16,7 @@ from tui_agent.export.labels import (
     block_text,
     header_rows,
     mention_labels,
+    notice_text,
     other_changes,
     tool_labels,
     turn_end,
@@ -95,8 +96,8 @@ def _entry(entry: Entry, story: ExportContent) -> Iterator[str]:
                 "\n".join([texts.full_text(text), *(f"- {texts.clean_text(option)}" for option in options)])
             )
             yield quote(f"Answer: {answer_text(entry, texts)}")
-        case NoticeEntry(lines=lines, blocks=blocks, level=level):
-            sentences = escape_inline(" ".join(texts.clean_text(line) for line in lines))
+        case NoticeEntry(blocks=blocks, level=level):
+            sentences = escape_inline(notice_text(entry, texts))
             yield f"*{level}:* {sentences}" if level in ("warning", "error") else f"*{sentences}*"
             yield from (_block(block, texts) for block in blocks)
         case TurnEntry(detail=detail):

@@ -155,7 +155,7 @@ class Assembler:
         if self.fault is not None and not lost_afterwards:
             return self.fault
         if self.finished is None:
-            return fault("cut", "The answer was cut off before the provider reported it as complete.")
+            return fault("cut", "The stream ended before the provider reported the answer as complete.")
         if self.finished.reason == "refusal":
             text = self.text.strip()
             return fault("refusal", f"The model refused{': ' + text[:300] if text else '.'}", original=text)
@@ -164,7 +164,7 @@ class Assembler:
                 return fault(
                     "empty", "The model used its whole output limit for reasoning and gave no answer."
                 )
-            return fault("empty", "The model's answer was empty.")
+            return fault("empty", "The provider sent no text and no tool call.")
         return None
 
     def parts(self, ids: Ids, used: Collection[str] = ()) -> tuple[ModelPart, ...]:

@@ -1,5 +1,6 @@
 """The Markdown transcript: everything that was said and done, and nothing of it can act."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from markdown_it import MarkdownIt
 
 from tests.stubs.golden import golden_session
 from tests.stubs.store import said, store
-from tests.stubs.story import MODEL, called, decision, file_changed, finished, requested, responded
+from tests.stubs.story import MODEL, called, compacted, decision, file_changed, finished, requested, responded
 from tui_agent.export.export_content import load_export, strip_controls
 from tui_agent.export.html.page import to_html
 from tui_agent.export.labels import header_rows
@@ -107,6 +108,32 @@ def test_the_users_words_at_a_refusal_are_a_quotation_apart_from_the_output(tmp_
     assert "ERROR: no network\n```\n\n> You said no: use a \\*venv\\*\n> \\<b>here\\</b>\n" in text
     assert "`rm x` — denied · 5 ms\n\n> You said no\n" in text
     assert to_html(story).count("You said no") == 2
+
+
+def test_a_call_that_was_stopped_or_never_ran_says_so_once(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    for call, status, summary in (
+        ("call_1", "interrupted", "stopped"),
+        ("call_2", "interrupted", "not run"),
+        ("call_3", "lost", "lost"),
+        ("call_4", "interrupted", ""),
+    ):
+        log.append(called(call, target=call))
+        log.append(finished(call, status).model_copy(update={"summary": summary}))
+    log.close()
+    story = load_export(log.folder, Redactor())
+    assert ">interrupted<" not in to_html(story), "the page has the same words"
+    text = to_markdown(story)
+    rows = [line.partition(" — ")[2] for line in text.split("\n") if line.startswith("- **run")]
+    assert rows == ["stopped · 5 ms", "not run · 5 ms", "lost · 5 ms", "stopped · 5 ms"]
+
+
+def test_the_lines_of_a_notice_are_sentences(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    log.append(compacted())
+    log.close()
+    text = to_markdown(load_export(log.folder, Redactor()))
+    assert re.search(r" tokens\. /compact list shows [\w ]+\.\*\n", text)
 
 
 @pytest.mark.parametrize("images", [True, False])

@@ -213,6 +213,7 @@ def test_a_stream_without_a_finish_signal_is_cut_and_its_calls_void() -> None:
     settled = assembler.final_fault()
     assert settled is not None
     assert settled.kind == "cut"
+    assert "cut off" not in settled.message, "the notice says this above the message"
 
 
 def test_thinking_alone_is_an_empty_answer() -> None:

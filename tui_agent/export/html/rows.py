@@ -17,6 +17,7 @@ from tui_agent.export.html.markup import Child, SafeHtml, element, join
 from tui_agent.export.html.prose import markdown_html
 from tui_agent.export.labels import (
     MESSAGE_STATES,
+    STATES,
     answer_text,
     mention_labels,
     other_changes,
@@ -153,7 +154,7 @@ def _tool_row(entry: ToolEntry, story: ExportContent) -> Row:
     paths = [texts.clean_text(shown.path) for shown in entry.blocks if isinstance(shown, DiffBlock)]
     paths += [other.path for other in others]
     is_bad = entry.state in FAILED_STATES
-    outcome: Child = texts.clean_text(entry.result) or ("" if entry.state == "done" else entry.state)
+    outcome: Child = texts.clean_text(entry.result) or STATES[entry.state]
     if own is not None and not is_bad:
         outcome = line_counts_html(own.added, own.removed)
     line = _row_line(
