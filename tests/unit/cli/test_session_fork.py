@@ -106,7 +106,7 @@ def test_a_folder_holds_the_files_as_they_were_at_the_event(call: Call, tmp_path
     (work / "a.txt").write_text("mine by now\n")
     one = made(call("sessions", "fork", "ses_a", "--at", str(at), "--folder", "../try", "--json"))
     assert one["workspace"] == str(tmp_path / "try")
-    assert one["changed"] == {"workspace": str(tmp_path / "try")}
+    assert one["changed"] == {"workspace": str(tmp_path / "try"), "workspace_kind": "copy"}
     assert files(tmp_path / "try") == {"a.txt": "as found\n", "new.txt": "one\n"}
     assert files(work) == {"a.txt": "mine by now\n", "more.txt": "two\n", "new.txt": "one\n"}
     status, out, _ = call("run", "again", "--session", one["id"], "-m", f"scripted:{tmp_path / 'other.yaml'}")
@@ -295,11 +295,14 @@ def test_a_fork_of_a_repository_says_that_its_folder_has_no_git(
     note = "The fork's folder has no .git, so git does not work there. To use git, fork into a git work tree."
     _, out, _ = call("sessions", "fork", "ses_a", *places, "--json")
     fork = json.loads(out)
-    assert fork["note"] == note
+    assert (fork["note"], fork["changed"]["workspace_kind"]) == (note, "copy_without_git")
     _, out, _ = call("sessions", "fork", "ses_a", *places)
     assert note in out.splitlines()
     _, out, _ = call("sessions", "fork", fork["id"], *places, "--json")
     assert json.loads(out)["note"] == "", "the fork itself has no repository to fork into"
+    git(work, "commit", "-qm", "empty", "--allow-empty")
+    _, out, _ = call("sessions", "fork", "ses_a", *places, "--worktree", "../tree", "--json")
+    assert json.loads(out)["changed"]["workspace_kind"] == "worktree"
     (work.parent / "other").mkdir()
     git(work.parent / "other", "init", "-q")
     _, out, _ = call("sessions", "fork", "ses_a", *places, "--folder", "../other/fork", "--json")

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+import pytest
+
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.story import (
     MODEL,
@@ -16,12 +18,18 @@ from tests.stubs.story import (
     tool_call,
 )
 from tui_agent.folds.base import copy_state
-from tui_agent.folds.context.model_messages import INTERRUPTED, ModelMessages
+from tui_agent.folds.context.model_messages import CONTINUED, INTERRUPTED, ModelMessages
 from tui_agent.protocol.base import AgentId, BlobText, Payload, RequestId, SessionId
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.model import FaultKind, ModelFailed
-from tui_agent.protocol.events.session import SessionContextLoaded
-from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived, UserShellFinished, UserSteered
+from tui_agent.protocol.events.session import ForkChange, SessionContextLoaded, SessionForked
+from tui_agent.protocol.events.turn import (
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserShellFinished,
+    UserSteered,
+)
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -103,6 +111,54 @@ def test_messages_that_are_kept_share_the_note_of_their_fields_and_a_copy_has_it
     copied = first.model_copy(update={"seq": 99})
     assert isinstance(copied, UserMessage) and copied != first
     assert next(notes([copied])) is not next(notes([first]))
+
+
+def forked(folder: str) -> SessionForked:
+    changes = ForkChange.model_validate({"workspace": "/w", "workspace_kind": folder})
+    return SessionForked(parent_session=SessionId("ses_p"), at_seq=1, parent_crc="0", changes=changes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "other_words"),
+    [
+        ("copy", "a copy of its folder", ".git"),
+        ("copy_without_git", "no .git", "work tree"),
+        ("worktree", "a new git work tree", "no .git"),
+    ],
+)
+def test_a_fork_in_another_folder_says_once_what_is_missing_there(
+    kind: str, words: str, other_words: str
+) -> None:
+    end = TurnFinished(turn=1, reason="finished")
+    messages = told(
+        said("one"),
+        end,
+        forked(kind),
+        said("two"),
+        TurnStarted(turn=2),
+        end,
+        said("three"),
+        TurnStarted(turn=3),
+    )
+    first, note, *others = outline(messages)
+    assert (first, others) == ("user one", ["user two", "user three"])
+    assert words in note and ".venv" in note and other_words not in note
+
+
+def test_a_fork_that_continues_without_a_message_says_so_before_the_next_request() -> None:
+    continued = TurnStarted(turn=2, is_continuation=True)
+    start = said("one"), TurnStarted(turn=1), TurnFinished(turn=1, reason="interrupted"), forked("worktree")
+    assert outline(told(*start)) == ["user one", f"user {INTERRUPTED}"], (
+        "it alone is nothing to continue from"
+    )
+    assert [words[:30] for words in outline(told(*start, continued))][1:] == [
+        f"user {CONTINUED}"[:30],
+        "user [This session now works in"[:30],
+    ]
+
+
+def test_a_fork_in_the_same_folder_or_of_an_older_version_has_no_note() -> None:
+    assert outline(told(said("one"), forked(""), said("two"))) == ["user one", "user two"]
 
 
 def test_a_turn_with_a_tool_is_question_answer_result_answer() -> None:

@@ -37,7 +37,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.base import SessionId
-from tui_agent.protocol.events.session import ForkChange
+from tui_agent.protocol.events.session import ForkChange, WorkspaceKind
 from tui_agent.session.fork_files import describe_left_out, find_files_at, write_files
 from tui_agent.session.fork_start import ForkStart, find_fork_start
 from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, load_state
@@ -219,10 +219,11 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
     own_folder = store.folder(child) / OWN_WORKSPACE if has_own_folder else None
     try:
         file_bytes = read_limits(base.config.checkpoints).file_bytes
-        workdir, note = anyio.run(
+        workdir, kind, note = anyio.run(
             _make_folder, home, request.at_seq, worktree, folder or own_folder, file_bytes
         )
-        changed = request.change.model_copy(update={"workspace": str(workdir) if workdir else ""})
+        place = {"workspace": str(workdir) if workdir else "", "workspace_kind": kind}
+        changed = request.change.model_copy(update=place)
         store.fork(parent, request.at_seq, child, changed)
     except BaseException:
         if own_folder is not None:
@@ -262,14 +263,15 @@ def _resolve_path(path: Path | None) -> Path | None:
 
 async def _make_folder(
     home: Path, at_seq: int, worktree: Path | None, folder: Path | None, file_bytes: int
-) -> tuple[Path | None, str]:
-    """Create the workspace of a fork; return its path and a note for the user.
+) -> tuple[Path | None, WorkspaceKind, str]:
+    """Create the workspace of a fork; return its path, its kind and a note for the user.
 
     The path is None if the fork uses the parent's workspace.
     """
     if worktree is None and folder is None:
-        return None, ""
+        return None, "", ""
     files = find_files_at(home, at_seq)
+    kind: WorkspaceKind = "worktree"
     if worktree is not None:
         workdir = await add_worktree(files.workspace, worktree, files.store, files.commit)
         note = files.note if files.commit else _NO_CHECKPOINT
@@ -277,14 +279,11 @@ async def _make_folder(
         assert folder is not None
         await write_files(files, folder)
         current = Path((await to_thread.run_sync(load_state, home)).workspace)
-        workdir, note = folder, " ".join(filter(None, (files.note, _git_note(current, folder))))
+        lacks_git = find_repository(current) and not find_repository(folder)
+        kind, git_note = ("copy_without_git", _NO_GIT) if lacks_git else ("copy", "")
+        workdir, note = folder, " ".join(filter(None, (files.note, git_note)))
     left_out = await to_thread.run_sync(describe_left_out, files.workspace, workdir, file_bytes)
-    return workdir, " ".join(filter(None, (note, left_out)))
-
-
-def _git_note(workspace: Path, folder: Path) -> str:
-    """Return a sentence if only the parent's workspace is in a git repository; otherwise an empty string."""
-    return _NO_GIT if find_repository(workspace) and not find_repository(folder) else ""
+    return workdir, kind, " ".join(filter(None, (note, left_out)))
 
 
 def what_if(arguments: argparse.Namespace) -> int:

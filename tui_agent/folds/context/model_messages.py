@@ -3,8 +3,7 @@
 Invariant: when no call waits for its result, each call of an answer is followed by exactly one result.
 """
 
-import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from tui_agent.folds.context.compacted_history import (
@@ -14,6 +13,7 @@ from tui_agent.folds.context.compacted_history import (
     calls_by_id,
 )
 from tui_agent.folds.context.instructions import joined_content
+from tui_agent.folds.context.model_notes import fork_note, hook_notes, is_job_note, job_note
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.unfinished_work import PROGRAM_CLOSED
 from tui_agent.protocol.base import (
@@ -37,7 +37,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.instructions import InstructionsLoaded
-from tui_agent.protocol.events.job import STOP_REASONS, JobEnd, JobFinished
+from tui_agent.protocol.events.job import JobFinished
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionForked
@@ -62,21 +62,13 @@ from tui_agent.protocol.parts import (
     tool_calls,
 )
 from tui_agent.protocol.unicode_text import clip_line, escape_unprintable
-from tui_agent.units import format_bytes, format_duration
+from tui_agent.units import format_duration
 
 INTERRUPTED = "[The user interrupted here.]"
 CONTINUED = "[The user interrupted here and now asks you to continue.]"
 CRASHED = "[The program ended here during the turn and was started again.]"
 MAX_OCCASION_CHARS = 120
 """Maximum length of the command, question or title to which the user replied, in characters."""
-_JOB = "[Background job "
-_JOB_ENDS: dict[JobEnd, str] = {
-    "exited": "ended by itself",
-    "stopped": "was stopped",
-    "session": "was stopped with the session",
-    "failed": "could not be started",
-    "lost": "was lost: tui-agent crashed while the job ran",
-}
 
 
 MAP_BEGINS, MAP_ENDS = "<repo_map>", "</repo_map>"
@@ -108,6 +100,8 @@ class History:
     """True if an earlier run ended in the middle of the running turn."""
     is_fork_start: bool = False
     """True from the start of a fork until the fork's first turn starts."""
+    fork_note: UserMessage | None = None
+    """Note about the fork's folder, which precedes the fork's first message."""
 
     def add(self, message: Message) -> None:
         """Append a user message. While calls are open, the message waits, so that it comes after their results."""
@@ -116,6 +110,13 @@ class History:
     def add_note(self, message: Message) -> None:
         """Append a note to the history, or let it wait for the next request while calls are open."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
+
+    def add_fork_note(self) -> bool:
+        """Append the note about the fork's folder; return False if there is none or if it was added before."""
+        note, self.fork_note = self.fork_note, None
+        if note is not None:
+            self.add_note(note)
+        return note is not None
 
     def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
         """Add the model's answer and open its calls, or return False if the answer is empty."""
@@ -134,7 +135,7 @@ class History:
         """
         messages = self.late if self.open_calls else self.messages
         index = next(
-            (index for index in reversed(range(len(messages))) if not _is_job_note(messages[index], "")), 0
+            (index for index in reversed(range(len(messages))) if not is_job_note(messages[index], "")), 0
         )
         last = messages[index] if messages else None
         if not isinstance(last, UserMessage) or last.content != (TextContent(text=INTERRUPTED),):
@@ -223,6 +224,7 @@ def _mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessa
 @_HANDLERS.on(UserMessageReceived)
 def _on_user_message_received(history: History, ev: Envelope, payload: UserMessageReceived) -> None:
     history.opening = history.opening or payload.text
+    history.add_fork_note()
     history.removed.user_seqs[ev.seq] = None
     message = UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq)
     if history.task is not None and history.task < len(history.messages):
@@ -262,26 +264,10 @@ def _on_user_shell_finished(history: History, ev: Envelope, payload: UserShellFi
 
 @_HANDLERS.on(HookRan)
 def _on_hook_ran(history: History, ev: Envelope, payload: HookRan) -> None:
-    pieces = tuple(_hook_pieces(payload))
+    pieces = tuple(hook_notes(payload))
     # The summary, and not the history, gets the context that a hook adds before compaction.
     if pieces and payload.event != "before_compaction":
         history.add(UserMessage(content=pieces, seq=ev.seq, origin="hook"))
-
-
-def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
-    """Yield notes for the model about the effect of a hook."""
-    event_name = payload.event.replace("_", " ")
-    if payload.arguments_changed:
-        arguments = json.dumps(payload.arguments, ensure_ascii=False)
-        yield TextContent(
-            text=f"[A hook ({event_name}) changed the arguments of call {payload.call_id} to: {arguments}]"
-        )
-    if payload.decision == "deny" and payload.event == "after_tool":
-        yield TextContent(text=f"[A hook ({event_name}) objects to call {payload.call_id}: {payload.reason}]")
-    if payload.context:
-        target = f" of call {payload.call_id}" if payload.call_id else ""
-        yield TextContent(text=f"[A hook ({event_name}{target}) adds:]")
-        yield TextContent(text=payload.context)
 
 
 @_HANDLERS.on(AgentSpawned)
@@ -365,22 +351,11 @@ def _on_model_failed(history: History, ev: Envelope, payload: ModelFailed) -> bo
     return history.add_answer(payload.request_id, (TextPart(text=partial),), ev.seq)
 
 
-def _is_job_note(message: Message, job: str) -> bool:
-    """Return True if the message is a note about the end of a job whose id starts with `job`."""
-    first = message.content[0] if isinstance(message, UserMessage) and message.content else None
-    text = first.text if isinstance(first, TextContent) else ""
-    return isinstance(text, str) and text.startswith(_JOB + job)
-
-
 @_HANDLERS.on(JobFinished)
 def _on_job_finished(history: History, ev: Envelope, payload: JobFinished) -> bool:
     if payload.stopped_by == "agent":
         return False
-    seconds = f" after {format_duration(payload.duration_ms / 1000)}" if payload.duration_ms else ""
-    status = f", exit {payload.exit_code}" if payload.exit_code is not None else ""
-    printed = f"; {format_bytes(payload.size)} printed" if payload.size else ""
-    text = f"{_JOB}{payload.job_id} {_JOB_ENDS[payload.end]}{seconds}{STOP_REASONS[payload.stopped_by]}{status}{printed}.]"
-    history.late.append(_save_memory(UserMessage(content=(TextContent(text=text),), seq=ev.seq)))
+    history.late.append(_save_memory(UserMessage(content=(job_note(payload),), seq=ev.seq)))
     return True
 
 
@@ -388,7 +363,7 @@ def _on_job_finished(history: History, ev: Envelope, payload: JobFinished) -> bo
 def _on_tool_finished(history: History, ev: Envelope, payload: ToolFinished) -> bool:
     if payload.data.get("state", "running") != "running":  # the result reports the job's end
         job = f"{payload.data.get('job_id')} "
-        history.late = [message for message in history.late if not _is_job_note(message, job)]
+        history.late = [message for message in history.late if not is_job_note(message, job)]
     if payload.call_id not in history.open_calls:
         return False
     history.open_calls.discard(payload.call_id)
@@ -472,13 +447,18 @@ def _on_run_started(history: History, ev: Envelope, payload: RunStarted) -> bool
 @_HANDLERS.on(SessionForked)
 def _on_session_forked(history: History, ev: Envelope, payload: SessionForked) -> bool:
     history.is_fork_start = True
+    note = fork_note(payload.changes)
+    if note is not None:
+        # Added only when a turn starts: the note alone is nothing that the model could answer.
+        history.fork_note = UserMessage(content=(note,), seq=ev.seq)
     return False
 
 
 @_HANDLERS.on(TurnStarted)
 def _on_turn_started(history: History, ev: Envelope, payload: TurnStarted) -> bool:
     history.was_interrupted = history.is_fork_start = False
-    return payload.is_continuation and history.note_continuation()
+    changed = payload.is_continuation and history.note_continuation()
+    return history.add_fork_note() or changed
 
 
 @_HANDLERS.on(TurnFinished)

@@ -36,15 +36,21 @@ class SessionTitled(Payload):
     titled_by: Literal["auto", "answer", "user"]
 
 
+WorkspaceKind: TypeAlias = Literal["", "copy", "copy_without_git", "worktree"]
+
+
 class ForkChange(FrozenModel):
     """A fork's changes to its parent's state. Empty fields change nothing.
 
-    `workspace`: the fork's folder. `model` (a name for `SetModel`), `reasoning_effort`, `context_mode`: settings for
-    the fork. `result`: result for the unfinished call `call_id`. `message`: new text for one of the parent's messages.
-    The fork starts before that message, and `ContinueTurn` sends the new text.
+    `workspace`: the fork's folder. `workspace_kind`: a copy of the parent's files (`copy_without_git`: only the
+    parent's folder is in a git repository), or a new git work tree. The model is told what is missing there. `model` (a
+    name for `SetModel`), `reasoning_effort`, `context_mode`: settings for the fork. `result`: result for the unfinished
+    call `call_id`. `message`: new text for one of the parent's messages. The fork starts before that message, and
+    `ContinueTurn` sends the new text.
     """
 
     workspace: str = ""
+    workspace_kind: WorkspaceKind = ""
     model: str = ""
     reasoning_effort: Effort | None = None
     context_mode: ContextMode | None = None
