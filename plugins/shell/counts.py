@@ -57,9 +57,12 @@ class TestCounts:
         ]
 
 
-def read_counts(framework: str, output: str) -> TestCounts:
-    """Read the counts from the output of a framework (a name returned by `frameworks.detect_framework`)."""
-    return _READERS[framework](output)
+def read_counts(framework: str, output: str, folder: str = "") -> TestCounts:
+    """Read the counts from the output of a framework (a name returned by `frameworks.detect_framework`).
+
+    `folder`: absolute path of the folder in which the tests ran. Paths in names are relative to it.
+    """
+    return _READERS[framework](output.replace(f"{folder}/", "") if folder else output)
 
 
 def _pytest(output: str) -> TestCounts:
@@ -132,13 +135,20 @@ def _cargo(output: str) -> TestCounts:
 
 def _go(output: str) -> TestCounts:
     rows = re.findall(r"^--- (PASS|FAIL|SKIP): (\S+)", output, re.MULTILINE)
-    if not rows:
+    not_built = re.findall(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$", output, re.MULTILINE)
+    if not rows and not not_built:
         return TestCounts()
     count = {word: sum(row[0] == word for row in rows) for word in ("PASS", "FAIL", "SKIP")}
     # Without -v, go prints only failed tests, so the number of passed tests is unknown.
     passed = count["PASS"] if count["PASS"] or "=== RUN" in output else -1
+    names = [name for word, name in rows if word == "FAIL"]
     return TestCounts(
-        passed, count["FAIL"], count["SKIP"], _limit_names([name for word, name in rows if word == "FAIL"])
+        passed,
+        count["FAIL"] + len(not_built),
+        count["SKIP"],
+        _limit_names([*names, *not_built]),
+        _limit_names(not_built),
+        len(not_built),
     )
 
 
@@ -159,8 +169,13 @@ def _jest(output: str) -> TestCounts:
         if name == "Test suite failed to run":
             uncollected.append(path)
         if name:
-            names.append(path if name == "Test suite failed to run" else name)
+            names.append(path if name == "Test suite failed to run" else _join_file(path, name))
     return _read_summary(r"^Tests: +(.*\d total.*)$", output, names, uncollected)
+
+
+def _join_file(path: str, name: str) -> str:
+    """Return a test's name after the path of its file, as vitest prints it."""
+    return f"{path} > {name}" if path and path != name else name
 
 
 def _vitest(output: str) -> TestCounts:
@@ -211,6 +226,12 @@ _NODE_LINE = re.compile(
     r"^( *+)(# Subtest:|▶|✖|not ok \d++(?: -)?) (.+?)( \([\d.]++ms\))?( # (?:TODO|SKIP)\b.*)?$", re.MULTILINE
 )
 """Matches a line at which a test or a suite starts or ends."""
+_NODE_SPEC_FILE = re.compile(r"^test at (.+):\d++:\d++\n✖ (.+?)(?: \([\d.]++ms\))?$", re.MULTILINE)
+"""Matches the file and the name of a failed test in the list at the end of the output."""
+_NODE_TAP_FILE = re.compile(
+    r"\n *+---\n(?: *+(?:duration_ms|type): .*+\n)*+ *+location: '(.+):\d++:\d++'$", re.MULTILINE
+)
+"""Matches the details that follow a failed test in TAP output, up to the test's file."""
 
 
 @dataclass(slots=True)
@@ -221,10 +242,16 @@ class _OpenTest:
 
 
 def _node_failures(output: str) -> list[str]:
-    """Return the names of failed tests in the output of Node's test runner. Each name follows the names of its suites."""
+    """Return the names of failed tests in the output of Node's test runner.
+
+    Each name follows its file and the names of its suites.
+    """
     # A suite is left out if a test in it failed: its failure is the same.
-    names, open_tests = list[str](), list[_OpenTest]()
-    for line in _NODE_LINE.finditer(output.partition("\n✖ failing tests:\n")[0]):
+    names, open_tests, files = list[str](), list[_OpenTest](), dict[str, list[str]]()
+    output, _, failing = output.partition("\n✖ failing tests:\n")
+    for path, name in _NODE_SPEC_FILE.findall(failing):
+        files.setdefault(name, []).append(path)
+    for line in _NODE_LINE.finditer(output):
         indent, (mark, name, time, directive) = len(line[1]), line.group(2, 3, 4, 5)
         while open_tests and open_tests[-1].indent > indent:
             open_tests.pop()
@@ -232,7 +259,9 @@ def _node_failures(output: str) -> list[str]:
         if mark == "# Subtest:" or (mark == "▶" and not time):
             open_tests.append(_OpenTest(indent, name))
         elif mark != "▶" and not directive and not (test and test.name == name and test.has_failure):
-            names.append(" ".join([*(outer.name for outer in open_tests), name]))
+            file = _NODE_TAP_FILE.match(output, line.end())
+            path = file[1] if file else files[name].pop(0) if files.get(name) else ""
+            names.append(_join_file(path, " ".join([*(outer.name for outer in open_tests), name])))
             for outer in open_tests:
                 outer.has_failure = True
     return names

@@ -1,13 +1,14 @@
 """Running one program for a tool, with live output."""
 
 import asyncio
+import posixpath
 import shlex
 import time
 from dataclasses import replace
 
 from tui_agent.plugin_api import EnvironmentFault, ExecResult, ExecSpec, TestFinished, ToolContext, ToolError
 
-from .counts import TestCounts
+from .counts import TestCounts, read_counts
 from .frameworks import TestCommand
 from .output import DecodedOutput, LiveOutput, decode_output
 
@@ -66,14 +67,25 @@ def describe_end(result: ExecResult) -> str:
     )
 
 
+def count_tests(command: TestCommand, output: str, ctx: ToolContext) -> TestCounts:
+    """Read the test counts from the program's output `output`."""
+    return read_counts(command.framework, output, _absolute_folder(command, ctx))
+
+
+def _absolute_folder(command: TestCommand, ctx: ToolContext) -> str:
+    return posixpath.normpath(posixpath.join(ctx.env.root, command.cwd))
+
+
 def test_event(
     command: TestCommand, result: ExecResult, counts: TestCounts, output: str, ctx: ToolContext
 ) -> TestFinished:
     """Return the event that records a test run with the program's output `output`."""
+    folder = _absolute_folder(command, ctx)
+    program, *arguments = command.argv
     return TestFinished(
         framework=command.framework,
-        command=shlex.join(command.argv),
-        folder=command.cwd,
+        command=shlex.join([program, *(word.removeprefix(f"{folder}/") for word in arguments)]),
+        folder="" if folder == ctx.env.root else folder.removeprefix(f"{ctx.env.root}/"),
         passed=counts.passed,
         failed=counts.failed,
         skipped=counts.skipped,

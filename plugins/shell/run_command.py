@@ -5,8 +5,7 @@ from pydantic import Field
 import tui_agent.plugin_api as api
 
 from .command_words import plain_words, split_words
-from .counts import read_counts
-from .execution import describe_end, run_program, sandbox_note, test_event
+from .execution import count_tests, describe_end, run_program, sandbox_note, test_event
 from .frameworks import TestCommand, detect_framework
 from .jobs import background_jobs, job_result
 from .output import DecodedOutput, shorten_for_model
@@ -90,7 +89,7 @@ def _test_events(
 ) -> tuple[api.TestFinished, ...]:
     if not command.framework or result.outcome != "exited":
         return ()
-    counts = read_counts(command.framework, output.clean)
+    counts = count_tests(command, output.clean, ctx)
     return (test_event(command, result, counts, output.clean, ctx),)
 
 

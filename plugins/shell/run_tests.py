@@ -11,8 +11,7 @@ from pydantic import Field
 import tui_agent.plugin_api as api
 
 from .command_words import plain_words
-from .counts import read_counts
-from .execution import describe_end, run_program, sandbox_note, test_event
+from .execution import count_tests, describe_end, run_program, sandbox_note, test_event
 from .failures import cut_line, find_failures, shorten_failure
 from .frameworks import TestCommand, detect_framework, find_test_command
 from .output import DecodedOutput, shorten_for_model
@@ -99,7 +98,7 @@ def _build_result(
     output: DecodedOutput,
     ctx: api.ToolContext,
 ) -> api.ToolResult:
-    counts, words = read_counts(command.framework, output.clean), shlex.join(command.argv)
+    counts, words = count_tests(command, output.clean, ctx), shlex.join(command.argv)
     end = describe_end(result)
     ran = result.outcome == "exited"
     summary = counts.format_counts() if counts.is_known and ran else end

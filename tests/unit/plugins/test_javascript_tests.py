@@ -18,7 +18,7 @@ MOCHA = (
     'hooks "before each" hook for "never"',
     "slow slow one",
 )
-NODE = ("sums of two adds", "top", "outer inner")
+NODE = ("a.test.js > sums of two adds", "a.test.js > top", "a.test.js > outer inner")
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,13 @@ NODE = ("sums of two adds", "top", "outer inner")
         (
             "jest",
             "1 file could not be collected, 2 failed, 1 passed, 2 skipped",
-            ("sums › of two › adds", "top", "./b.test.js"),
+            ("./a.test.js > sums › of two › adds", "./a.test.js > top", "./b.test.js"),
         ),
-        ("jest_verbose", "2 failed, 1 passed, 2 skipped", ("sums › of two › adds", "top")),
+        (
+            "jest_verbose",
+            "2 failed, 1 passed, 2 skipped",
+            ("./a.test.js > sums › of two › adds", "./a.test.js > top"),
+        ),
         (
             "vitest",
             "1 file could not be collected, 2 failed, 1 passed, 2 skipped",
@@ -43,10 +47,20 @@ NODE = ("sums of two adds", "top", "outer inner")
         ("node_tap", "4 failed, 1 passed, 2 skipped", NODE),
     ],
 )
-def test_every_failure_has_one_name_with_its_suites(name, counts, failures):
+def test_every_failure_has_one_name_with_its_file_and_suites(name, counts, failures):
     output = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
-    result = module_of("shell", "counts").read_counts("npm", output)
+    result = module_of("shell", "counts").read_counts("npm", output, "/project/n")
     assert (result.format_counts(), result.failures) == (counts, failures)
+
+
+def test_tests_of_node_with_the_same_name_are_told_apart_by_their_files() -> None:
+    output = (
+        "✖ top (0.3ms)\n✖ top (0.4ms)\n✖ /p/c.test.js (2ms)\nℹ pass 0\nℹ fail 3\n\n✖ failing tests:\n\n"
+        "test at a.test.js:3:1\n✖ top (0.3ms)\n\ntest at b.test.js:3:1\n✖ top (0.4ms)\n\n"
+        "test at c.test.js:1:1\n✖ /p/c.test.js (2ms)\n"
+    )
+    counts = module_of("shell", "counts").read_counts("npm", output, "/p")
+    assert counts.failures == ("a.test.js > top", "b.test.js > top", "c.test.js")
 
 
 @pytest.mark.parametrize(

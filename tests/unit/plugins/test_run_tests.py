@@ -102,7 +102,7 @@ async def test_node_tests_are_recognised_run_and_counted(bench):
     )
     result = await bench.run("run_tests")
     assert (result.ok, result.summary) == (False, "1 failed, 1 passed, 1 skipped")
-    assert finished(bench).failures == ("bad",)
+    assert finished(bench).failures == ("a.test.js > bad",)
 
 
 async def test_tests_that_take_too_long_are_stopped(bench):
@@ -439,6 +439,11 @@ def test_counts_are_read_from_the_output(name):
             "Ran 9 tests in 1s\n\nFAILED (failures=1, errors=2, skipped=1, expected failures=1, unexpected successes=1)\n",
             "2 errors, 1 failed, 3 passed, 1 skipped, 1 xfailed, 1 xpassed",
         ),
+        (
+            "go",
+            "=== RUN   TestA\n--- PASS: TestA (0.00s)\nFAIL\texample.com/m/b [build failed]\nFAIL\n",
+            "1 file could not be collected, 1 passed",
+        ),
     ],
 )
 def test_every_result_is_named_by_its_own_word(framework, output, words):
@@ -462,6 +467,11 @@ def test_every_result_is_named_by_its_own_word(framework, output, words):
             ("m.A.test_b", "m.A.test_c", "m.B.setUpClass", "n"),
         ),
         ("cargo", "test a::c ... FAILED\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;", ("a::c",)),
+        (
+            "go",
+            "--- FAIL: TestA (0.00s)\nFAIL\texample.com/m/b [setup failed]\n",
+            ("TestA", "example.com/m/b"),
+        ),
         ("npm", "  ● sums › adds\n\nTests:       1 failed, 1 total", ("sums › adds",)),
     ],
 )
@@ -480,3 +490,15 @@ async def test_a_test_program_that_run_command_runs_is_counted_too(bench):
     assert (event.passed, event.failed, event.failures) == (1, 1, ("test_a.A.test_b",))
     await bench.run("run_command", command="echo pytest")
     assert bench.events[-1] == event
+
+
+async def test_the_folder_and_the_paths_of_a_test_run_are_recorded_without_the_workspace(bench):
+    bench.write("lib/test_a.py", FAILS)
+    folder = bench.folder / "lib"
+    python = shlex.quote(sys.executable)
+    await bench.run("run_command", command=f"{python} -m unittest {folder}/test_a.py", cwd=str(folder))
+    event = finished(bench)
+    assert (event.command, event.folder) == (f"{python} -m unittest test_a.py", "lib")
+    assert event.failures == ("test_a.A.test_b",)
+    await bench.run("run_command", command=f"{python} -m unittest discover {folder}", cwd=str(bench.folder))
+    assert (finished(bench).command, finished(bench).folder) == (f"{python} -m unittest discover lib", "")
