@@ -4,13 +4,13 @@ Invariant: all functions are pure, and results of parallel calls never overwrite
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Final
 
 from pydantic import JsonValue
 
+from tui_agent.context.failing_tests import command_line, runs_all, still_failing
 from tui_agent.folds.context.memory import (
     apply_update,
     block_items,
@@ -46,15 +46,6 @@ _DEFINES = re.compile(
 _WORDS = re.compile(r"[^\W_]+")
 _MAX_FILE_SYMBOLS = 6
 """Maximum number of symbols remembered for each file that the agent reads."""
-_EVERYTHING: Final = frozenset({".", "./", "./..."})
-_RUNNERS: Final = frozenset(
-    """python python3 pytest py.test unittest discover uv poetry pipenv hatch npm pnpm yarn bun npx node jest
-    vitest mocha ava tap cargo nextest go run test exec""".split()  # noqa: SIM905 - read as prose
-)
-_OPTIONS_WITH_VALUE: Final = frozenset(
-    {"-n", "-p", "-c", "-o", "-W", "-j", "--rootdir", "--maxfail", "--tb", "--color"}
-)
-"""Options of test programs that take the next word as their value."""
 _CHECKERS: Final = frozenset(
     """make cmake ninja bazel gradle gradlew mvn mvnw meson tox nox pre-commit ruff mypy pyright flake8 pylint
     black isort bandit shellcheck hadolint tsc eslint prettier biome stylelint golangci-lint staticcheck
@@ -105,61 +96,6 @@ def _last_command_words(command: str) -> list[str]:
     while words and (words[0] in _STARTERS or _SETS.match(words[0])):
         words = words[1:]
     return words
-
-
-def still_failing(failing_before: Mapping[str, str], run: TestFinished, most: int) -> dict[str, str]:
-    """Return up to `most` tests that fail after `run`, each with the command that reported the failure.
-
-    `failing_before`: the tests that failed before `run`. A failed `run` that ran no test changes nothing.
-    """
-    passes = run.exit_code == 0
-    ran_none = run.passed == run.failed == run.skipped == run.xfailed == run.xpassed == 0
-    new_failures = [] if passes or ran_none else list(run.failures) or [_run_failure(run.command)]
-    names_tests = passes or bool(run.failures)
-    failing = dict.fromkeys(new_failures, run.command)
-    for name, command in failing_before.items():
-        is_covered = run.command == command or _is_covered(name, run.command)
-        if name not in failing and not (names_tests and is_covered):
-            failing[name] = command
-    return dict(islice(failing.items(), most))
-
-
-def runs_all(command: str) -> bool:
-    """Return True if the test command names no tests and therefore runs all tests."""
-    return not _selected_tests(command)
-
-
-def _run_failure(command: str) -> str:
-    return f"`{command}` failed"
-
-
-def _is_covered(name: str, command: str) -> bool:
-    selected = _selected_tests(command)
-    if not selected or name == _run_failure(command):
-        return True
-    if name.startswith("`"):  # a run without test names; a smaller run proves nothing about it
-        return False
-    return any(word in name or name in word or _has_module(name, word) for word in selected)
-
-
-def _has_module(name: str, path: str) -> bool:
-    """Return True if the unittest name `name`, such as `test_more.ChunkedTests.test_one`, belongs to the file `path`."""
-    parts = path.removesuffix(".py").split("/")
-    modules = (".".join(parts[index:]) for index in range(len(parts)))
-    return "::" not in name and any(name.startswith(f"{module}.") for module in modules)
-
-
-def _selected_tests(command: str) -> list[str]:
-    """Return the arguments that select tests, such as `tests/test_a.py`."""
-    selected, words = list[str](), iter(command.split())
-    for word in words:
-        if word in _OPTIONS_WITH_VALUE:
-            next(words, "")
-        elif word.startswith("-") or word in _EVERYTHING:
-            continue
-        elif word.rpartition("/")[2] not in _RUNNERS:
-            selected.append(word.removeprefix("./").rstrip("/."))
-    return [word for word in selected if word]
 
 
 def start_turn(memory: JsonMap, asked: str) -> JsonMap:
@@ -248,15 +184,13 @@ def _add_explored(changes: _Changes, result: ToolResult) -> None:
 
 
 def _add_tests(changes: _Changes, run: TestFinished) -> None:
-    command = changes.line(run.command)
-    redacted_run = run.model_copy(
-        update={"command": command, "failures": tuple(map(changes.line, run.failures))}
-    )
+    command = changes.line(command_line(run))
+    redacted_run = run.model_copy(update={"failures": tuple(map(changes.line, run.failures))})
     memory: JsonMap = {**changes.memory, **changes.blocks}
     known = memory.get(TEST_COMMANDS)
     commands = known if isinstance(known, dict) else {}
     failing_before = {name: str(commands.get(name, "")) for name in block_items(memory, "failing_tests")}
-    failing = still_failing(failing_before, redacted_run, MAX_FAILING)
+    failing = still_failing(failing_before, redacted_run, command, MAX_FAILING)
     changes.blocks |= {"failing_tests": [*failing], TEST_COMMANDS: {**failing}}
     changes.drop("verified_facts", command_fact(command, "passed"))
     if run.exit_code == 0:
