@@ -12,7 +12,7 @@ from tui_agent import __version__
 THREAD_GRACE_S = 0.5
 """Maximum wait for threads at the program's exit, in seconds."""
 EXIT_GRACE_S = 2.0
-"""Time that exit functions have to return, in seconds."""
+"""Maximum time for exit functions, in seconds."""
 
 
 def main() -> int:
@@ -30,7 +30,10 @@ def main() -> int:
 
 
 def end_despite_plugins(status: int) -> None:
-    """If a plugin's thread still runs, end the process at once; otherwise limit the time that exit functions can take."""
+    """Make sure that plugins cannot keep the process running.
+
+    If a plugin's thread still runs, end the process at once. Otherwise, set a time limit for exit functions.
+    """
     # Python waits for threads and for exit functions. A plugin can start the former and register the latter.
     threading = import_module("threading")
     for thread in threading.enumerate():
@@ -47,9 +50,9 @@ def end_despite_plugins(status: int) -> None:
 
 
 def leave_working_folder(path: list[str], package: str) -> None:
-    """Remove the working folder, which `python -m` adds, from the module search path `path`.
+    """Remove the working folder, added by `python -m`, from the module search path `path`.
 
-    Keep the folder that contains `package`.
+    Do not remove the folder that contains `package`.
     """
     if path and not sys.flags.safe_path and path[0] != os.path.dirname(package):  # noqa: PTH120 - loads nothing
         del path[0]

@@ -36,7 +36,7 @@ class Conversation:
 
     @property
     def id(self) -> SessionId:
-        """The session's id, by which this module or the app can open it again."""
+        """The session's id. Use it to open the session again, here or in the app."""
         return self._session.id
 
     def submit(self, command: Command) -> CommandId:

@@ -147,14 +147,14 @@ class PluginError(TuiAgentError):
 
 
 class ScriptError(TuiAgentError):
-    """A scripted model got a request that its script does not expect."""
+    """A scripted model got an unexpected request."""
 
 
 @contextmanager
 def os_errors_as(kind: type[TuiAgentError], problem: str, *, hint: str = "") -> Iterator[None]:
-    """Convert an `OSError` that the `with` block raises to an exception of the class `kind`.
+    """Convert an `OSError` in the `with` block to an exception of the class `kind`.
 
-    `problem`: start of the message, which ends with the system's reason.
+    `problem`: start of the message. The message ends with the system's reason.
     """
     try:
         yield

@@ -379,10 +379,10 @@ class BaseMiddleware:
 
 
 def act(state: SessionStateView, *wanted: AnyAction) -> Action:
-    """Convert named actions such as `actions.CmdRun(command="make")` to the return value of an agent's `step`.
+    """Convert named actions to the return value of an agent's `step`.
 
-    Actions that use tools become tool calls, in order. If no action uses a tool, the last action becomes a message, a
-    finish or a rejection.
+    A named action is, for example, `actions.CmdRun(command="make")`. Actions that use tools become tool calls, in
+    order. If no action uses a tool, the last action becomes a message, a finish or a rejection.
     """
     calls = build_tool_calls(wanted, state.todo)
     match wanted[-1] if wanted and not calls else None:
@@ -406,7 +406,7 @@ def text_result(
     events: Sequence[Payload] = (),
     full_output: LongText | None = None,
 ) -> ToolResult:
-    """Return a tool result whose content for the model is `text`. The other arguments are fields of `ToolResult`."""
+    """Return a tool result with the text that the model gets. The other arguments are fields of `ToolResult`."""
     return ToolResult(
         ok, (TextContent(text=text),), summary, tuple(display), data or {}, tuple(events), full_output
     )

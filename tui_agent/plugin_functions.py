@@ -1,4 +1,4 @@
-"""Decorators that turn a single function into a tool, hook, command, pane, oracle or verifier of a plugin.
+"""Decorators that turn a function into a plugin's tool, hook, command, pane, oracle or verifier.
 
 Invariant: the function itself is unchanged.
 """
@@ -179,7 +179,7 @@ class FunctionOffer:
 
 
 class Fold(Protocol):
-    """A fold of the log.
+    """A fold: it collects data from a session's events.
 
     `apply` gets each event once, in order. `view` returns the data that panes show.
     """
@@ -304,7 +304,9 @@ def verifier(function: Callable[..., Awaitable[object]]) -> FunctionOffer:
 
 
 def pane(fold: Callable[[], Fold]) -> Callable[[Callable[[Any], object]], FunctionPane]:
-    """Make a pane from a function in `folds.py` that gets the fold's view and returns a text or display blocks.
+    """Make a pane from a function in `folds.py`.
+
+    The function gets the fold's view, and returns a text or display blocks.
 
     - `fold`: a class with a constructor without arguments.
     - `fold.apply(event)`: gets each event of the session's branch, without the streamed pieces of answers.

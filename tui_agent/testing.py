@@ -35,7 +35,7 @@ from tui_agent.store.log_repair import EVENTS_FILE
 
 TIME_LIMIT_S = 60.0
 UPDATE_GOLDEN = "UPDATE_GOLDEN"
-"""Environment variable that makes `check_golden_log` write the golden log instead of comparing it."""
+"""Environment variable. If it is set, `check_golden_log` writes the golden log instead of comparing it."""
 _LEFT_OUT = frozenset(
     {
         "agent.state_changed",

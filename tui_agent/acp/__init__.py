@@ -1,4 +1,4 @@
-"""Sessions that an editor controls over standard input and output, by the Agent Client Protocol.
+"""Sessions controlled by an editor through the Agent Client Protocol, over standard input and output.
 
 Invariant: only this package imports the protocol's library (`acp`).
 """

@@ -83,7 +83,7 @@ class EditorAgent:
         self._images = images
         self._sessions: dict[str, EditorSession] = {}
         self._models: dict[str, list[SessionConfigSelectOption]] = {}
-        """Maps a session's id to the models that the session offers."""
+        """Maps a session's id to the models offered in this session."""
         self._places: dict[str, tuple[str, list[EditorServer] | None]] = {}
         """The folder and the MCP servers of each session, by session id. The editor names both when it opens a session.
         """
@@ -337,7 +337,7 @@ def _trust_notice(base: StartupContext) -> str:
 
 @contextmanager
 def _answering_errors() -> Iterator[None]:
-    """Convert a `TuiAgentError` that the `with` block raises to an error of the protocol."""
+    """Convert a `TuiAgentError` in the `with` block to an error of the protocol."""
     try:
         yield
     except UsageError as error:

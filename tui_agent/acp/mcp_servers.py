@@ -13,7 +13,7 @@ _NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def server_entries(servers: Iterable[EditorServer]) -> tuple[tuple[str, str], ...]:
-    """Return (name, settings) for each server that this agent can reach; the settings are JSON as in `.mcp.json`."""
+    """Return (name, settings) for each supported server. The settings are JSON, as in `.mcp.json`."""
     entries: dict[str, str] = {}
     for server in servers:
         settings: dict[str, object]

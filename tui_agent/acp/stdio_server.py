@@ -19,7 +19,7 @@ from tui_agent.session.remote import RemoteSession
 from tui_agent.session.stdio import claim_stdio, open_streams
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Maximum size of a message, which can contain images, in bytes."""
+"""Maximum size of a message in bytes. A message can contain images."""
 
 
 class JsonLines:
@@ -58,7 +58,7 @@ class JsonLines:
 
 
 def run_stdio_server(options: SessionOptions) -> None:
-    """Serve the editor that started this process; each session has an engine process of its own."""
+    """Serve the editor that started this process. Each session has its own engine process."""
     anyio.run(_serve, options, *claim_stdio())
 
 

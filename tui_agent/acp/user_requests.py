@@ -45,7 +45,7 @@ def permission_options(request: PermissionRequested) -> list[PermissionOption]:
 
 
 async def permission_call(request: PermissionRequested, translator: UpdateTranslator) -> ToolCallUpdate:
-    """Return the tool call that a permission request is about, with all effects of the call."""
+    """Return the tool call of a permission request, with all its effects."""
     effects = [
         f"{reveal_invisible(command.command)}: {effect.verb} {reveal_invisible(effect.target)}".rstrip()
         for command in request.commands
@@ -63,7 +63,7 @@ async def permission_call(request: PermissionRequested, translator: UpdateTransl
 
 
 def permission_decision(request: PermissionRequested, chosen: str) -> DecidePermission:
-    """Return the decision that belongs to the option `chosen`. If this option was not offered, deny the call."""
+    """Return the decision for the option `chosen`. An option that was not offered denies the call."""
     offered = {option.option_id for option in permission_options(request)} - {DENY}
     reach: Reach | None = next((reach for reach in _REACHES if reach == chosen and chosen in offered), None)
     if reach is None:

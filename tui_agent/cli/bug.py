@@ -29,7 +29,7 @@ from tui_agent.units import format_time
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 MAX_EVENTS = 400
-"""Number of the session's newest events that the report uses."""
+"""Number of newest events used for the report."""
 MAX_LISTED_EVENTS = 60
 """Number of newest events that the report lists one by one."""
 MAX_FAULTS = 5
@@ -87,8 +87,7 @@ def report_lines(
 ) -> Iterator[str]:
     """Yield the bug report's lines before redaction.
 
-    `terminal`: a description of the terminal; if it is empty, the report shows the terminal check of `tui-agent
-    doctor`.
+    `terminal`: a description of the terminal. If empty, the report contains the terminal check of `tui-agent doctor`.
     """
     yield "# Problem\n\nWrite here what you did, what you expected, and what happened instead.\n"
     yield "## Environment\n"
@@ -113,7 +112,7 @@ def report_lines(
 
 
 def _event_lines(records: Sequence[Record]) -> Iterator[str]:
-    """Yield the kinds of the newest events, without their content, which is private."""
+    """Yield the kinds of the newest events, without their private content."""
     counts = Counter(_event_kind(record) for record in records)
     yield f"Newest {len(records)} events: " + ", ".join(f"{count} {kind}" for kind, count in counts.items())
     yield "\nThe last events:\n"

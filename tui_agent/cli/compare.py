@@ -1,7 +1,7 @@
 """Compare two sessions, or two branches of a session: their outcome, cost and changed files.
 
-Events that two sessions have in common are not compared. If you name only one session, it is compared with its parent
-or, if it has no parent, with its newest fork.
+The events shared by two sessions are not compared. A single session is compared with its parent or, if it has no
+parent, with its newest fork.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Print a man page, or a script that lets a shell complete the commands and options of tui-agent."""
+"""Print a man page, or a shell script that completes tui-agent's commands and options."""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence

@@ -68,7 +68,7 @@ def flatten_settings(value: object, key: str = "") -> list[tuple[str, object]]:
 
 
 def show_config(arguments: argparse.Namespace) -> None:
-    """Print the effective settings of the app and the layer that set each setting."""
+    """Print the app's effective settings, each with the layer that set it."""
     config = load_context(arguments, interactive=True, client="app").config
     values = flatten_settings(config.model_dump(mode="json"))
     settings = [(key, value, _describe_origin(config, key)) for key, value in values]

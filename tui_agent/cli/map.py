@@ -1,4 +1,4 @@
-"""Print the map of a repository: its files ranked for a question, with the symbols that matter.
+"""Print the map of a repository: its files ranked for a question, with the relevant symbols.
 
 Invariant: if the index is up to date, no parser, schema or model client is imported.
 """
@@ -126,7 +126,7 @@ def summary(shown: MapView) -> str:
 def as_json(file: RankedFile, words: list[tuple[str, int]], users: list[str]) -> dict[str, object]:
     """Return a file of the repository map as a JSON object.
 
-    `words`: the question's words that the file contains.
+    `words`: words of the question that occur in the file.
     `users`: other files that use names defined in the file.
     """
     return {

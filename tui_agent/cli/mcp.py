@@ -79,8 +79,10 @@ def list_servers(arguments: argparse.Namespace) -> None:
 
 
 def _ask_addresses(base: StartupContext, servers: Sequence[McpServer]) -> Mapping[str, str]:
-    """Connect to each server that has an address. For servers that require a login, return a message by the server's
-    name."""
+    """Connect to each server with an address, and find the servers that require a login.
+
+    Return a message for each of them, by the server's name.
+    """
     known = [server_settings(base, server) for server in servers]
     asked = [settings for settings in known if settings is not None and settings.login is not None]
     if not asked:

@@ -66,8 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
 def query_sessions(store: SessionStore, sql: str) -> QueryResult:
     """Run the SQL statement on all sessions, and return its rows.
 
-    Print a warning about sessions that are left out. If another query is running, print a warning that the newest
-    events may be missing.
+    Warn about sessions that are left out. If another query is running, also warn that the newest events may be missing.
     """
     database = SessionDatabase(store.root)
     states = store.log_states()

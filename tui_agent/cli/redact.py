@@ -57,7 +57,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def explained_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
-    """Yield `line N: rule (kind)`, with N from 1, for each secret that `redacted_lines` would remove."""
+    """Yield `line N: rule (kind)` for each secret in the lines, with N from 1.
+
+    For the secret value of a variable, yield `line N: value of NAME`.
+    """
     for number, (_, hits) in enumerate(_judged_lines(lines, redactor), 1):
         for hit in (hit for hit in hits if hit.rule != _KEY_GOES_ON):
             variable = hit.rule == hit.what

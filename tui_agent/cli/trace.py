@@ -80,7 +80,7 @@ def integrity(folder: Path) -> dict[str, object]:
 
 
 def summary(metrics: MetricsView) -> list[tuple[str, str]]:
-    """Return (name, formatted value) pairs of a session's metrics, without metrics that have no value."""
+    """Return a session's metrics as (name, formatted value) pairs. Metrics without a value are left out."""
     tools = ", ".join(
         f"{name} {count}" for name, count in sorted(metrics.tools.items(), key=lambda pair: -pair[1])
     )

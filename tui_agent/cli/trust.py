@@ -1,7 +1,8 @@
-"""Show a folder's files that can change what tui-agent does or runs, and decide whether to use them.
+"""Show a folder's files that need trust, and decide whether to use them.
 
-A decision applies to the folder's path and the files' present contents. Changes since the last decision are marked.
---trust-project trusts the present contents for one run, and stores nothing.
+These files can change what tui-agent does or runs. A decision applies to the folder's path and the files' present
+contents. Changes since the last decision are marked. --trust-project trusts the present contents for one run, and
+stores nothing.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Options of one start of tui-agent, from the command line, a test or the app.
+"""Start options of tui-agent, from the command line, a test or the app.
 
 Invariant: the options are plain data of standard types. None means that the configuration decides.
 """
@@ -28,7 +28,7 @@ class SessionOptions:
     image: str | None = None
     """The image of the container; None to use the configured image."""
     work_dir: str = ""
-    """A second path at which a container has the workspace; empty for none."""
+    """A second path of the workspace inside a container. Empty if there is none."""
     session: str | None = None
     """Id of the session to open or create."""
     continue_latest: bool = False
@@ -64,13 +64,13 @@ class SessionOptions:
     steer: str = ""
     """Message that the app sends in a demo while the agent works; empty for none."""
     typed_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Variables and API keys that the user typed for this run, as pairs of name and value."""
+    """Variables and API keys typed by the user for this run, as (name, value) pairs."""
     interactive: bool = True
     """True if someone can answer questions. If False, calls that need approval are denied."""
     trusted_once: tuple[str, ...] = ()
     """Hashes (`ProjectFiles.key`) of the project files that are trusted for this run only."""
     ignore_project: bool = False
-    """True to ignore project files that the user has not decided about, without asking the user."""
+    """True to ignore undecided project files instead of asking the user about them."""
     mcp_servers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """The MCP servers of the client, as pairs of name and settings (JSON as in `.mcp.json`)."""
     engine_socket: Path | None = None

@@ -24,10 +24,9 @@ class Paths:
     data_dir: Path
     cache_dir: Path
     project: Path
-    """The project's folder: the first folder, from the working folder upwards, that is a repository or contains
-    `.tui_agent/`.
+    """The project's folder: the nearest repository or folder with `.tui_agent/`.
 
-    If there is none, this is the working folder.
+    The search goes upwards from the working folder. If it finds nothing, this is the working folder.
     """
     home: Path
 
@@ -41,7 +40,7 @@ class Paths:
 
     @property
     def secrets(self) -> Path:
-        """File with keys that the user saved on a system without a key ring (mode 0600)."""
+        """File with the user's saved keys, on systems without a key ring (mode 0600)."""
         return self.config_dir / "keys.json"
 
     @property

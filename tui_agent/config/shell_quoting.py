@@ -28,7 +28,7 @@ _UNQUOTABLE: Final[dict[_Context, re.Pattern[str]]] = {
 
 
 def fill_template(template: str, words: Sequence[str]) -> str:
-    """Return the template of a shell command with its placeholders replaced by the words.
+    """Replace the placeholders in a shell command's template by `words`.
 
     Raise `ConfigError` if a word cannot be quoted safely.
     """
@@ -73,7 +73,7 @@ _QUOTE: Final[dict[_Context, Callable[[Sequence[str]], str]]] = {
 
 
 def _track(contexts: list[_Context], token: str) -> None:
-    """Update the stack of contexts (the innermost is last) after the next token of a template."""
+    """Update the stack of contexts for the next token of a template. The innermost context is last."""
     match contexts[-1], token:
         case ("single", "'") | ("double", '"'):
             contexts.pop()

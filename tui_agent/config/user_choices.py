@@ -18,7 +18,7 @@ MAX_PROJECTS: Final = 300
 MAX_ADDRESSES: Final = 20
 """Maximum number of models with a remembered address; the most recent are kept."""
 APP_CHOICES: Final = ("theme", "policy")
-"""Settings for which the app uses the user's remembered choice, but a headless run does not."""
+"""Settings with remembered choices that the app uses, but a headless run does not."""
 NEVER_REMEMBERED: Final = frozenset(("plan", "bypass"))
 """Policies that a new session never takes over from the user's earlier choices."""
 
@@ -33,7 +33,7 @@ class UserChoices(NamedTuple):
     policies: Mapping[str, str] = MappingProxyType({})
     """Maps a project's folder to its policy; the newest choice comes last."""
     addresses: Mapping[str, str] = MappingProxyType({})
-    """Maps a model's name to the address that the user gave for the model, newest choice last."""
+    """Maps a model's name to the address given by the user, newest choice last."""
 
     def with_policy(self, project: Path, policy: str) -> "dict[str, str]":
         """Return the remembered policies, with the policy of `project` set to `policy`."""

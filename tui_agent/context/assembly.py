@@ -47,8 +47,10 @@ SHORTEN_FRACTION = 0.25
 """The history is shortened in multiples of this fraction of the available tokens."""
 # With smaller portions, nearly every request would start differently, and the provider could cache nothing.
 CUT_FRACTION = 0.10
-"""If user messages must be cut, they are cut by this much more than necessary (a fraction of the tokens available for a
-request)."""
+"""Extra cut of user messages, as a fraction of the tokens available for a request.
+
+If user messages must be cut, they are cut by this much more than necessary.
+"""
 # With this reserve, the next requests start with the same text, without new cuts.
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message was shortened to fit"
@@ -86,7 +88,7 @@ class RequestInput:
     mode: ContextMode = "pack"
     session_context: str = ""
     learnt: InferredWindow = UNKNOWN_WINDOW
-    """Limits of the window, inferred from requests that the provider accepted or refused."""
+    """Limits of the window, inferred from accepted and refused requests."""
     pinned: Collection[int] = ()
     """Event numbers of the messages that the user pinned."""
 
@@ -208,7 +210,7 @@ class Assembly:
         )
 
     def _cut_rules(self, draft: _Draft) -> list[CutText]:
-        """If the content that is never shortened does not fit, cut the instructions to their share of the window."""
+        """Cut the instructions to their share of the window, if the required content does not fit."""
         request, room, texts = draft.request, draft.room, draft.texts
         share, budget = draft.shares["instructions"], room.budget("instructions")
         if budget is None or room.max_tokens is None:
@@ -347,8 +349,7 @@ class Assembly:
         )
 
     def _to_own_count(self, tokens: int, request: RequestInput) -> int:
-        """Convert a number of the model's tokens to the number that `Tokens.count` would give, minus a reserve for
-        rounding."""
+        """Convert a number of the model's tokens to our own count, minus a reserve for rounding."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(request.model.model)))
 
     def _clip(self, fragment: Fragment, share: SectionShare) -> str:
@@ -439,7 +440,7 @@ def _message_label(message: Message) -> str:
 
 
 def _transient_messages(texts: Sequence[str]) -> list[Message]:
-    """Return a message with these texts, to be sent after the history in one request only."""
+    """Return a message with these texts. It follows the history and is sent in one request only."""
     if not texts:
         return []
     return [UserMessage(content=tuple(TextContent(text=text) for text in texts), origin="transient")]

@@ -43,14 +43,14 @@ EXCLUDED_FRAGMENTS: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "pack": frozenset(("working_memory",)),
     "memory": frozenset(),
 }
-"""Maps a context mode to the sections whose fragments are not sent."""
+"""Maps a context mode to the sections whose fragments are left out."""
 
 EXCLUDED_MESSAGES: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("repo_map", "session_context", "instructions")),
     "pack": frozenset(),
     "memory": frozenset(),
 }
-"""Maps a context mode to the sections whose messages are not sent."""
+"""Maps a context mode to the sections whose messages are left out."""
 # No mode leaves out summaries: their content is in no other message.
 
 MIN_ANSWER_TOKENS: Final = 256

@@ -98,7 +98,7 @@ def _part_texts(part: ModelPart) -> list[str]:
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
     """Return the section of each message.
 
-    `carried`: the summary that an earlier session handed over to this session.
+    `carried`: the summary from an earlier session.
     """
     newest = max((index for index, message in enumerate(messages) if _starts_turn(message)), default=-1)
     return [
@@ -107,7 +107,7 @@ def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
 
 
 def _starts_turn(message: Message) -> bool:
-    """Return True for a message of the user, but not for a message with instructions that were added later."""
+    """Return True for a user's message. Instructions that were added later do not count."""
     return isinstance(message, UserMessage) and message.origin != "instructions"
 
 
@@ -140,7 +140,7 @@ def _section(index: int, message: Message, carried: str, *, recent: bool) -> Sec
 
 @dataclass(slots=True)
 class SectionShare:
-    """The size of a section: characters before and after shortening, and tokens as `Tokens.count` counts them."""
+    """The size of a section: characters before and after shortening, and tokens (see `Tokens.count`)."""
 
     raw_chars: int = 0
     chars: int = 0
@@ -158,7 +158,7 @@ class SectionShare:
         self.tokens += tokens
 
     def merge(self, more: "SectionShare") -> None:
-        """Add the counts in `more`, which belong to the same section."""
+        """Add the counts in `more`, from the same section."""
         self.add(more.chars, more.tokens)
         self.raw_chars += more.lost
         self.lost += more.lost

@@ -18,7 +18,7 @@ TITLE: Final = "## Commands"
 MAX_FILES: Final = 20_000
 MAX_FOLDERS: Final = 15
 MAX_CHECKS: Final = 20
-"""Maximum number of CI (continuous integration) files that are read."""
+"""Maximum number of CI (continuous integration) files to read."""
 _LANGUAGES: Final = {
     suffix: language
     for language, suffixes in {

@@ -1,4 +1,4 @@
-"""Division of the available characters among instructions that do not all fit.
+"""Division of the available characters among instructions, if they do not all fit.
 
 Invariant: the instructions of the outermost folder are cut first.
 """

@@ -25,8 +25,7 @@ MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
 """Maximum total length of all instruction files, in characters."""
 MIN_CHARS = 2_000
-"""Minimum length to which an instruction file can be cut, in characters. If there is less room, the file is left out.
-"""
+"""Minimum length of a cut instruction file, in characters. If there is less room, the file is left out."""
 JOINING_FRACTION = 0.10
 """Maximum size of an instruction file that is added during a session, as a fraction of the window."""
 MAX_READ_BYTES = 1_000_000
@@ -99,9 +98,9 @@ class InstructionFiles:
         self._project = project
 
     async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
-        """Return the instruction files that apply from the start of a session, and the `known` files in subfolders.
+        """Return the instruction files for the start of a session, and the `known` files in subfolders.
 
-        An unchanged file is returned as the object in `known`.
+        For an unchanged file, return the same object as in `known`.
         """
         reading = _InstructionSet()
         await to_thread.run_sync(self._read_user, reading)
@@ -139,8 +138,9 @@ class InstructionFiles:
     async def load_nested(
         self, folders: Sequence[str], known: Sequence[InstructionFile], room: int
     ) -> LoadedInstructions:
-        """Return the instruction files in `folders` that are not in `known`, outer folders first.
+        """Return the new instruction files in `folders`, outer folders first.
 
+        `known`: files that are left out.
         `room`: maximum characters of each file.
         """
         reading = _InstructionSet()
@@ -222,7 +222,7 @@ def room_of(window: int) -> int:
 
 
 def insert_files(known: Sequence[InstructionFile], fresh: Sequence[InstructionFile]) -> list[InstructionFile]:
-    """Return all files in order, each of the `fresh` files after the files of its parent folders."""
+    """Return all files in order, each fresh file after the files of its parent folders."""
     order = list(known)
     for file in fresh:
         folder = PurePosixPath(file.path).parent

@@ -33,8 +33,10 @@ TEST_COMMANDS: Final = "test_commands"
 """Name of the hidden block that stores the test command for each failing test."""
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""When a question with at least this many words is answered, longer open questions that contain its text are closed
-too."""
+"""Minimum number of words in an answered question that also closes longer questions.
+
+The longer questions are open, and contain the text of the answered one.
+"""
 # A shorter question could be part of many questions.
 _LINE = 200
 _QUESTION = 120
@@ -268,7 +270,7 @@ def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> N
 
 
 def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
-    """Yield the locations in `evidence` that were found, each as `src/app.py:10-24`."""
+    """Yield the locations in `evidence`, each as `src/app.py:10-24`. Places that were not found are left out."""
     for entry in evidence:
         path = entry.get("path") if isinstance(entry, dict) else None
         if isinstance(entry, dict) and isinstance(path, str) and not entry.get("not_found"):

@@ -107,7 +107,7 @@ class Tokens:
         return self._find is None
 
     def load(self) -> None:
-        """Load the vocabulary once, which blocks for a tenth of a second."""
+        """Load the vocabulary once. Blocks for a tenth of a second."""
         find, self._find = self._find, None
         if find is not None:
             self._vocabulary = find()
@@ -128,5 +128,5 @@ class Tokens:
         return self._calibration.ratio(model, self.name)
 
     def to_model_tokens(self, counted: int, model: str) -> int:
-        """Convert a number of tokens in our own vocabulary to the model's tokens."""
+        """Convert our own token count to the model's token count."""
         return round(counted * self.ratio(model))

@@ -44,8 +44,8 @@ _IMAGE = TextContent(text="[image left out: no room]")
 class FittedHistory:
     """A history while it is being fitted into the window.
 
-    `short`: positions of the shortened messages of each section. `words`: full text of each user message or summary
-    that was cut, by the message's position.
+    `short`: positions of shortened messages, by section.
+    `words`: full text of each cut user message or summary, by position.
     """
 
     counted: list[MessageCount]
@@ -53,7 +53,7 @@ class FittedHistory:
     dropped: set[int] = field(default_factory=set)
     words: dict[int, str] = field(default_factory=dict)
     whole: dict[int, MessageCount] = field(default_factory=dict)
-    """Maps the position of each message in `words` to the uncut message."""
+    """The uncut messages of `words`, by position."""
     pinned: frozenset[int] = frozenset()
     """Positions of pinned messages, which are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class HistoryFitter:
             _drop_oldest(fitted, remaining)
 
     def cut_as_before(self, fitted: FittedHistory, limit: object) -> None:
-        """Cut the messages in `fitted` as for earlier requests, so that requests start with the same text.
+        """Cut messages as in earlier requests, so that the requests keep the same beginning.
 
         `limit`: identifies the window; a new window resets the earlier cuts.
         """
@@ -324,6 +324,6 @@ def _short_text(text: str) -> str:
 
 
 def _shorten_story(text: str, shorten: Callable[[str], str]) -> str:
-    """Shorten only the story section of a summary, because its other sections are required."""
+    """Shorten only the story of a summary. The other sections are required."""
     required, heading, story = text.rpartition(f"\n## {STORY}\n")
     return f"{required}{heading}{shorten(story)}" if heading else shorten(text)

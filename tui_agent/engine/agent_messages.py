@@ -15,7 +15,7 @@ from tui_agent.protocol.parts import ModelPart, ToolCallPart, Usage, tool_calls
 
 
 def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[ModelPart]) -> None:
-    """Record `new_parts`, texts or calls that the agent created without a model, as the agent's answer."""
+    """Record `new_parts` as the agent's answer. The agent created them without a model."""
     parts.recorder.append(
         ModelResponded(
             request_id=parts.ids.request(),

@@ -38,7 +38,7 @@ class Extensions:
     middlewares: Sequence[Middleware] = ()
     agents: Mapping[str, Callable[[], Agent]] = field(default_factory=dict)
     hooks: Sequence[Hook] = ()
-    """The hooks of the session, in the order in which they run."""
+    """The session's hooks, in the order in which they run."""
     listeners: Sequence[EventListener] = ()
     commands: Mapping[str, SlashCommand] = field(default_factory=dict)
     """The slash commands that run in the engine, by name."""
@@ -55,7 +55,7 @@ class ChangedExtensions:
 
 
 class CurrentExtensions:
-    """The extensions in use, and the waiting extensions that replace them at the next iteration."""
+    """The extensions in use, and the extensions that replace them at the next iteration."""
 
     def __init__(self, extensions: Extensions) -> None:
         self.value = extensions
@@ -114,7 +114,7 @@ class EngineParts:
     ids: Ids
     interactive: bool = True
     turn_seconds: float | None = None
-    """Default time limit of a turn in seconds (None: no limit)."""
+    """Default time limit of a turn in seconds. None means no limit."""
     missing_services: Collection[Service] = ()
     """Services that tools need but that this run lacks."""
     remember_rule: Callable[[str, str], None] | None = None
@@ -143,7 +143,9 @@ class EngineParts:
     """
     tool_servers: ToolServers | None = None
     find_changes_by_others: Callable[[str, float], Iterable[OtherChange]] | None = None
-    """Function (workspace, time in seconds since the epoch) that returns later file changes by other sessions. Blocks.
+    """Function (workspace, time) that returns other sessions' file changes after this time. Blocks.
+
+    The time is in seconds since the epoch.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Merging of streamed text into larger pieces (every 50 ms or 2 KB) before they are recorded.
+"""Merging of streamed text into larger pieces before recording (every 50 ms or 2 KB).
 
 Invariant: the text of each key is emitted completely, in order, and never mixed with other keys.
 
@@ -151,7 +151,7 @@ def _unfinished_pattern() -> re.Pattern[str]:
 
 @cache
 def _command_pattern() -> re.Pattern[str]:
-    """Return a pattern for a command that can contain a password, up to the end of its line."""
+    """Return a pattern for a command that can contain a password. It matches up to the end of the line."""
     # Redaction needs the program's name to recognise that `bob:hunter2` is a login.
     return re.compile(
         r"(?<![\w./-])(?:7z|ab|ansible\w*|argocd|aws|az|bao|chpasswd|composer|consul|cqlsh|cryptsetup|curl\w*|cypher-shell|docker|echo"
@@ -166,7 +166,7 @@ def _command_pattern() -> re.Pattern[str]:
 
 
 def safe_end(text: str) -> int:
-    """Return how many characters of `text` can be emitted now without splitting a secret that is still arriving."""
+    """Return how many characters of `text` can be emitted without splitting a secret."""
     if len(text) >= MAX_HELD_CHARS:
         return len(text)
     end, previous = _word_end(text, len(text)), -1
@@ -205,8 +205,10 @@ def _unfinished_begin(text: str, end: int) -> int:
 
 
 def _line_begin(text: str, index: int) -> int:
-    """If the start of the line at `index` is near enough, return it, otherwise the start of the last word before
-    `index`."""
+    """Return the start of the line at `index`.
+
+    If it is too far away, return the start of the last word before `index`.
+    """
     begin = text.rfind("\n", 0, index) + 1
     return begin if index - begin <= _NEAR else _word_end(text, index)
 

@@ -57,9 +57,9 @@ def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[Open
 def calls_as_sent(
     recorder: Recorder, blobs: BlobReader, call_ids: Collection[CallId]
 ) -> tuple[ToolCallPart, ...]:
-    """Return the calls in `call_ids` that belong to the main agent's newest answer, in order.
+    """Return calls of the main agent's newest answer, in order.
 
-    Calls with redacted or missing arguments are left out.
+    `call_ids`: the calls to return. Calls with redacted or missing arguments are left out.
     """
     if not call_ids:
         return ()
@@ -88,12 +88,13 @@ def close_calls(
     lost_message: str = "",
     printed: LiveOutputs | None = None,
 ) -> int:
-    """Record a result for each of `calls` (None: all open calls). Return the number of these calls.
+    """Record a result for each unfinished call. Return the number of these calls.
 
+    - `calls`: the calls to close. By default, all open calls.
     - `crashed`: True if the program crashed. Calls that had started can then get the status `lost`.
     - `why`: reason for calls that did not start.
     - `lost_message`: message for lost calls, if not the usual one.
-    - `printed`: the output of each call so far, which is added to the call's result.
+    - `printed`: the output of each call so far. It is added to the call's result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls
@@ -129,7 +130,7 @@ def close_calls(
 
 
 def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: bool) -> None:
-    """End the delegates that the call `call_id` waits for (None: all delegates)."""
+    """End the delegates of the call `call_id`, or all delegates if it is None."""
     for delegate in reversed(recorder.state.delegates):
         if call_id is not None and delegate.call_id != call_id:
             continue
@@ -140,7 +141,7 @@ def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: boo
 
 
 def _describe_delegate_files(call: OpenCall) -> str:
-    """List the files that the delegates of an unfinished call changed, or return an empty string."""
+    """List the files changed by an unfinished call's delegates. The list can be empty."""
     files = [_describe_file(file) for file in call.delegate_files if file.differs]
     return f" Until then the subtask had changed: {', '.join(files)}." if files else ""
 
@@ -194,7 +195,7 @@ class UnfinishedRequest(NamedTuple):
 
 
 def close_requests(recorder: Recorder, unfinished: Mapping[RequestId, UnfinishedRequest]) -> int:
-    """Record every open model request as cancelled. Return the number of these requests.
+    """Record every open model request as cancelled, and return their number.
 
     `unfinished`: interrupted requests that the provider charges for. Their cost is estimated.
     """

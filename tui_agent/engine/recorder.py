@@ -30,9 +30,10 @@ SENDING_STEPS = 4
 """Number of rounds in which the event loop sends new events to the clients."""
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Function that loads the cached state (folds) of a branch up to some event; its argument is the branch's event ranges.
+"""Function that loads a branch's cached state (folds) from the branch's event ranges.
 
-The function returns the state and the number of its last event, or None if nothing is cached.
+The state may end before the branch does. The function returns the state and the number of its last event, or None if
+nothing is cached.
 """
 
 
@@ -49,7 +50,7 @@ class _Folds:
             self.apply(record)
 
     def apply(self, record: Envelope, for_model: Envelope | None = None) -> None:
-        """Apply an event to all folds. `for_model`: the unredacted event, from which the model's messages are made."""
+        """Apply an event to all folds. `for_model`: the unredacted event, for the model's messages."""
         self.state.apply(record)
         self.messages.apply(for_model or record)
         self.meter.apply(record)

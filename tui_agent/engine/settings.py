@@ -1,4 +1,4 @@
-"""Commands that change a setting, each by recording one `settings.changed`."""
+"""Commands that change a setting. Each records one `settings.changed`."""
 
 from typing import Literal, TypeAlias
 

@@ -72,7 +72,7 @@ class _AtifBuilder:
         self.texts = texts
         self._agents: dict[AgentId, _AgentTrajectory] = {MAIN_AGENT: _AgentTrajectory("tui-agent")}
         self._calls: dict[CallId, dict[str, Any]] = {}
-        """Maps the id of a call to the entry that contains the call."""
+        """Maps a call's id to the entry that contains the call."""
         self._delegates: dict[CallId, AgentId] = {}
         self._extra: dict[str, Any] = {}
 

@@ -88,7 +88,7 @@ def turn_end(entry: TurnEntry) -> str:
 
 
 def tool_labels(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
-    """Return the verb, the target and the outcome that the row of a tool call shows."""
+    """Return the verb, target and outcome for a tool call's row."""
     text = texts.clean_text(entry.result)
     # The result of such a call already says what happened to it, such as `stopped` or `not run`.
     state = "" if text and entry.state in ("interrupted", "lost") else STATES[entry.state]

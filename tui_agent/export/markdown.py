@@ -160,7 +160,7 @@ def quote(text: str) -> str:
 
 
 def fence(text: str, language: str) -> str:
-    """Return `text` inside a code fence that nothing in `text` can end."""
+    """Return `text` in a code fence. Nothing in `text` can end the fence."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"

@@ -29,7 +29,7 @@ TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", 
 class DescribableModel(FrozenModel):
     """Base of actions and observations.
 
-    `template`: format string of `message`, in which `{0}` stands for the object itself.
+    `template`: format string of `message`. `{0}` is the object itself.
     """
 
     template: ClassVar[str]

@@ -15,7 +15,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.units import CostPrecision
 
 KEYFRAME_INTERVAL = 500
-"""Number of events between two keyframes (stored views from which a replay can continue)."""
+"""Number of events between two keyframes. A replay can continue from a keyframe's stored views."""
 
 
 def views_at(records: Sequence[Record], seq: int) -> Views:

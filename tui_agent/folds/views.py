@@ -88,7 +88,7 @@ class FoldFault:
     seq: int
     kind: str
     error: str
-    """Description of the error in one line, such as `KeyError: 'map'`."""
+    """The error in one line, such as `KeyError: 'map'`."""
     detail: str
     """The traceback."""
 
@@ -102,7 +102,7 @@ class Views:
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._keep = keep
         self.branches = Branches()
-        """The fold that computes the branches. It gets the records of every branch."""
+        """Computes the branches. It gets the records of every branch."""
         self.head_moved = False
         """True from a move to another branch until `reset`. Meanwhile, most folds show the old branch."""
         self.reset()
@@ -139,7 +139,7 @@ class Views:
         self.faults: dict[tuple[str, str], FoldFault] = {}
         """The first error of each fold in each kind of event: (name of the fold, kind of event) → error."""
         self.prompts: list[tuple[int, str]] = []
-        """The user's messages and `!` commands that the prompt's history does not have yet, each with its event's
+        """The user's messages and `!` commands that are still missing in the prompt's history, each with its event's
         number."""
         self.seq = -1
         self.last_kind = ""
@@ -309,7 +309,7 @@ class Views:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return a description of an exception in one line."""
+    """Describe an exception in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 

@@ -38,7 +38,7 @@ _REQUEST_LIMIT_S = 5.0
 _PAGE = "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{text}"
 
 ShowAddress: TypeAlias = Callable[[str], Coroutine[Any, Any, None]]
-"""Function that shows the address of a login to the user."""
+"""Function that shows the login address to the user."""
 
 
 class BrowserAnswer:
@@ -53,7 +53,7 @@ class BrowserAnswer:
         self._arrived = anyio.Event()
 
     async def ask(self, url: str, fault: str = "") -> AuthorizationCodeResult:
-        """Show an address, and return the answer of the authorization server.
+        """Show an address, and return the authorization server's answer.
 
         `fault`: error in the last answer, if the user is asked again.
 
@@ -92,7 +92,7 @@ class BrowserAnswer:
             self._arrived.set()
 
     def _take_address(self, address: str) -> str:
-        """Store the answer that a pasted address contains. Return an error message, or an empty string."""
+        """Store the login answer in a pasted address. Return an error message, or an empty string."""
         try:
             url = urlsplit(address)
         except ValueError:
@@ -107,7 +107,7 @@ class BrowserAnswer:
         return ""
 
     async def _read_lines(self) -> None:
-        """Read the addresses that the user pastes. A browser on another machine cannot reach this machine's port."""
+        """Read the addresses that the user pastes, because a browser on another machine cannot reach this port."""
         while True:
             await anyio.wait_readable(sys.stdin)
             line = sys.stdin.buffer.readline().decode(errors="replace")

@@ -32,7 +32,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class AskUser(Protocol):
-    """Function that shows the address of the login to the user, and returns the browser's answer.
+    """Function that shows the login address to the user and returns the browser's answer.
 
     `fault`: error in the last answer, if the user is asked again.
     """
@@ -59,7 +59,7 @@ class OAuthError(BaseModel):
 
 
 class ServerLogin(httpx2.Auth):
-    """Adds the saved token to each request. A new login is possible only if `ask_user` is given."""
+    """Adds the saved token to each request. Without `ask_user`, no new login is possible."""
 
     def __init__(self, file: LoginFile, redirect_uri: str = "", ask_user: AskUser | None = None) -> None:
         self.refused = anyio.Event()

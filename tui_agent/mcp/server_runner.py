@@ -66,7 +66,7 @@ class ServerRunner:
         self.fault = ""
         """The reason why the server cannot be used now; empty while it starts or runs."""
         self.start_began: float | None = None
-        """Time at which the newest start began, on the event loop's clock. None before the first start."""
+        """When the newest start began, on the event loop's clock. None before the first start."""
         self.start_seconds: float | None = None
         """Seconds that the newest complete start took; None if the server was never ready."""
         self.settled = anyio.Event()
@@ -229,7 +229,7 @@ class ServerRunner:
         self._set_fault(reason)
 
     def reveal(self, names: Iterable[str]) -> None:
-        """Include the tools `names`, which a search found, in all further requests."""
+        """Add the tools `names`, which a search found, to all further requests."""
         revealed = self.revealed | frozenset(names)
         if revealed != self.revealed:
             self.revealed = revealed

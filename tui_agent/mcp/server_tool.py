@@ -53,9 +53,9 @@ class CallServices:
 
 
 CallRemote: TypeAlias = Callable[[str, JsonMap, CallServices], Awaitable[ToolResult]]
-"""Function that calls a server's tool with its name, arguments and services, and returns the result.
+"""Function that calls a server's tool and returns the result.
 
-Raise `ToolError` if the call fails.
+It gets the tool's name, the call's arguments, and the services. Raise `ToolError` if the call fails.
 """
 
 

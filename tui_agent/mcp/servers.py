@@ -1,4 +1,4 @@
-"""All MCP servers of a session, and the tools and commands that they offer to the engine.
+"""The MCP servers of a session, with their tools and commands.
 
 Invariant: `offers` returns one consistent state, and each change of this state calls `on_change`.
 """
@@ -62,11 +62,11 @@ class McpServers:
         self._runners = [ServerRunner(each, opener, root, lambda: self.on_change()) for each in settings]
         self._times = times
         self._reported: dict[str, tuple[PluginLoaded | PluginFailed, tuple[RemoteTool, ...]]] = {}
-        """For each server: name → (newest event about the server, the server's tools at that time)."""
+        """Maps a server's name to (newest event about the server, its tools at that time)."""
         self._ended = anyio.Event()
         self._is_running = False
         self._progress_at = 0.0
-        """Newest time at which the start of a server began, succeeded or failed, on the event loop's clock."""
+        """When a server last began to start, became ready or failed, on the event loop's clock."""
 
     @property
     def is_any(self) -> bool:
@@ -139,7 +139,7 @@ class McpServers:
         return frozenset(runner.settings.name for runner in self._runners)
 
     def resource_tool(self, server: str) -> str:
-        """Return the name that rules use to allow or deny reading a server's resources."""
+        """Return the tool name in rules about reading a server's resources."""
         return tool_name(server, READ_RESOURCE)
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:
@@ -196,7 +196,7 @@ class McpServers:
 
 
 async def _hold_place(places: anyio.Semaphore, runner: ServerRunner) -> None:
-    """Release the semaphore when the server has started or failed, or after `START_PAUSE_S` seconds."""
+    """Wait until the server has started or failed, at most `START_PAUSE_S` seconds. Then release the semaphore."""
     with anyio.move_on_after(START_PAUSE_S):
         await runner.settled.wait()
     places.release()

@@ -1,4 +1,4 @@
-"""The times that MCP servers took to start. A run without a user decides by them how long to wait.
+"""Saves how long MCP servers took to start. An unattended run decides by this how long to wait.
 
 Invariant: the files are only a cache and can be deleted at any time.
 """
@@ -26,8 +26,8 @@ class StartTimes:
     def patience(self, settings: ServerSettings, prompt: str) -> float:
         """Return how many seconds a run waits for the server. Blocking.
 
-        The result is `MAX_PATIENCE_S` for a server that the prompt names. The result is 0 for any other server whose
-        last start took too long.
+        If the prompt names the server, the result is `MAX_PATIENCE_S`. Otherwise, the result is 0 if the last start
+        took too long.
         """
         if re.search(rf"\b{re.escape(settings.name)}\b", prompt, re.IGNORECASE):
             return MAX_PATIENCE_S

@@ -42,7 +42,7 @@ class StdioTransport:
         """The reason why this program ended the connection; empty if the server ended it."""
 
     def describe_end(self, exit_code: int | None) -> str:
-        """Return the reason why the server ended, with the last line that it wrote to standard error."""
+        """Return why the server ended, with the last line that it wrote to standard error."""
         lines = self._errors.decode("utf-8", "replace").strip().splitlines()
         last = clean_line(lines[-1] if lines else self._sample.decode("utf-8", "replace"))
         reason = self.fault or f"it ended with {exit_code}"

@@ -1,4 +1,4 @@
-"""The search tool for a server that has too many tools to describe in every request."""
+"""The search tool. It is for servers with too many tools to describe in every request."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -56,7 +56,7 @@ class ToolSearch:
         return clip_line(args.query, 100)
 
     def effects(self, args: SearchArguments) -> tuple[Effect, ...]:
-        """Return the only effect: a change of the session's list of tools."""
+        """Return the call's only effect: the session's list of tools changes."""
         return (InternalEffect(subject=f"the tools of {self._server}"),)
 
     async def preview(self, args: SearchArguments, env: Environment) -> Preview:
@@ -64,7 +64,7 @@ class ToolSearch:
         return Preview(())
 
     async def run(self, args: SearchArguments, ctx: ToolContext) -> ToolResult:
-        """Return the tools that fit best, with their arguments."""
+        """Return the tools that fit best, each with its arguments."""
         names = find_tools(args.query, self._tools)
         self._reveal(names)
         lines = [

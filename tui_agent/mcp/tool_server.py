@@ -25,7 +25,7 @@ PATH = "/mcp"
 SHUTDOWN_S = 3
 """Time for open requests to end when the HTTP server is stopped, in seconds."""
 ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
-"""Function that becomes a tool with the function's name, docstring and parameters."""
+"""Function that becomes a tool. The tool gets its name, docstring and parameters."""
 
 
 async def serve_tools(name: str, tools: Sequence[ToolFunction]) -> None:
@@ -87,7 +87,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _require_token(app: "ASGIApp", token: str) -> "ASGIApp":
-    """Return an app that answers requests without the token with status 401."""
+    """Wrap an app so that requests without the token get status 401."""
     wanted = f"Bearer {token}".encode()
 
     async def check(scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -104,7 +104,7 @@ def _require_token(app: "ASGIApp", token: str) -> "ASGIApp":
 
 
 def _with_message(tool: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
-    """Return a function that calls `tool` and converts this program's errors to errors of the SDK."""
+    """Wrap `tool` so that this program's errors become errors of the SDK."""
 
     @wraps(tool)
     async def run(*args: object, **kwargs: object) -> str:

@@ -1,4 +1,4 @@
-"""Assembly of streamed chunks into parts.
+"""Joins streamed chunks to the parts of a message.
 
 Invariant: every streamed call is returned exactly once, in order, with an id that is unique in the session.
 """
@@ -257,12 +257,12 @@ class Assembler:
         return elsewhere and bool(chunk.name) and not self._is_summary(call, chunk)
 
     def _continued_call(self, chunk: ToolCallChunk) -> _Call | None:
-        """Return the call that a piece without an index continues, or None for a new call."""
+        """Return the call that a chunk without an index continues. None: the chunk begins a new call."""
         calls = (block for block in reversed(self._blocks) if isinstance(block, _Call))
         return None if chunk.name else next(calls, None)
 
     def _starts_new_call(self, call: _Call, chunk: ToolCallChunk) -> bool:
-        """Return True if the piece belongs to a new call, although its index or id points to `call`."""
+        """Return True if the chunk begins a new call, although it has the index or id of `call`."""
         # A new id alone is no proof, because some servers send a new id with every piece of a call.
         if self._is_summary(call, chunk):
             return False

@@ -33,7 +33,7 @@ _IMMEDIATE_FAULTS: dict[ChaosFault, tuple[FaultKind, str]] = {
     "overloaded": ("overloaded", "The provider is overloaded (chaos)."),
     "refused": ("transport", "The connection was refused (chaos)."),
 }
-"""Faults that replace the whole answer by an error: fault → (kind, message) of the error."""
+"""Faults that replace the whole answer by an error. Maps a fault to the error's (kind, message)."""
 IN_A_ROW = 2
 SHARE = 0.4
 """Fraction of the requests that get a disturbed answer."""
@@ -93,7 +93,7 @@ class ChaosClient:
 
 
 def _disturb(chunk: ModelChunk, mischief: ChaosFault) -> list[ModelChunk]:
-    """Return the chunks that a server with the fault `mischief` sends in place of `chunk`."""
+    """Return the chunks that replace `chunk` if the server has the fault `mischief`."""
     if not isinstance(chunk, ToolCallChunk):
         return [chunk]
     match mischief:

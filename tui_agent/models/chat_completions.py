@@ -43,7 +43,7 @@ FINISH_REASONS: dict[str, FinishReason] = {
 }
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Names of the field for streamed reasoning. The name depends on the provider."""
+"""Names that providers use for the field with streamed reasoning."""
 # DeepSeek, Qwen, vLLM and SGLang use the first name; OpenRouter, Groq and Ollama use the second.
 
 

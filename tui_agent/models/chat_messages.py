@@ -28,7 +28,7 @@ from tui_agent.protocol.parts import (
 
 CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
-"""(answer, model profile for which the answer was converted, converted answer)."""
+"""(answer, model profile, the answer converted for this profile)."""
 SEPARATOR: Final = "\n\n---\n\n"
 """Separator between the texts of merged user messages."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
@@ -209,7 +209,7 @@ def _convert_answer(message: AssistantMessage, profile: str) -> JsonMap:
 
 
 def _reasoning_fields(message: AssistantMessage) -> JsonMap:
-    """Return an answer's reasoning in the fields in which the server sent it."""
+    """Return an answer's reasoning in the fields that the server used."""
     blocks: list[JsonValue] = []
     texts: dict[str, str] = {}
     details: list[JsonValue] = []

@@ -43,7 +43,7 @@ _MODULES = {
     "openai-responses": ("tui_agent.models.responses", "ResponsesClient"),
     "litellm": ("tui_agent.models.litellm_client", "LiteLLMClient"),
 }
-"""Maps the name of a client to its (module, class). These modules are imported only when needed."""
+"""Maps a client's name to its (module, class). A module is imported when it is first needed."""
 _SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
 """The (module, class) of the client for scripts. It is imported only when needed."""
 
@@ -201,7 +201,7 @@ class ModelFactory:
         return sorted(set(names))
 
     def _resolve_local(self, name: str, base_url: str, effort: Effort | None) -> ModelInfo | None:
-        """Return the description of a model without a provider (`scripted:FILE`), or None for other names."""
+        """Describe a model without a provider (`scripted:FILE`). Return None for other names."""
         if name.startswith("chaos:"):
             seed, inner_name = _parse_chaos(name)
             inner = self.resolve(inner_name, base_url, effort)
@@ -319,7 +319,7 @@ def _parse_chaos(name: str) -> tuple[int, str]:
 
 
 def supported_efforts(client: ClientName, model: str, vendor: str) -> tuple[Effort, ...]:
-    """Return the reasoning efforts that can be sent to a model unchanged.
+    """Return the reasoning efforts that a model accepts without conversion.
 
     `vendor`: litellm's name of the provider.
     """

@@ -157,13 +157,17 @@ def from_error(error: object) -> ModelFault:
 
 
 def parse_window(kind: FaultKind, text: str) -> int:
-    """Return the context window in tokens that an overflow error states, or 0."""
+    """Read the context window from an overflow error, in tokens. Return 0 if the error states none."""
     match = _WINDOW_MESSAGE.search(text[:ORIGINAL_LIMIT]) if kind == "overflow" else None
     return int(next(filter(None, match.groups()), 0)) if match is not None else 0
 
 
 def classify_fault(status: int, text: str) -> FaultKind:
-    """Return the kind of a failure with this HTTP status (0: none) and this text."""
+    """Return the kind of a failure.
+
+    `status`: HTTP status; 0 if there was none.
+    `text`: text of the error.
+    """
     if _overflow_pattern().search(text) and not (status == 429 and _LIMIT.search(text)):
         return "overflow"
     if status in (401, 403) or (status in (0, 400) and _AUTH.search(text)):
@@ -192,7 +196,7 @@ def is_unknown_model(fault: ModelFault) -> bool:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait in seconds that the provider asks for in the headers, or None."""
+    """Return how many seconds the provider asks to wait, or None."""
     exact = _parse_number(headers.get("retry-after-ms"))
     if exact is not None:
         return exact / 1000

@@ -108,7 +108,7 @@ Chunks: TypeAlias = AsyncGenerator[ModelChunk, None]
 
 
 class HttpClient:
-    """Base of the clients for one endpoint."""
+    """Base class of clients that send requests to one endpoint."""
 
     def __init__(self, endpoint: Endpoint, clock: Clock) -> None:
         self._endpoint = endpoint
@@ -119,7 +119,7 @@ class HttpClient:
     async def open_stream(
         self, route: str, make_body: Callable[[], JsonMap], dialect: Dialect
     ) -> AsyncIterator[AsyncIterator[ModelChunk]]:
-        """Provide the chunks of one answer for the `async with` block.
+        """Open the stream of one answer's chunks, for an `async with` block.
 
         The request is sent when the first chunk is read.
 

@@ -1,4 +1,4 @@
-"""Import of httpx without its command line (click, pygments, rich) and without HTTP/2, for a faster start.
+"""Imports httpx without its command line (click, pygments, rich) and without HTTP/2, for a faster start.
 
 Invariant: httpx itself is not changed, and the omitted modules can still be imported later.
 """

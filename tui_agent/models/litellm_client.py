@@ -41,7 +41,7 @@ BEFORE_IMPORT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
 }
-"""Environment variables that stop litellm's downloads and its search for `.env` files."""
+"""Environment variables that stop litellm from downloading files and searching for `.env` files."""
 
 CLEAN_UP_SECONDS = 2.0
 
@@ -64,7 +64,7 @@ class LiteLLMClient:
         return aclosing(self._chunks(request))
 
     async def aclose(self) -> None:
-        """Close the connections that all litellm clients share, once the last client is closed."""
+        """Close the connections that all litellm clients share, if this was the last open client."""
         if not self._used:
             return
         self._used = False

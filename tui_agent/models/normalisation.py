@@ -33,7 +33,7 @@ ALIASES = {
     }.items()
     for alias in aliases.split()
 }
-"""Maps a name that models often use to the name of our tool."""
+"""Maps a wrong tool name that models often use to the right name."""
 
 _PREFIXES = ("functions.", "functions:", "default_api.", "default_api:", "tools.", "tool.")
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
@@ -85,7 +85,7 @@ def _strip_decoration(name: str) -> str:
 
 
 def legal_name(name: str) -> str:
-    """Return a name that all providers accept: letters, digits, `_` and `-`, at most 64 characters."""
+    """Convert a name so that all providers accept it: letters, digits, `_` and `-`, at most 64 characters."""
     return _ILLEGAL.sub("_", name)[:64]
 
 

@@ -59,7 +59,7 @@ FALLBACK: Mapping[str, Facts] = {
     "devstral": Facts(window=131_072, max_output=8_192),
     "gpt-oss": Facts(window=131_072, max_output=16_384, reasoning=True),
 }
-"""Facts about models that litellm's price map lacks: start of the model's name → facts. The longest start wins."""
+"""Facts about models missing from litellm's price map, by the beginning of the name. The longest match wins."""
 
 
 @lru_cache(maxsize=1)

@@ -60,7 +60,7 @@ ANSWERS_ENDING: Final = ".json"
 
 @cache
 def answers_format() -> TypeAdapter[RecordedAnswers]:
-    """Return the format of a file with recorded answers."""
+    """Return the pydantic adapter for a file with recorded answers."""
     return TypeAdapter(RecordedAnswers)
 
 
@@ -131,7 +131,7 @@ def read_recording(records: Sequence[Record], blobs: BlobReader) -> RecordedAnsw
 
 
 def _conversation_task(request: ModelRequest) -> str:
-    """Return the start of the first user message, which identifies a conversation."""
+    """Return the start of the first user message. It identifies the conversation."""
     if request.starts_with_summary:
         return request.opening_text
     first = next((message for message in request.messages if isinstance(message, UserMessage)), None)

@@ -218,7 +218,7 @@ _KEY = re.compile(
     r"(?i)(?:(?:sk|pk|xai|nvapi|csk|glpat|xoxb|key)-|(?:sk|rk|gsk|fw|hf|r8|gho|ghp|github_pat)_)"
     r"(?=[a-z_+=/.-]*[0-9])[a-z0-9_+=/.-]{8,}|(?:aiza|akia|ya29\.|eyj|bearer)[a-z0-9_+=/.-]{8,}|pplx-[a-z0-9]{24,}"
 )
-"""Matches a text that begins like a vendor's key and, unlike ordinary words, contains a digit."""
+"""Matches a text that begins like a vendor's key and contains a digit. Ordinary words do not match."""
 _RANDOM = re.compile(r"(?=[^/:.\-@]*[0-9])(?=[^/:.\-@]*[A-Za-z])[A-Za-z0-9_+=]{28,}")
 """Matches a long run of letters and digits without a separator. No model name contains such a run."""
 _REDACTOR = Redactor()

@@ -15,7 +15,7 @@ from tui_agent.protocol.base import FrozenModel, JsonMap
 from tui_agent.protocol.events.model import FaultKind, FinishReason
 
 Words: TypeAlias = str | tuple[str, ...]
-"""Substrings that must all occur in a text; a single substring can be written without a list."""
+"""Substrings that must all occur in a text. A single one needs no list."""
 
 
 class ExpectResult(FrozenModel):

@@ -13,7 +13,7 @@ class EventTooLong(Exception):
 
 
 class EventParser:
-    """Parser that accepts bytes as they arrive and returns the `data` of each complete event."""
+    """Parses bytes as they arrive, and returns the `data` of each complete event."""
 
     def __init__(self) -> None:
         self._rest = b""

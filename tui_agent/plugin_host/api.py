@@ -121,7 +121,10 @@ class OwnedApi:
         self.offers.environments.append(offer)
 
     def policy_table(self, path: str) -> None:
-        """Register a file, relative to the plugin's folder, that describes programs for the policy."""
+        """Register a file that describes programs for the policy.
+
+        `path`: relative to the plugin's folder.
+        """
         full = (self._folder or Path()) / path
         try:
             text = full.read_text(encoding="utf-8")

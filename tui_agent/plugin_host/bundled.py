@@ -19,7 +19,7 @@ def golden_log() -> Path:
 
 
 def bundled_folder(kind: Kind) -> Path | None:
-    """Return the folder of the bundled files of a kind, or None if this copy has no such folder."""
+    """Return the folder with the bundled files of a kind, or None if there is none in this copy of the program."""
     for folder in (_PACKAGE / "_bundled" / kind, _PACKAGE.parent / kind):
         if folder.is_dir():
             return folder

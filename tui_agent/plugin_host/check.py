@@ -42,7 +42,7 @@ class CheckReport:
 
 
 ToolCheck: TypeAlias = Callable[[OfferedTool], tuple[Sequence[str], Sequence[str]]]
-"""A function that tries a tool, and returns the tool's faults and notes about the tool."""
+"""Function that tries a tool. Returns the tool's faults, and notes about the tool."""
 
 
 def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:

@@ -1,4 +1,4 @@
-"""Private copies of a trusted project's plugins, from which the plugins are loaded.
+"""Private copies of a trusted project's plugins. The plugins are loaded from these copies.
 
 Invariant: a copy contains exactly the bytes that were trusted.
 """

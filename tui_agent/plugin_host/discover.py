@@ -59,7 +59,7 @@ class FoundPlugin:
     """A plugin that was found but not imported.
 
     - `path`: the plugin's folder or file.
-    - `entry`: the module to import for a plugin of an installed package; otherwise empty.
+    - `entry`: the module to import, if an installed package provides the plugin; otherwise empty.
     """
 
     name: str
@@ -76,7 +76,7 @@ class FoundPlugin:
     panes: tuple[str, ...] = ()
     """The names of the plugin's panes, which are functions in its `folds.py`."""
     fault: str = ""
-    """The reason why the plugin cannot be loaded, if known before the import."""
+    """Why the plugin cannot be loaded, if this is known before the import."""
 
     @property
     def has_no_code(self) -> bool:
@@ -157,7 +157,7 @@ def _is_inside(name: object) -> bool:
 def theme_files(
     folders: Iterable[Path], disabled: Collection[str] = (), enabled: Collection[str] = ()
 ) -> list[tuple[str, Path]]:
-    """Return the theme files of the plugins in these folders, each with its plugin's name."""
+    """Return (plugin's name, theme file) for each theme file of the plugins in these folders."""
     plugins = [plugin for folder in folders if folder.is_dir() for plugin in plugins_at(folder)]
     return [
         file
@@ -221,7 +221,7 @@ def plugins_at(folder: Path) -> list[FoundPlugin]:
 
 @lru_cache(maxsize=1)
 def _installed_plugins(_search_path: tuple[str, ...]) -> tuple[FoundPlugin, ...]:
-    """Return the plugins that installed distributions register as entry points."""
+    """Return the plugins that installed packages register as entry points."""
     # The result is cached, because Python cannot reliably import a distribution that is installed later.
     entries = sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     return tuple(

@@ -34,8 +34,9 @@ def describe_plugin_error(error: BaseException) -> str:
 
 
 def locate_plugin_error(error: BaseException, stack: traceback.StackSummary | None, path: Path | None) -> str:
-    """Return the place of an error in the plugin at `path` as `FILE:LINE`, or an empty string.
+    """Return where in the plugin an error happened, as `FILE:LINE`, or an empty string.
 
+    `path`: the plugin's folder or file.
     `stack`: call stack to search; None for the error's traceback.
     """
     if isinstance(error, SyntaxError) and error.filename:

@@ -17,7 +17,7 @@ from tui_agent.plugin_host.discover import FoundPlugin
 from tui_agent.units import format_time_limit
 
 RECORDS_FOLDER = "plugins_loading"
-"""Name of the folder with the records, in the folder for caches."""
+"""Name of the folder for records, inside the cache folder."""
 ENDED_THE_PROGRAM = "Loading it ended the program, so it is not loaded again until its files change."
 TOOK_TOO_LONG = "Loading it took over {}, so it is not loaded again until its files change."
 TRIAL_ENDED = b"The trial has ended."
@@ -69,7 +69,7 @@ class LoadRecords:
             self._clear(name)
 
     def files(self) -> list[Path]:
-        """Return the record files, which open sessions watch."""
+        """Return the record files. Open sessions watch them."""
         try:
             return [] if self._folder is None else list(self._folder.iterdir())
         except OSError:  # nothing was ever recorded
@@ -82,7 +82,7 @@ class LoadRecords:
 
     @contextmanager
     def mark(self, name: str, files: str) -> Iterator[None]:
-        """Record that the plugin is being loaded during the `with` block."""
+        """During the `with` block, record that the plugin is being loaded."""
         self._write(name, files, os.getpid())
         try:
             yield
@@ -91,7 +91,7 @@ class LoadRecords:
                 self._clear(name)
 
     def _is_suspect(self, name: str, files: str) -> bool:
-        """Return True if a process ended while it was loading the plugin `name` from these files."""
+        """Return True if a process ended while it was loading the plugin from these files."""
         record = self._read(name)
         if record is None or record["files"] != files or record["left_out"]:
             return False

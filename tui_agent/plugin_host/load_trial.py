@@ -15,7 +15,7 @@ from tui_agent.plugin_host.loader import PluginHost
 
 
 def main() -> None:
-    """Load the plugin and ignore its errors, which the real load reports."""
+    """Load the plugin. Ignore its errors, because the real load reports them."""
     plugin = pickle.load(sys.stdin.buffer)
     sys.dont_write_bytecode = True
     with redirect_stdout(sys.stderr):

@@ -66,7 +66,7 @@ class _Registration:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """An attempt to load a plugin, its outcome, and the state of the plugin's files at that time."""
+    """An attempt to load a plugin, with its outcome and the state of the plugin's files then."""
 
     plugin: FoundPlugin
     files: str
@@ -100,7 +100,7 @@ class PluginHost:
         self._attempts: dict[str, _Attempt] = {}
         """Maps a plugin's location to the last attempt to load the plugin."""
         self._in_use: dict[str, _Attempt] = {}
-        """Maps a plugin's name to the attempt that loaded the version in use."""
+        """Maps a plugin's name to the attempt that loaded the version in use now."""
         self._events: dict[str, PluginLoaded | PluginFailed] = {}
         """Maps a plugin's location to the last event about the plugin."""
         self._is_loaded = False
@@ -262,7 +262,7 @@ class PluginHost:
         return set(new)
 
     def _is_tried_again(self, last: _Attempt) -> bool:
-        """Return True if the user has enabled the plugin again after it was left out."""
+        """Return True if the plugin was left out, but may be tried again."""
         was_left_out = isinstance(last.outcome.error, PluginLeftOut | TimeLimitReached)
         return was_left_out and not self._records.find_reason(last.plugin.name, last.files)
 

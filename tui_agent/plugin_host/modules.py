@@ -81,7 +81,7 @@ def take_modules(name: str) -> dict[str, ModuleType]:
 
 
 def restore_modules(modules: Mapping[str, ModuleType]) -> None:
-    """Put modules that `take_modules` removed back into `sys.modules`."""
+    """Put the modules removed by `take_modules` back into `sys.modules`."""
     sys.modules.update(modules)
     for full, module in modules.items():
         if full.count(".") == 1:
@@ -89,7 +89,7 @@ def restore_modules(modules: Mapping[str, ModuleType]) -> None:
 
 
 def files_state(path: Path | None) -> str:
-    """Return a digest of the names, sizes and times of a plugin's files, or an empty string if `path` is None."""
+    """Return a digest of the names, sizes and times of a plugin's files. Empty if `path` is None."""
     if path is None:
         return ""
     digest = hashlib.sha256()

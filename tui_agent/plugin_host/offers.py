@@ -1,4 +1,4 @@
-"""Data classes for the objects that plugins register, each with its plugin (`owner`).
+"""Data classes for the objects that plugins register. Each object names its plugin (`owner`).
 
 Invariant: a name belongs to one plugin.
 """
@@ -42,7 +42,7 @@ class OfferedTool:
 
 @dataclass(frozen=True, slots=True)
 class OfferedMiddleware:
-    """A middleware that a plugin registered, and its order in the chain of middlewares."""
+    """A middleware that a plugin registered, with its position among the middlewares."""
 
     owner: str
     order: int
@@ -93,9 +93,9 @@ class OfferedHookFunction:
 class OfferedSlashCommand:
     """A slash command that a plugin registered.
 
-    `function`: an `async` function of the text after the command's name, and the session's state.
+    `function`: an `async` function. It gets the text after the command's name, and the session's state.
 
-    `completion`: a function with the same parameters that returns completions for the typed text.
+    `completion`: a function with the same parameters. It returns completions for the typed text.
     """
 
     owner: str
@@ -104,7 +104,7 @@ class OfferedSlashCommand:
     completion: CompletionFunction | None = None
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
-        """Call the function; a text that it returns is a message to the agent."""
+        """Call the function. A returned text becomes a message to the agent."""
         result = await self.function(arguments, state)
         if isinstance(result, str):
             return CommandAnswer(result)

@@ -20,7 +20,7 @@ PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
 
 
 def plugin_places(config: Config, options: SessionOptions) -> PluginPlaces:
-    """Return the places where plugins are searched."""
+    """Return the places to search for plugins."""
     paths = config.paths
     return PluginPlaces(
         bundled=bundled_folder("plugins"),

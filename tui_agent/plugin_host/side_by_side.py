@@ -23,7 +23,7 @@ ValueT = TypeVar("ValueT")
 
 
 class TimeLimitReached(BaseException):
-    """Raised in a function whose time is over."""
+    """Raised inside a function whose time is up."""
 
     # A `BaseException`, so that `except Exception` in a plugin does not catch it.
 

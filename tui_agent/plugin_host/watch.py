@@ -1,4 +1,4 @@
-"""Watches the folders of plugins and the configuration file, so that a change is used at once.
+"""Watches the plugin folders and the configuration file, so that changes take effect at once.
 
 Invariant: watchfiles is imported only if there is a folder to watch.
 """

@@ -37,13 +37,13 @@ class WorkspaceChanges:
     skipped: tuple[str, ...] = ()
     """Sentences about files missing from checkpoints: too large, or over the quota."""
     contested_paths: tuple[str, ...] = ()
-    """The paths in `paths` that the user may have changed too. An undo asks the user before restoring these paths."""
+    """Those of `paths` that the user may have changed too. An undo asks before restoring them."""
     folders: tuple[FolderChange, ...] = ()
     """The generated folders with changed files. Empty if only some paths were compared."""
 
     @property
     def own_paths(self) -> tuple[str, ...]:
-        """The changed paths that are not in one of the generated folders `folders`."""
+        """The changed paths outside the generated folders in `folders`."""
         names = tuple(folder.path for folder in self.folders)
         return tuple(path for path in self.paths if not path.startswith(names)) if names else self.paths
 
@@ -175,10 +175,12 @@ class Checkpoints(Protocol):
         ...
 
     async def save_version(self, path: str, content: bytes | None) -> str:
-        """Store a copy of the newest checkpoint with other content for one file, and return the copy's commit.
+        """Save new content for one file in a new commit, and return the commit.
+
+        The commit is a copy of the newest checkpoint, in which only this file differs.
 
         - `path`: the file.
-        - `content`: bytes of the file in the copy. None removes the file from the copy.
+        - `content`: the new content in bytes. None removes the file.
 
         Raise `CheckpointError` if `path` is a link.
         """
@@ -210,5 +212,5 @@ class Checkpoints(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Stop the maintenance that runs in the background."""
+        """Stop the background maintenance."""
         ...

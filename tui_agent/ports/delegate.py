@@ -22,8 +22,8 @@ INVESTIGATOR = "investigator"
 class Role:
     """A delegate's role: its system prompt and permissions.
 
-    - `tools`: names of its tools (None: the tools that the call names, or the file tools).
-    - `model`: name of a model profile (empty: the calling agent's model).
+    - `tools`: names of its tools. If None, it gets the tools that the call names, or the file tools.
+    - `model`: name of a model profile. If empty, it uses the calling agent's model.
     - `read_only`: True if the delegate cannot change anything and cannot ask the user.
     - `source`: file that defines the role.
     """
@@ -61,7 +61,7 @@ class DelegateTask:
     """A task for a delegate (an agent that works for another agent).
 
     - `max_tokens`: limit for each answer of the delegate.
-    - `tools`: names of its tools (None: the tools of the role).
+    - `tools`: names of its tools. If None, it gets the tools of the role.
     """
 
     task: str

@@ -15,7 +15,7 @@ from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.unicode_text import list_first
 
 OutputSink: TypeAlias = Callable[[bytes], None]
-"""Function that receives the output of a program as it arrives, on the event loop."""
+"""Function that receives a program's output as it arrives. It runs on the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class ExecSpec:
     A program that writes more is ended. Only local environments apply this limit.
     """
     max_stderr_bytes: int | None = None
-    """Maximum size of standard error in `ExecResult.stderr`, in bytes. None: standard error is part of the output."""
+    """Maximum size of standard error in `ExecResult.stderr`, in bytes. If None, standard error is part of the output.
+    """
     unsandboxed: bool = False
     """True if the program runs outside the sandbox, because the user allowed or typed the command."""
     allow_network: bool = False
@@ -75,7 +76,7 @@ class ExecSpec:
 
 
 MAX_NAMED_FILES = 5
-"""Maximum number of secret files listed in a remark about files that appeared empty."""
+"""Maximum number of secret files named in the remark that they appeared empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +248,7 @@ class Environment(Protocol):
     def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
         """Yield all files below `path` in sorted order, without `.git` and cache folders.
 
-        `include_ignored`: True to yield the files that `.gitignore` excludes too.
+        `include_ignored`: True to also yield the files that `.gitignore` excludes.
         """
         ...
 
@@ -332,11 +333,11 @@ class ProgramFinder(Protocol):
     """An environment that knows the search path for programs, and the git repositories around the workspace."""
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
-        """Return those of the names (such as `make`) that the shell would find as a program in the workspace."""
+        """Return the names, such as `make`, that the shell would find as programs in the workspace."""
         ...
 
     def find_files(self, paths: Collection[str]) -> frozenset[str]:
-        """Return the paths in `paths` at which a file inside the workspace certainly exists.
+        """Return the paths at which a file certainly exists inside the workspace.
 
         A path is absolute or relative to the workspace. A link to a file counts. A path through a linked folder does
         not count.

@@ -26,13 +26,13 @@ class PolicyFacts:
     workspace_programs: frozenset[str] = frozenset()
     """Names of programs in the workspace."""
     local_programs: frozenset[str] = frozenset()
-    """Those paths from `Policy.local_programs` at which the workspace really has a file."""
+    """The paths from `Policy.local_programs` that really exist as files in the workspace."""
     git_is_steered: bool = False
     """True if read-only git commands could run programs, or read files that their arguments do not name."""
     sandboxed: bool = False
     """True if commands run in a sandbox: they write only the workspace, have no network and cannot read `secrets`."""
     private_temp_paths: frozenset[str] = frozenset()
-    """Absolute paths such as `/tmp/x` that lead, in the sandbox, to the sandbox's own temporary folder."""
+    """Absolute paths such as `/tmp/x`. In the sandbox, they lead to its own temporary folder."""
     restorable_files: frozenset[str] = frozenset()
     """Absolute paths of files that `/undo` can restore: their current content is in the newest checkpoint."""
     secrets: tuple[SecretFile, ...] = ()
@@ -95,9 +95,10 @@ class Policy(Protocol):
         ...
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        """Return all paths that the policy must resolve to judge a call. The result goes to `PolicyFacts.resolved`.
+        """Return all paths that the policy must resolve to judge a call.
 
-        These are the paths in the call's effects and in rules. `granted`: rules that the user allowed for this session.
+        The paths are in the call's effects and in rules. `PolicyFacts.resolved` gets the result. `granted`: rules that
+        the user allowed for this session.
         """
         ...
 
@@ -122,7 +123,7 @@ class Policy(Protocol):
         ...
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the folders in which commands run git, as input for `PolicyFacts.git_is_steered`.
+        """Return the folders in which commands run git. They are the input for `PolicyFacts.git_is_steered`.
 
         A path is relative to the workspace, absolute, or below a home folder. The path `**` stands for an unknown
         folder.
@@ -134,9 +135,9 @@ class Policy(Protocol):
         ...
 
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the files that commands delete by name, relative to the workspace, for `PolicyFacts.restorable_files`.
+        """Return the files that commands delete by name, relative to the workspace.
 
-        If the commands also move files, return nothing.
+        If the commands also move files, return nothing. The result serves for `PolicyFacts.restorable_files`.
         """
         # A moved file can get the name of a deleted file.
         ...

@@ -32,7 +32,7 @@ class RedactionOptions:
 
     @classmethod
     def from_json(cls, text: str) -> "RedactionOptions":
-        """Return the settings from the JSON that `to_json` returned."""
+        """Return the settings from the JSON text of `to_json`."""
         return cls(**json.loads(text))
 
     @property

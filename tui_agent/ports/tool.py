@@ -224,7 +224,7 @@ class ToolServers(Protocol):
         ...
 
     def resource_tool(self, server: str) -> str:
-        """Return the tool name under which a rule allows or denies reading a server's resources."""
+        """Return the tool name that rules use for reading a server's resources."""
         ...
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:
@@ -232,7 +232,7 @@ class ToolServers(Protocol):
         ...
 
     async def complete_mention(self, query: str) -> Sequence[str]:
-        """Return mentions of resources (`SERVER:URI`, without the `@`) that match the typed text.
+        """Return the mentions that match the typed text (`SERVER:URI`, without the `@`).
 
         A mention with `{NAME}` is a template: the user must still replace the name.
         """

@@ -27,8 +27,8 @@ SHARED_COMMANDS: Final = (
     OfferedCommand(name="commands", help="list the commands of plugins and Markdown files"),
     OfferedCommand(name="reload", help="reload plugins that have changed"),
 )
-"""The slash commands that clients other than the app, such as editors, also offer. They send the command as a message.
-"""
+"""Slash commands that are also offered outside the app, for example in editors. These clients send the command as a
+message."""
 NO_OWN_COMMANDS: Final = (
     "No commands besides the app's own. Add one as commands/NAME.md in your configuration folder, or "
     ".tui_agent/commands/ of a trusted project."

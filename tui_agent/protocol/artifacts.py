@@ -8,7 +8,7 @@ ARTIFACT_PREFIX = "artifact:"
 
 
 class Artifact(FrozenModel):
-    """A tool result, stored in full, that the model can read with `read_file` and search with `grep`.
+    """A tool result, stored in full. The model can read it with `read_file` and search it with `grep`.
 
     `id`: the `path` argument of these tools, such as `artifact:3f9a0c41b2d7`. `size`, `lines`: bytes and lines of the
     full text. `preview_size`: bytes sent to the model. `path`: the file with the text, relative to the session's

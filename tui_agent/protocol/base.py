@@ -52,7 +52,7 @@ class _Fields:
 
 
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
-    """Change `model` and the models in `parts` so that they use less memory: models of a class share their field names.
+    """Let `model` and the models in `parts` share the field names of their class. This saves memory.
 
     Return `model`.
     """

@@ -1,4 +1,4 @@
-"""Effects of a tool call, which the policy judges and approvals show.
+"""Effects of a tool call. The policy judges them, and approvals show them.
 
 A decision is valid only for the digest of the effects.
 """

@@ -18,9 +18,9 @@ UserPolicy: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass"]
 """A policy that a user can choose. `read-only-delegate` is only for delegates."""
 POLICIES: tuple[UserPolicy, ...] = get_args(UserPolicy)
 POLICY_AFTER_PLAN: Mapping[int | None, UserPolicy] = MappingProxyType({0: "ask", 1: "accept-edits"})
-"""Maps the user's answer to a plan (index of the chosen option) to the policy that applies next.
+"""Maps the user's answer to a plan, as the index of the chosen option, to the next policy.
 
-An answer that is not in this map leaves the policy `plan` in force.
+Any other answer keeps the policy `plan`.
 """
 
 ContextMode: TypeAlias = Literal["none", "pack", "memory"]
@@ -119,7 +119,7 @@ class RepoMapOptions(FrozenModel):
 
 
 PROGRAM_AGENTS = ("codex", "opencode", "tui-agent")
-"""The agents that are programs. Each has its own model and permissions, and runs outside the sandbox."""
+"""The agents that are separate programs. Each has its own model and permissions, and runs outside the sandbox."""
 
 
 class SessionSettings(FrozenModel):

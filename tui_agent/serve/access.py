@@ -33,7 +33,7 @@ class AccessControl:
         # The name contains the port, because browsers send a host's cookies to all ports of the host.
 
     def refusal(self, request: web.Request) -> web.Response | None:
-        """Return the error response to a request that is not allowed; None for an allowed request."""
+        """Return an error response if the request is not allowed, otherwise None."""
         if not self._is_own_host(request.host):
             return web.Response(
                 status=403, text="Forbidden: this server does not answer to the host name in the request.\n"

@@ -1,4 +1,4 @@
-"""Web pages that show an app, with the files and WebSockets of the pages, and the listening server itself.
+"""Serves web pages that show an app, with the files and WebSockets of the pages.
 
 Invariant: a page loads nothing from other servers.
 """

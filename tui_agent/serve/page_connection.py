@@ -1,4 +1,4 @@
-"""The connection of one page: a WebSocket to the browser, and the app process that draws for it.
+"""The connection of one page: a WebSocket to the browser, and the app process that draws the page.
 
 Invariant: the app's process ends with the page, and the session continues.
 """

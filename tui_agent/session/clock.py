@@ -18,7 +18,7 @@ class SystemClock:
         return time.time()
 
     def monotonic(self) -> float:
-        """Return seconds since an arbitrary start, as a value that never decreases."""
+        """Return seconds since an arbitrary start. The value never decreases."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Connection to the engine of a session: to a new engine process, or to a server that runs the engine.
+"""Connects to a session's engine: a new engine process, or a server that runs the engine.
 
 Invariant: this module imports only the standard library, the options and the errors.
 """
@@ -49,7 +49,7 @@ class EngineLink(Protocol):
 
 
 def connect_engine(options: SessionOptions, *, hold: bool = False) -> EngineLink:
-    """Start an engine process or, if `options.engine_socket` is set, connect to the server there.
+    """Start an engine process or, if `options.engine_socket` is set, connect to that server.
 
     If `hold` is True, the process starts only when `release` is called. Raise `TuiAgentError` if the server does not
     run.
@@ -109,7 +109,7 @@ class EngineHandle:
     """An engine process, with its pipes and the last part of its standard error."""
 
     def __init__(self, first_line: bytes, launch: "Callable[[IO[bytes]], subprocess.Popen[bytes]]") -> None:
-        """Prepare an engine, which `release` starts.
+        """Prepare an engine. `release` starts it.
 
         - `launch`: function that starts the process. Its argument is a file for standard error.
         - `first_line`: first line to send to the process.
@@ -147,7 +147,7 @@ class EngineHandle:
         return self.child.pid
 
     def release(self) -> None:
-        """Start the process and send it the options, unless this was done before."""
+        """Start the process and send it the options, if this is not done yet."""
         if self._child is None:
             self._child = self._launch(self._errors)
             self.send(self._first_line)

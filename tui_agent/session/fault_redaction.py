@@ -28,7 +28,7 @@ def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> Re
 
 
 def load_redaction_options(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
-    """Return the settings for redaction that apply in the folder `cwd`.
+    """Return the redaction settings for the folder `cwd`.
 
     Raise `TuiAgentError` if the configuration cannot be read.
     """
@@ -44,7 +44,7 @@ def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions
 
 
 def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
-    """Return a redactor that uses the configuration."""
+    """Return a redactor with the settings for the folder `cwd`."""
     for read in (load_redaction_options, _environment_keys):
         with suppress(TuiAgentError, OSError):
             return configured_redactor(read(environ, cwd))

@@ -1,4 +1,4 @@
-"""The files that a fork with its own folder starts with.
+"""The initial files of a fork that has its own folder.
 
 Invariant: the parent session's workspace is only read.
 """
@@ -41,7 +41,7 @@ class FilesAtEvent:
     """The files that a session had at an event.
 
     - `store`, `commit`: git repository and commit of the checkpoint with the files.
-    - `workspace`: folder with the files if `commit` is empty (no checkpoint).
+    - `workspace`: folder with the files, if there is no checkpoint and `commit` is empty.
     - `note`: sentence for the user if the files may differ from those at the event.
     """
 
@@ -70,13 +70,13 @@ def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
 
 
 def _begins_with_baseline(marks: Iterable[Record]) -> bool:
-    """Return True if the first checkpoint has the files as they were before the session changed any of them."""
+    """Return True if the first checkpoint has the files from before the session's first change."""
     first = find_payload(marks, CheckpointTaken)
     return first is not None and first.part == -1
 
 
 def describe_left_out(workspace: Path, dest: Path, file_bytes: int) -> str:
-    """Return a sentence about the workspace's files that are larger than `file_bytes` (empty: there are none).
+    """Return a sentence about the workspace's files above `file_bytes`, or an empty string.
 
     Folders that are missing in the fork's folder `dest` are not searched.
     """

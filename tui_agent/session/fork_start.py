@@ -1,4 +1,4 @@
-"""The event at which a requested fork starts.
+"""Finds the event at which a requested fork starts.
 
 Invariant: the conversation and the files of a fork agree at its start.
 """

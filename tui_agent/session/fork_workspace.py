@@ -65,7 +65,7 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 
 def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Copy the git objects that a fork uses from `parent_folder` into the fork.
+    """Copy git objects from `parent_folder` into the fork, which uses them.
 
     Raise `OSError` if an object cannot be copied.
     """
@@ -122,7 +122,7 @@ def _borrow_depth(folder: Path) -> int:
 
 
 async def verify_checkpoints(folder: Path) -> list[str]:
-    """Return sentences that describe defects of a session's checkpoints."""
+    """Check a session's checkpoints. Return a sentence for each defect."""
     state, own_commits = load_state(folder), _commits(folder)
     if not (folder / STORE_NAME).is_dir():
         missing = f"Checkpoints: {folder / STORE_NAME} is missing; no files can be restored."
@@ -145,8 +145,7 @@ async def verify_checkpoints(folder: Path) -> list[str]:
 
 
 def _commits(folder: Path) -> list[str]:
-    """Return the commits of the checkpoints and restores that this session recorded itself. Those of its parents are
-    left out."""
+    """Return the commits of this session's own checkpoints and restores, without those of its parents."""
     commits = []
     for record in read_records(folder, skip_deltas=True):
         match record:
@@ -166,10 +165,10 @@ async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[s
 
 
 async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:
-    """Create a work tree of the user's repository at `dest` with the files of the checkpoint `commit`.
+    """Create a git work tree at `dest` with the files of the checkpoint `commit`.
 
-    Return the folder in the work tree that corresponds to `workspace`. Raise `UsageError` if git refuses. Raise
-    `CheckpointError` if the checkpoint cannot be read.
+    The work tree belongs to the user's repository. Return its folder that corresponds to `workspace`. Raise
+    `UsageError` if git refuses. Raise `CheckpointError` if the checkpoint cannot be read.
     """
     top = (await run_user_git(workspace, "rev-parse", "--show-toplevel")).strip()
     await run_user_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")

@@ -37,7 +37,7 @@ from tui_agent.session.command_effects import describe_effect
 
 Show = Callable[[Record], None]
 TurnStart: TypeAlias = str | ContinueTurn
-"""The start of a turn: a message, which can be a slash command, or the command `ContinueTurn`."""
+"""The start of a turn: a message (possibly a slash command), or the command `ContinueTurn`."""
 LIMITS: dict[str, TrajectoryEnd] = {
     "part_limit": "part_limit",
     "iteration_limit": "iteration_limit",
@@ -46,7 +46,7 @@ LIMITS: dict[str, TrajectoryEnd] = {
     "time_limit": "timeout",
     "interrupted": "interrupted",
 }
-"""Maps the reason why a turn was stopped to the reason that `session.ended` records for the whole task."""
+"""Maps the reason why a turn was stopped to the task's reason in `session.ended`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +143,11 @@ class _Turn:
         self.run_id = ""
         self.words: Sequence[LongText] = ()
         self._effects: list[str] = []
-        """Sentences about the effects of a slash command without a turn, such as `/undo`."""
+        """Sentences about the effects of a slash command that starts no turn, such as `/undo`."""
         self.denials: dict[CallId, PermissionDecided] = {}
         """Maps the id of a denied tool call to the decision."""
         self._last_calls: set[CallId] = set()
-        """Ids of the model's newest tool calls, which are all in one answer. Interrupted calls are left out."""
+        """Ids of the calls in the model's newest answer with tool calls. Interrupted calls are left out."""
 
     def begin_next(self, command: CommandId) -> None:
         """Discard the data of the last turn, and follow the turn of `command`."""

@@ -65,8 +65,10 @@ class RunningPrompt(PendingCommand):
     """
 
     def __init__(self, command_id: CommandId, *, is_begun: bool = False) -> None:
-        """Create a running prompt. `is_begun`: True if the turn is already running and the command only answers its
-        question."""
+        """Create a running prompt.
+
+        `is_begun`: True if the turn is already running, and the command only answers a question in it.
+        """
         super().__init__(command_id)
         self.detail = ""
         self._queue_id: RequestId | None = None

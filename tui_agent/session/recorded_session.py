@@ -31,7 +31,7 @@ class RecordedSession:
         return await to_thread.run_sync(read_records, self.folder)
 
     async def read_new(self, after: int) -> list[Record]:
-        """Return the records added to the log since the last call (first call: all records after the event `after`)."""
+        """Return the records added to the log since the last call. The first call returns all records after `after`."""
         if self._tail is None:
             self._tail = LogTail(self.folder, after)
         return await to_thread.run_sync(self._tail.poll)

@@ -51,7 +51,7 @@ _Edge: TypeAlias = tuple[str, CallId]
 class RecordedResults:
     """The recorded results of all tool calls of a session.
 
-    Parallel calls end in the recorded order only if `note_event` is called with every new event of the rerun.
+    Call `note_event` with every new event of the rerun, so that parallel calls end in the recorded order.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
@@ -95,8 +95,7 @@ class RecordedResults:
             self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """Find a recorded call of this tool with these arguments, and return the call's effects. Return None if there
-        is none."""
+        """Return the effects of a recorded call with this tool and these arguments, or None without such a call."""
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
                 parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)
@@ -136,7 +135,7 @@ def _build_result(end: ToolFinished, events: Sequence[Payload]) -> ToolResult:
 
 
 class RecordedTool:
-    """Substitute for the tool `tool` that returns the recorded results and never runs the tool."""
+    """Replaces the tool `tool`: returns the recorded results, and never runs the tool."""
 
     spec: ClassVar[ToolSpec]
 

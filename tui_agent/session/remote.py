@@ -105,7 +105,7 @@ class RemoteSession:
         self._request_ids = count(1)
         self._outbox: Mailbox[Request] = Mailbox()
         self._completions: dict[int, asyncio.Future[Sequence[str]]] = {}
-        """Maps an id to a request for completions that the engine has not answered yet."""
+        """Requests for completions that the engine has not answered yet, by id."""
         self._records: deque[Record] = deque()
         self._kept_from = 0
         self._followers: set[RemoteFollower] = set()
@@ -155,7 +155,7 @@ class RemoteSession:
             self._kept_from = max(self._kept_from, held.last_seq + 1)
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the number of the last cached event, and an outline of the session state after this event.
+        """Return (number of the last cached event, outline of the session state then).
 
         Return None if no state is cached.
         """

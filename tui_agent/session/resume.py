@@ -77,7 +77,7 @@ class UnfinishedHistory:
         self.is_empty = not has_earlier_history
         """True if the session has no records."""
         self.root = ""
-        """Path of the workspace in the session's first environment. Empty if unknown."""
+        """Workspace path in the session's first environment. Empty if unknown."""
 
     def track(self, history: Iterable[Record]) -> Iterator[Record]:
         """Yield the records unchanged, and keep the newest part in `records`."""
@@ -189,7 +189,7 @@ def lost_call_warnings(state: SessionStateView, loaded: LoadedPlugins) -> list[E
 
 
 def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
-    """Record the end of each tool call and request that is still open. Return the number of these calls."""
+    """Record the end of each open tool call and request. Return the number of ended calls."""
     printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
     if forked is None:
         still_open = () if askable is None else calls_awaiting_approval(recorder, askable)
@@ -290,7 +290,7 @@ class StartingFold:
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """If the user gave a result for the tool call that is open at the fork's start, record it.
+    """Record the result that the user gave for the open call at the fork's start, if any.
 
     Return the number of recorded results: 0 or 1.
     """

@@ -49,7 +49,7 @@ LINE_LIMIT = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class FailedNote:
-    """A note to the app with the error that kept the engine from opening the session, or ended the engine."""
+    """Tells the app which error ended the engine, or kept it from opening the session."""
 
     error: str
     message: str
@@ -67,7 +67,7 @@ class FailedNote:
 
 @dataclass(frozen=True, slots=True)
 class ClosedNote:
-    """A note to the app that the engine has released the session."""
+    """Tells the app that the engine has released the session."""
 
     reason: str
 
@@ -95,7 +95,7 @@ FromEngine: TypeAlias = Note | Envelope | UnknownEvent
 
 
 def request_line(request: Request) -> bytes:
-    """Return the line that sends a command or a request for completions to the engine."""
+    """Encode a command or a request for completions as a line for the engine."""
     if isinstance(request, CompletionRequest):
         return json.dumps({"complete": asdict(request)}).encode() + b"\n"
     return b'{"command":' + request.model_dump_json().encode() + b"}\n"
@@ -113,14 +113,14 @@ def read_request(line: bytes) -> Request | None:
 
 
 def record_line(record: Record) -> bytes:
-    """Return the line that sends a record to the app."""
+    """Encode a record as a line for the app."""
     if isinstance(record, Envelope):
         return record.model_dump_json().encode() + b"\n"
     return json.dumps(record.raw).encode() + b"\n"
 
 
 def note_line(note: Note) -> bytes:
-    """Return the line that sends a note to the app."""
+    """Encode a note as a line for the app."""
     fields = {name: getattr(note, name) for name in note.__slots__}
     return json.dumps({type(note).__name__: fields}).encode() + b"\n"
 

@@ -126,7 +126,7 @@ class AgentSession:
         raise self._end_error()
 
     async def execute(self, command: str) -> str:
-        """Run a command that the agent does not see. Return its output, with the exit status if it is not 0."""
+        """Run a command without showing it to the agent. Return its output. If it fails, add the exit status."""
         if not self._state.view().workspace:
             await self._read_start()
         view = self._state.view()
@@ -151,7 +151,7 @@ class AgentSession:
                 return
 
     async def _handle(self, event: Envelope, command: CommandId) -> None:
-        """Answer the event if it is a permission request or question; raise the error if the session refused `command`."""
+        """Answer a permission request or question. If the session refused `command`, raise the error."""
         match event.payload:
             case PermissionRequested() as request if self._respondent is not None:
                 self._submit(await self._respondent.decide(request, describe_request(request)))

@@ -103,7 +103,7 @@ class TreeOrchestrator(Orchestrator):
         return render(self._settings.early_exit_template, "early_exit_template")
 
     def complete(self, nodes: Sequence[TaskNode]) -> None:
-        """Mark nodes as completed, and also each parent whose children are all completed."""
+        """Mark nodes as completed. If all children of a parent are completed, mark the parent too."""
         for node in nodes:
             node.status = "completed"
         self._tree.complete_parents()

@@ -1,4 +1,4 @@
-"""Shortening of a text to the part that a simulated user reads: prose is cut, code blocks are kept."""
+"""Shortens a text to the part that a simulated user reads: cuts prose, and keeps code blocks."""
 
 from bisect import bisect_right
 from collections.abc import Callable

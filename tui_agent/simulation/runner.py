@@ -126,7 +126,7 @@ async def run_orchestrated(
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run that has ended: the folder with its outputs, and its result."""
+    """A run that has ended, with its output folder and its result."""
 
     folder: JobFolder
     result: SimulationResult

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def render(template: str, name: str, **values: object) -> str:
-    """Return the template filled in with `values`. Raise `ConfigError` if the template is faulty.
+    """Fill in a template with `values`. Raise `ConfigError` if the template is faulty.
 
     `name`: name of the template in error messages.
     """

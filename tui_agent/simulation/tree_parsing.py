@@ -29,7 +29,7 @@ async def ask_for_tree(caller: ModelCaller, task: str, template: str) -> TaskNod
 
 
 def parse_answer(text: str) -> TaskNode:
-    """Return the task tree in the first JSON object or list in the text.
+    """Parse the task tree from the first JSON object or list in the text.
 
     Raise `ConfigError` if the text has no JSON, or if the tree is not valid.
     """

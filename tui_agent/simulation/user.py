@@ -35,7 +35,10 @@ class UserGaveUp(ModelError):
 
 
 class SimulatedUser:
-    """The model that plays the user; `record` adds a message to the history and stores it."""
+    """The model that plays the user.
+
+    `record`: function that adds a message to the history and stores it.
+    """
 
     def __init__(
         self,

@@ -37,8 +37,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 class BlobStore:
     """The blobs of one session. Several threads can use the store.
 
-    `parent_folders`: function that returns the blob folders of a fork's parents. A blob that the session lacks is
-    searched there.
+    `parent_folders`: function that returns the blob folders of a fork's parents. They are searched if the session lacks
+    a blob.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class BlobStore:
         return text if isinstance(text, str) else self.read(text.blob_sha256).decode("utf-8", "replace")
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """Return an event's JSON with every reference to a blob replaced by the value in that blob."""
+        """Return an event's JSON with each blob reference replaced by the blob's value."""
         resolved = self._resolve_value(data)
         if not isinstance(resolved, dict):
             raise BlobNotFound(

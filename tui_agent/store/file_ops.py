@@ -77,11 +77,10 @@ def advice_for(fault: OSError) -> str:
 
 
 def storage_error(fault: OSError, problem: str, extra: str = "") -> StoreError:
-    """Return the error for a failed operation of the store. Its hint is the sentence from `advice_for`, followed by
-    `extra`.
+    """Return the error for a failed operation of the store.
 
-    `problem` says which operation failed. The error is `StoreFull` if the disk is full or failing, otherwise
-    `StoreUnusable`.
+    `problem` says which operation failed. The hint is the sentence from `advice_for`, followed by `extra`. The error is
+    `StoreFull` if the disk is full or failing, otherwise `StoreUnusable`.
     """
     kind = StoreFull if is_disk_fault(fault) else StoreUnusable
     return kind(f"{problem}: {fault.strerror or fault}.", hint=f"{advice_for(fault)}{extra}.")

@@ -31,7 +31,7 @@ from tui_agent.store.log_scan import (
 
 CACHE_FILE: Final = "fold.json"
 MIN_EVENTS: Final = 20_000
-"""The computed state is cached only if the log has at least this number of events."""
+"""Minimum number of events in a log whose computed state is cached."""
 _HEAD_BYTES: Final = 4_096
 _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 
@@ -80,9 +80,9 @@ def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: 
 
 
 def load_survey(folder: Path) -> Survey:
-    """Return what an earlier check found in the log up to the cached position, so that these lines need no new check.
+    """Return the result of an earlier check, so that these log lines need no new check.
 
-    Without a valid cache, return `EMPTY_SURVEY`.
+    The result covers the log up to the cached position. Without a valid cache, return `EMPTY_SURVEY`.
     """
     try:
         with (folder / CACHE_FILE).open("rb") as file:

@@ -28,7 +28,7 @@ MAX_SEQ: Final = 1 << 62
 """A number greater than the `seq` of any event."""
 
 CRC_SLICE = slice(-10, -2)
-"""Slice of a log line (without its newline) that contains the checksum."""
+"""Slice of the checksum in a log line (without its newline)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Lineage:
 
     parts: tuple[HistoryPart, ...]
     head_moves: tuple[HeadMove, ...] = ()
-    """The inherited events that moved the session back to an earlier event (by an undo, for example)."""
+    """The inherited events that moved the session back to an earlier event, such as an undo."""
     fault: StoreError | None = None
 
     @property
@@ -150,7 +150,7 @@ def has_event(folder: Path, seq: int) -> bool:
 
 
 def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...]:
-    """Cut ranges of event numbers so that they end at `last`."""
+    """Cut off all event numbers after `last` from these ranges."""
     return tuple(
         Stretch(stretch.first, min(stretch.last, last)) for stretch in stretches if stretch.first <= last
     )

@@ -20,10 +20,10 @@ _PROBE_BYTES = 2 * MAX_LINE_BYTES
 
 
 def read_chunks(folder: Path, *, after: int = -1, size: int | None = None) -> Iterator[bytes]:
-    """Yield a folder's log in chunks of whole lines, up to byte `size` of the file (None: all of it).
+    """Yield a folder's log in chunks of whole lines.
 
-    The first chunk starts at or shortly before the first line with `seq` > `after`. Raise `OSError` when the first
-    chunk is read.
+    The first chunk starts at or shortly before the first line with `seq` > `after`. `size`: stop at this byte of the
+    file; None for the whole file. Raise `OSError` when the first chunk is read.
     """
     with (folder / EVENTS_FILE).open("rb") as log:
         end = os.fstat(log.fileno()).st_size if size is None else size

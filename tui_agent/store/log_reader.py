@@ -42,7 +42,7 @@ _LIFECYCLE = (
     EnvStopped,
     AgentStateChanged,
 )
-"""If a session was only opened and closed, its log has only events of these kinds."""
+"""The kinds of events that opening and closing a session records."""
 _MARKS = (
     b'"payload":{"kind":"session.head_moved"',
     b'"payload":{"kind":"user.message"',
@@ -239,8 +239,7 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 
 
 def read_end(folder: Path, count: int) -> list[Record]:
-    """Return a session's newest records: as many as are needed to include `count` records that are not lifecycle
-    events."""
+    """Return a session's newest records. Only records that are not lifecycle events count towards `count`."""
     # Reads at most the last MiB. Lifecycle events are not counted, so that the newest messages are included.
     tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
     positions = [index for index, record in enumerate(tail) if not isinstance(record.payload, _LIFECYCLE)]
@@ -294,7 +293,7 @@ class LogTail:
 
 
 def read_tail_bytes(path: Path, size: int) -> bytes:
-    """Return the lines in the last `size` bytes of a log. If these bytes begin inside a line, that line is left out."""
+    """Return the whole lines in the last `size` bytes of a log."""
     end = path.stat().st_size
     return read_span(path, end - size, end)
 

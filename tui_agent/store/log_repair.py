@@ -26,7 +26,10 @@ _TORN = "events.torn"
 
 @dataclass(frozen=True, slots=True)
 class OpenedLog:
-    """A log that is ready for the next event, with its length `end` in bytes."""
+    """A log that is ready for the next event.
+
+    `end`: the log's length in bytes.
+    """
 
     fd: int
     end: int

@@ -120,7 +120,7 @@ def intact_seq(line: bytes) -> int | None:
 
 
 def _decoded_seq(line: bytes) -> int | None:
-    """Return the `seq` of an intact line of the log, also if the line has another version of the log format."""
+    """Return the `seq` of an intact log line, even if its log format has another version."""
     seq = read_seq(line)
     if seq is None and (record := decode_line(line)) is not None:
         seq = record.seq
@@ -177,7 +177,7 @@ def filter_records(
 def filter_lines(
     data: bytes, blobs: BlobStore | None, record_filter: RecordFilter, after: int = -1
 ) -> Iterator[tuple[bytes, Record]]:
-    """Yield (line without its newline, record) for the records that `filter_records` yields."""
+    """Yield the records of `filter_records`, each as (line without its newline, record)."""
     last = after
     complete = data.split(b"\n")
     complete.pop()  # the unfinished last line

@@ -1,4 +1,4 @@
-"""Preparation of an event's payload for its line in the log: redacts secrets, and moves long texts to blobs.
+"""Prepares an event's payload for its log line: redacts secrets, and moves long texts to blobs.
 
 Invariant: a text above 8 KB in a field that cannot be a blob is cut with a note, and nothing else is lost.
 """

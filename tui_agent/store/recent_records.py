@@ -27,7 +27,10 @@ class RecentRecords:
         return len(self._records)
 
     def add(self, record: Record, size: int) -> None:
-        """Add the newest record, whose line has `size` bytes."""
+        """Add the newest record.
+
+        `size`: the length of its line in bytes.
+        """
         self._records.append(record)
         self._new_bytes += size
 

@@ -26,7 +26,7 @@ SourceT = TypeVar("SourceT", bound=RecordSource)
 
 
 class RecordFollower(Generic[SourceT]):
-    """Cursor over a source's records after the event `after`. Only one task may use it."""
+    """Reads a source's records after the event `after`. Only one task may use it."""
 
     def __init__(self, source: SourceT, after: int) -> None:
         self._source = source

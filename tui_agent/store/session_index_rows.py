@@ -110,14 +110,14 @@ def _known_stats(state: LogState, row: sqlite3.Row | None) -> SessionStats | Non
 
 
 def _is_extended(state: LogState, row: sqlite3.Row) -> bool:
-    """Return True if the log was only extended since its row was saved, so its earlier part is unchanged."""
+    """Return True if the log has only grown since its row was saved, and its earlier part is unchanged."""
     # After a crash, the end of the log can have been rewritten, so the bytes before the saved offset are compared.
     known_to: int = row["known_to"]
     return row["file"] == state.file and known_to <= state.size and _read_end(state, known_to) == row["ends"]
 
 
 def _read_end(state: LogState, known_to: int) -> bytes:
-    """Return the last `_END_BYTES` bytes before offset `known_to` of a log; empty if the log no longer exists."""
+    """Return the `_END_BYTES` bytes before the offset `known_to` of a log. Empty if the log no longer exists."""
     try:
         with (state.folder / EVENTS_FILE).open("rb") as log:
             log.seek(max(0, known_to - _END_BYTES))

@@ -107,7 +107,7 @@ def split_words(text: str) -> list[str]:
 
 
 def scan_logs(states: Sequence[LogState], words: Sequence[str], workspace: str | None) -> Iterator[SearchHit]:
-    """Yield the events that contain all `words`, by reading all logs, newest session first."""
+    """Search all logs for events that contain all `words`, newest session first."""
     folded_words = [word.casefold() for word in words]
     for state in sorted(states, key=lambda state: state.folder.name, reverse=True) if folded_words else ():
         summary = summarise_session(state.folder)

@@ -68,7 +68,7 @@ _IN_TURN = (b"iteration.", b"user.message")
 
 @dataclass(frozen=True, slots=True)
 class SessionStats:
-    """Counts for the first `read_to` bytes of a session's log, which are its first `lines` lines.
+    """Counts for the beginning of a session's log: its first `lines` lines (`read_to` bytes).
 
     - `cost_usd`: None if no price was known.
     - `workspace`: folder that the session moved to or was forked into. Empty if the session stayed in its first
@@ -170,12 +170,11 @@ def _read_cost(line: bytes, blobs: BlobStore) -> tuple[float | None, CostPrecisi
 
 
 def read_outcome(data: bytes, blobs: BlobStore, *, is_complete: bool) -> tuple[Outcome, int | None]:
-    """Return the state of a session's newest turn.
+    """Return the state of a session's newest turn, and the event that the session was moved back to.
 
-    If the session was moved back to an earlier event, return that event too, otherwise None.
+    The event is None if the session was not moved back. If `data` does not show the state, it is "".
 
-    `data`: the last lines of the log. `is_complete`: True if `data` is the whole log. If these lines do not show the
-    state, it is "".
+    `data`: the last lines of the log. `is_complete`: True if `data` is the whole log.
     """
     later, branch_end = _LaterLines(), None
     for _, line in reversed(list(split_lines(data))):

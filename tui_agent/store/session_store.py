@@ -268,7 +268,7 @@ class SessionStore:
         return next((session.id for session in with_messages or sessions), None)
 
     def resolve(self, name: str) -> SessionId:
-        """Return the full session id that starts with `name`, or the last used session for the name `latest`.
+        """Return the full session id that starts with `name`. The name `latest` means the last used session.
 
         Raise `SessionNotFound` if no session matches. Raise `UsageError` if several sessions match.
         """

@@ -72,7 +72,7 @@ class SessionSummary:
         return self.outcome if self.outcome != "open" else "running" if self.is_locked else "stopped"
 
     def to_json(self) -> dict[str, object]:
-        """Return the facts about the session that commands print as JSON, without its id and folder."""
+        """Return the session's facts for JSON output, without its id and folder."""
         return {
             "title": self.title,
             "workspace": self.workspace,
@@ -280,7 +280,7 @@ def _search_backwards(
 ) -> Iterator[PayloadT]:
     """Yield the payloads of a class in a log, newest first.
 
-    `stretches`: ranges of event numbers to search (None: all).
+    `stretches`: ranges of event numbers to search; None for all.
     """
     if not path.stat().st_size:
         return

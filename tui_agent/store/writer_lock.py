@@ -77,7 +77,10 @@ class WriterLock:
 
 
 def _describe_holder(content: bytes) -> str:
-    """Return a description of the lock's holder from the file's content, such as `process 4711 since 14:02`."""
+    """Describe the process that holds the lock, such as `process 4711 since 14:02`.
+
+    `content`: the content of the lock file.
+    """
     pid, _, since = content.decode("ascii", "replace").strip().partition(" ")
     if not pid.isdigit():
         return "another process"

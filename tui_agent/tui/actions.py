@@ -52,7 +52,7 @@ class Action(NamedTuple):
     An alias can contain an argument: `/plan plan` makes `/plan` short for `/policy plan`.
     """
     synonyms: str = ""
-    """More words that find the action in F1 and the palette."""
+    """More words for finding the action in F1 and the palette."""
     keys: tuple[str, ...] = ()
     when: When = "always"
     scope: Scope = "app"
@@ -144,7 +144,7 @@ def _part_name(part: str) -> str:
 
 
 def _join_keys(keys: Sequence[str]) -> str:
-    """Return the keys that choose between an action's alternatives as one short text: `Up/Down`, `[ ]`, `1–6`."""
+    """Join the keys for an action's alternatives to one short text: `Up/Down`, `[ ]`, `1–6`."""
     names = [key_name(key) for key in keys]
     if len(names) > 2 and "".join(names) in string.digits:
         return f"{names[0]}–{names[-1]}"

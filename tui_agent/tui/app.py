@@ -266,7 +266,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.controller.act("quit")
 
     def show_keys(self) -> None:
-        """Show the keys that are available now in the footer."""
+        """Show in the footer which keys are available now."""
         controller = self.controller
         chat = controller.chat.widget if controller is not None else None
         running = controller is not None and controller.is_running
@@ -428,7 +428,7 @@ def draw(app: AgentApp) -> int:
 
 
 def _key_words(app: AgentApp, *, goes_back: bool) -> dict[str, str]:
-    """Return the footer words that differ from the usual ones now, by action. For a shell line, `send` maps to `run`.
+    """Return the footer words that now differ from the usual ones, by action. For a shell line, `send` maps to `run`.
 
     `goes_back`: True if Enter puts the edited message back into the queue.
     """

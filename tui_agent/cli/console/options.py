@@ -34,7 +34,7 @@ def load_formatter(*, prog: str) -> argparse.HelpFormatter:
 
 
 class Parser(argparse.ArgumentParser):
-    """Argument parser that has the option `--debug` and raises `UsageError` for a wrong command line."""
+    """Argument parser with the option `--debug`. Raises `UsageError` for a wrong command line."""
 
     def __init__(self, prog: str, usage: str | None = None, description: str = "", epilog: str = "") -> None:
         super().__init__(prog, usage, description, epilog, formatter_class=load_formatter, allow_abbrev=False)
@@ -86,7 +86,7 @@ def add_option(parser: Options, names: str, about: str, **settings: Any) -> None
 
 
 def add_list_option(parser: Options, names: str, about: str, **settings: Any) -> None:
-    """Add an option that can be given several times; its value is the list of all values."""
+    """Add an option that can be given several times. Its values form a list."""
     add_option(parser, names, about, action="append", default=[], **settings)
 
 

@@ -15,7 +15,10 @@ from tui_agent.protocol.unicode_text import replace_invisible
 
 
 def escape_control(text: str, *, lines: bool = False) -> str:
-    """Replace control and invisible characters by `�`, except line breaks and tabs if `lines` is True."""
+    """Replace control and invisible characters by `�`.
+
+    `lines`: True to keep line breaks and tabs.
+    """
     if text.isascii() and text.isprintable():
         return text
     shown = replace_invisible(text, "�", "\t" if lines else "")
@@ -55,7 +58,7 @@ _UNSEEN = re.compile(
     "[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e01ef]"
 )
-"""Pattern for characters that change the display without being shown, such as bidi controls."""
+"""Matches invisible characters that change the display, such as bidi controls."""
 
 
 def say_text(text: str) -> None:

@@ -395,7 +395,7 @@ async def probe_limits() -> ProcessControl | None:
 
 
 def describe_cleanup(held: ProcessControl) -> str:
-    """Return a phrase that says how the leftover processes of a command are stopped."""
+    """Describe in a phrase how a command's leftover processes are stopped."""
     if not held.reaper:
         return "by their process group, or by an environment variable if they left the group and /proc exists"
     kernel = " or by the kernel (cgroup.kill)" if held.cgroup_kill else ""
@@ -416,7 +416,7 @@ def describe_process_limit(held: ProcessControl) -> str:
 
 
 def process_limit_advice() -> str:
-    """Return advice for a machine where the number of processes is not limited."""
+    """Return advice for a machine without a limit on processes."""
     if os.getuid() == 0:
         return "To limit the number of processes, run tui-agent as another user than root, or on a system that lets it create control groups."
     return "To limit the number of processes, run tui-agent on a system that lets it create control groups."

@@ -1,6 +1,6 @@
-"""Search for start-up files of this Python interpreter that no package installed.
+"""Search for Python start-up files that belong to no installed package.
 
-Python reads its start-up files at every start, before the program.
+This Python interpreter reads its start-up files at every start, before the program.
 
 Invariant: the files are compared by hash, and never run or imported.
 """

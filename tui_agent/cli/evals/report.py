@@ -21,7 +21,7 @@ from tui_agent.evals.runs.run_results import load_run, load_runs
 from tui_agent.export.output_file import write_new
 
 FORMATS: Final = {".txt": "text", ".md": "markdown", ".html": "html", ".json": "json"}
-"""Maps a file's ending to the format of the report in the file."""
+"""Maps a file's ending to the report's format."""
 EXAMPLES = """\
 examples:
   tui-agent eval report eval-runs/bench-20-1130-1200

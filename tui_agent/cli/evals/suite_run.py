@@ -387,7 +387,7 @@ def _run_cells(folder: RunFolder, plan: Plan, arguments: argparse.Namespace, run
 
 
 class _Progress:
-    """Prints a line for each cell (one run of a case) that ends or is tried again."""
+    """Prints a line when a cell (one run of a case) ends or is tried again."""
 
     def __init__(self, total: int, done: int, *, as_json: bool) -> None:
         self.done = done

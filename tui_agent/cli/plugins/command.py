@@ -149,7 +149,7 @@ def new_plugin(arguments: argparse.Namespace) -> None:
 
 
 def _taken_commands(offers: Sequence[str]) -> list[str]:
-    """Return a sentence for each slash command in `offers` that the app itself already has."""
+    """Return a warning for each slash command in `offers` that the app itself already has."""
     commands = [f"/{offer.removeprefix('command:')}" for offer in offers if offer.startswith("command:")]
     return [
         f"{name} is a command of the app, which never runs a plugin's." for name in commands if name in TYPED

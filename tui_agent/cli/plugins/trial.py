@@ -1,6 +1,6 @@
-"""The tests that `plugins check` makes.
+"""The tests of `plugins check`.
 
-It calls tools with made-up arguments, draws panes for a sample log, and runs the plugin's own tests.
+They call tools with made-up arguments, draw panes for a sample log, and run the plugin's own tests.
 """
 
 import ast
@@ -132,7 +132,10 @@ def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
 
 
 async def _ask_panes(plugin: FoundPlugin, log: Path) -> dict[str, tuple[PaneAnswer, float]]:
-    """Draw each pane of the plugin in a child process; return (content or fault, seconds) by the pane's name."""
+    """Draw each pane of the plugin in a child process.
+
+    Return (content or fault, seconds) for each pane's name.
+    """
     client, folder = PaneClient(), str(plugin.path)
     answers: dict[str, tuple[PaneAnswer, float]] = {}
     try:

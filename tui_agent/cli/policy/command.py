@@ -193,7 +193,7 @@ class JudgedCommand:
 
 @dataclass(frozen=True)
 class PolicyBench:
-    """A policy, and the facts about a workspace that the policy needs for its decisions."""
+    """A policy, with the facts about a workspace for its decisions."""
 
     policy: RulePolicy
     facts: PolicyFacts

@@ -58,7 +58,7 @@ SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
 
 @dataclass(frozen=True, slots=True)
 class JudgedDecision:
-    """A recorded decision about a call, and the decision that other rules would give now (`now`)."""
+    """A recorded decision about a call. `now`: the decision under other rules."""
 
     session: str
     record: DecisionRecord
@@ -76,7 +76,7 @@ class Tally:
     """Counts over many judged decisions.
 
     `changed`: the decisions that would differ.
-    `by_rule`: maps a rule's id to the number of changed decisions of each kind.
+    `by_rule`: maps a rule's id to its changed decisions, counted by kind of change.
     """
 
     decisions: int = 0
@@ -264,7 +264,7 @@ def _session_folders(arguments: argparse.Namespace, base: StartupContext) -> Seq
 
 
 def as_json(tally: Tally, *, instead: bool) -> dict[str, object]:
-    """Return the counts as a JSON object, with the decisions that would change as `cases`."""
+    """Return the counts as a JSON object. `cases` lists the decisions that would change."""
     return {
         "decisions": tally.decisions,
         "sessions": len(tally.sessions),

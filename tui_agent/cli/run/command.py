@@ -175,9 +175,10 @@ def continue_session(options: SessionOptions) -> int:
 async def run_one_turn(
     options: SessionOptions, begin: TurnStart, show: Show, coda: AfterTurn | None = None
 ) -> Outcome:
-    """Open the session that `options` select, run one turn and close the session.
+    """Open the selected session, run one turn and close the session.
 
-    Raise `ConfigError` if no model is set, or if the user has not decided about the project's files. Raise `StoreError`
+    Raise `ConfigError` if no model is set, or if the user has not decided about the project's files. Raise
+    `StoreError`
     if the log cannot be written.
     """
     base = load_startup_context(options)
@@ -232,7 +233,7 @@ def with_advice(outcome: Outcome, session: LocalSession) -> Outcome:
 async def use_session(
     options: SessionOptions, base: StartupContext, act: Callable[[LocalSession], Awaitable[ResultT]]
 ) -> ResultT:
-    """Open the session that `options` select, return the result of `act`, and close the session.
+    """Open the selected session, return the result of `act`, and close the session.
 
     Raise the engine's error if the engine fails.
     """
@@ -280,7 +281,7 @@ def warn_unconfined(settings: SessionSettings, sandbox: Sandbox) -> None:
 
 
 def ignore_record(record: Record) -> None:
-    """Print nothing, because without --json and --stream only the answer at the end is printed."""
+    """Print nothing. Without --json and --stream, only the final answer is printed."""
 
 
 def finish(outcome: Outcome, *, as_json: bool) -> int:

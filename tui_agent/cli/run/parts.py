@@ -56,7 +56,7 @@ class Progress:
         self._has_printed = True
 
     def close(self) -> None:
-        """If anything was printed, print an empty line, to separate it from the answer that follows."""
+        """If anything was printed, print an empty line before the answer."""
         if self._has_printed:
             print(file=self._out, flush=True)
 

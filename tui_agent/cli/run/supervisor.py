@@ -33,7 +33,7 @@ PIECE = 65_536
 
 
 class LineRelay:
-    """Pipe that passes the child process's complete output lines to standard output.
+    """Pipe that copies complete lines of a child process's output to standard output.
 
     Create the pipe before the fork; then call `in_child` in the child and `relay_lines` in the parent.
     """

@@ -83,7 +83,7 @@ _NO_GIT = "The fork's folder has no .git, so git does not work there. To use git
 
 @dataclass(frozen=True, slots=True)
 class CreatedFork:
-    """A fork that was created.
+    """A new fork.
 
     `note`: sentences for the user about limitations, such as files that were left out.
     """
@@ -191,7 +191,7 @@ def as_json(fork: CreatedFork) -> dict[str, object]:
 
 
 def requested_change(arguments: argparse.Namespace) -> ForkChange:
-    """Return the changes to the session that the options specify."""
+    """Return the requested changes to the session."""
     return ForkChange(
         model=arguments.model or "",
         reasoning_effort=arguments.reasoning_effort,

@@ -14,7 +14,7 @@ _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode"
 
 @dataclass(frozen=True, slots=True)
 class RevertResult:
-    """The plan of a revert, and the events that record what the revert did.
+    """The plan of a revert, and the events that recorded its effects.
 
     `moved`: None if the conversation was not moved.
     `restored`: None if no file was restored.
@@ -24,7 +24,7 @@ class RevertResult:
     moved: SessionHeadMoved | None = None
     restored: CheckpointRestored | None = None
     needs_answer: bool = False
-    """True if nothing was done, because each file in the plan was also changed by someone other than the agent."""
+    """True if nothing was done, because someone other than the agent also changed every file in the plan."""
     blocked: tuple[str, ...] = ()
     """Messages about the files that could not be restored, with the reasons."""
 

@@ -101,7 +101,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """The name that the tree shows, such as `main`, `branch at 50` or `fork at 88`."""
+        """The name shown in the tree, such as `main`, `branch at 50` or `fork at 88`."""
         return fork_name(self.at_seq) if self.kind == "fork" else self.branch.name
 
     @property
@@ -175,7 +175,7 @@ def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
 
 
 def _is_shown(member: Member, index: int, forks: Mapping[tuple[str, int], list[Member]]) -> bool:
-    """Return True if the branch has content, or if a fork started on this branch or on one of its descendants."""
+    """Return True if the branch has content, or if it or one of its descendants has a fork."""
     pending = [index]
     while pending:
         current = pending.pop()

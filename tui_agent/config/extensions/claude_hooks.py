@@ -1,4 +1,4 @@
-"""Hooks in Claude Code's settings files: how they are found, and the JSON that their commands read and print.
+"""Hooks in Claude Code's settings files, and the JSON that the hooks' commands read and print.
 
 Invariant: unusable entries are reported and left out, and a project's settings need trust.
 """
@@ -46,7 +46,7 @@ _ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "edit_file": {"path": "file_path", "old_text": "old_string", "new_text": "new_string"},
     "delegate_readonly": {"task": "prompt"},
 }
-"""Maps the argument names of each tool to Claude Code's names, where the names differ."""
+"""For each tool: maps argument names to Claude Code's names, where these differ."""
 _VALUES: Final = {"new": "startup", "user": "manual", "limit": "auto", "overflow": "auto"}
 """Maps tui-agent's values of the hook fields `source` and `trigger` to Claude Code's values, such as `user` to
 `manual`."""
@@ -108,7 +108,7 @@ def _read_settings(
 
 
 def _list_entries(settings: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield (event, matcher, command) for each hook command in `settings` that belongs to an event in `EVENTS`."""
+    """Yield (event, matcher, command) for each hook command. Events that are not in `EVENTS` are left out."""
     for name, groups in settings.get("hooks", {}).items():
         if name in EVENTS:
             for group in groups:
@@ -137,7 +137,7 @@ def matcher_subject(subject: str) -> str:
 
 
 def describe_event(facts: JsonMap) -> JsonMap:
-    """Convert an event's facts to the JSON object that a hook for Claude Code reads."""
+    """Convert an event's facts to the JSON input of a Claude Code hook."""
     event = _EVENT_NAMES[facts["hook_event"]]  # type: ignore[index]
     described: JsonMap = {
         "session_id": facts["session_id"],
@@ -212,7 +212,10 @@ def _read_output(event: str, output: Any, facts: JsonMap) -> HookAnswer:
 def _fit_event(
     event: str, decision: Any, reason: str, context: str, arguments: dict[str, Any] | None
 ) -> HookAnswer:
-    """Return a hook's answer, limited to the parts that have an effect for `event`."""
+    """Return a hook's answer to `event`.
+
+    When the agent stops, or a session starts or ends, an answer can only add text.
+    """
     if event in ("Stop", "SessionStart", "SessionEnd"):
         lines = [context, reason if decision == "deny" else ""]
         return HookAnswer(additional_context="\n".join(line for line in lines if line))

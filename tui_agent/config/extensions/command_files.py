@@ -35,10 +35,10 @@ _NAMED_ARGUMENT = re.compile(r"(?s)([A-Z][A-Z0-9_]*)=(.*)")
 
 @dataclass(frozen=True, slots=True)
 class CommandFile:
-    """A slash command that a Markdown file describes: its text is the message to the agent.
+    """A slash command in a Markdown file. The file's text is the message to the agent.
 
     In the text:
-    - `$ARGUMENTS` and `$1` to `$9` are replaced by what the user typed after the command
+    - `$ARGUMENTS` and `$1` to `$9` are replaced by the text after the command
     - `$NAME` is replaced by the value of an argument `NAME=value`
     - `@path` mentions a file
     - a command in `` !`…` `` is run first
@@ -69,9 +69,9 @@ class CommandFile:
 
 @dataclass(frozen=True, slots=True)
 class CommandFiles:
-    """The slash commands in the files of the user or of the project.
+    """The slash commands from the user's or the project's files.
 
-    `faults`: (name of the command, reason) for each file that cannot be used.
+    `faults`: (name of the command, reason) for each unusable file.
     """
 
     owner: str

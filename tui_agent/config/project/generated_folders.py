@@ -70,5 +70,5 @@ class GeneratedFolders:
         return self._proved[folder]
 
     def count(self, paths: Iterable[str]) -> Counter[str]:
-        """Return the number of paths in each generated folder."""
+        """Count the paths in each generated folder."""
         return Counter(folder for path in paths if (folder := self.folder_of(path)))

@@ -1,6 +1,6 @@
-"""Runs read-only git queries on the user's repository without its configuration. Blocking.
+"""Runs read-only git queries on the user's repository, ignoring its configuration. Blocking.
 
-Invariant: no program that the repository configures (such as a filter, hook or pager) runs, and nothing is written.
+Invariant: no program from the repository's configuration (filter, hook, pager) runs, and nothing is written.
 """
 # Git runs in a temporary repository that uses only the objects and the index of the user's repository.
 
@@ -65,7 +65,7 @@ def list_own_files(root: Path, *, timeout_s: float = TIMEOUT_S) -> list[str] | N
 def query_git(root: Path, *words: str, timeout_s: float = TIMEOUT_S) -> bytes | None:
     """Run git on the repository of `root` and return the output.
 
-    Return None if there is no repository or no git, or if git fails.
+    Return None if git or the repository is missing, or if git fails.
     """
     repository = locate_repository(root)
     program = find_program("git", root, os.environ) if repository is not None else None

@@ -17,7 +17,7 @@ PROJECT_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "agents": (".claude/agents", ".opencode/agent", ".opencode/agents"),
     "skills": (".claude/skills", ".agents/skills", ".opencode/skill", ".opencode/skills"),
 }
-"""Maps a kind of file, such as `commands`, to the folders in a project in which other programs keep these files.
+"""Maps a kind of file, such as `commands`, to the folders of other programs in a project.
 
 The folders are in order of precedence.
 """
@@ -37,7 +37,7 @@ USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
         ".config/opencode/skills",
     ),
 }
-"""Maps a kind of file, such as `commands`, to the folders in the home folder in which other programs keep these files.
+"""Maps a kind of file, such as `commands`, to the folders of other programs in the home folder.
 
 The folders are in order of precedence.
 """

@@ -182,7 +182,7 @@ class _ProjectReader:
 
 
 def _is_bytecode(name: str) -> bool:
-    """Return True for files of Python's caches, which are never loaded."""
+    """Return True for Python's cache files, which are never loaded."""
     return name == "__pycache__" or name.endswith((".pyc", ".pyo"))
 
 

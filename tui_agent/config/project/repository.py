@@ -14,7 +14,7 @@ _BRANCH = "refs/heads/"
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A user's git repository: its top folder, its git folder, and the git folder that its worktrees share."""
+    """A user's git repository: its top folder, its git folder, and the git folder shared by its worktrees."""
 
     top: Path
     git_folder: Path

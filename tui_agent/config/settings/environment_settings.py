@@ -9,7 +9,7 @@ from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 
 
 class DockerSettings(Table):
-    """The `[environments.docker]` table: how to start the container in which commands run."""
+    """The `[environments.docker]` table: how to start the container for commands."""
 
     command: ProgramWords = Field(
         "docker",
@@ -25,7 +25,7 @@ class DockerSettings(Table):
 
 
 class ApptainerSettings(Table):
-    """The `[environments.apptainer]` table: how to start the Apptainer instance in which commands run."""
+    """The `[environments.apptainer]` table: how to start the Apptainer instance for commands."""
 
     command: ProgramWords = Field(
         "apptainer", description='The program, such as `"singularity"`, and its global options.'
@@ -42,7 +42,7 @@ class ApptainerSettings(Table):
 
 
 class RemoteSettings(Table):
-    """A table such as `[environments.e2b]`: how to start the provider's sandbox in which commands run."""
+    """A table such as `[environments.e2b]`: how to start the provider's sandbox for commands."""
 
     image: str = Field(
         "",

@@ -1,4 +1,4 @@
-"""Import of optional packages at their first use, and the command that installs a missing package's extra."""
+"""Import of optional packages at their first use, with the install command for a missing package."""
 
 import json
 import shlex
@@ -22,7 +22,7 @@ EXTRAS: Final = {
 }
 """Maps a package to the extra of tui-agent that installs the package."""
 _RECEIPTS: Final = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
-"""Maps the file that an installer (uv or pipx) leaves in an environment to the command of this installer."""
+"""Maps the marker file of an installer (uv or pipx) in an environment to the installer's command."""
 _PIP_INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 
 
@@ -38,7 +38,7 @@ def load_package(name: str) -> ModuleType:
 
 
 def install_hint(extra: str) -> str:
-    """Return a hint with the command that installs an extra in this installation."""
+    """Return a hint with the command that installs an extra."""
     install = _RECEIPTS.get(_receipt(), _PIP_INSTALL)
     return f"Install it: {install} {shlex.quote(f'{_requirement()}[{extra}]')}"
 

@@ -55,9 +55,9 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
 """Maps an environment variable to the configuration keys that it sets. For equal keys, the later variable wins."""
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {"OPENAI_MODEL": ("model",)}
-"""Maps an environment variable of another program to the configuration keys that it sets.
+"""Maps other programs' environment variables to configuration keys.
 
-A key is set in this way only if no layer of the configuration sets it.
+These variables are used only for keys that no configuration layer sets.
 """
 
 
@@ -88,7 +88,7 @@ class _Layers:
 
 
 def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
-    """Return the effective configuration of one start.
+    """Return the effective configuration for this start of the program.
 
     `here`: the folder in which the program was started; its `.env` file is used too.
 
@@ -130,7 +130,7 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
 def _apply_choices(
     config: Config, origins: dict[str, str], is_set: Set[str], project: Path, client: Client
 ) -> Config:
-    """Return the configuration with the user's remembered choices for keys that no layer sets."""
+    """Return the configuration, with remembered choices for keys that no layer sets."""
     choices, _ = load_choices(config.data_dir)
     values: Tree = {}
     is_same_server = "base_url" not in is_set or config.base_url == choices.base_url
@@ -236,7 +236,7 @@ def parse_config(text: str, path: Path) -> Tree:
 
 
 def _fill_model_names(tree: Tree) -> Tree:
-    """Add a placeholder as the model's name to each model profile that does not name a model."""
+    """Add a placeholder name to each model profile without a model name."""
     # Such a profile is valid, because a lower layer can define its name.
     models = tree.get("models")
     if not isinstance(models, dict):

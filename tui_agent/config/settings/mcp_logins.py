@@ -102,7 +102,7 @@ def _load(path: Path) -> Login:
 
 
 def _secrets(server: str, value: object) -> Iterator[tuple[str, str]]:
-    """Yield a name and the value of each secret in a login."""
+    """Yield (name, value) for each secret in a login."""
     # Names contain spaces, so no `${NAME}` in a configuration can refer to them.
     for name, inner in value.items() if isinstance(value, dict) else ():
         if name in _SECRET_FIELDS and isinstance(inner, str):

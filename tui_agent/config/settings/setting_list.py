@@ -1,4 +1,4 @@
-"""The settings of a configuration as a flat list: key, value, origin, and the values that a setting accepts."""
+"""The settings of a configuration as a flat list: key, value, origin, and accepted values."""
 
 import types
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ class ConfigEntry(NamedTuple):
         return "" if self.value in (None, Path()) else str(self.value)
 
     def parse(self, text: str) -> Value | None:
-        """Convert the text that the user typed to a value; an empty text becomes None."""
+        """Convert typed text to a value. Except for a switch, an empty text becomes None."""
         if self.kind == "switch":
             return text == "on"
         if self.kind == "number":
@@ -62,7 +62,7 @@ def list_settings(config: Config) -> list[ConfigEntry]:
 
 
 def origin_word(config: Config, name: str) -> str:
-    """Return where a value comes from, in a word or two: `your file`, `project`, `environment NAME`, `option`."""
+    """Describe a value's origin in a word or two: `your file`, `project`, `environment NAME`, `option`."""
     origin, paths = config.origin(name), config.paths
     words = {
         str(paths.user_config): "your file",

@@ -37,7 +37,7 @@ MAX_TIMEOUT_S = 600.0
 
 
 class HookSettings(Table):
-    """One `[[hook]]` of the configuration: a command that runs on an event."""
+    """A `[[hook]]` entry of the configuration: a command that runs on an event."""
 
     event: HookEvent = Field(
         description="The event: before_tool, after_tool, before_prompt, … (docs/hooks.md)."
@@ -249,7 +249,7 @@ class StatusSettings(Table):
 
 
 class McpServerTable(Table):
-    """One `[mcp.NAME]` of the configuration: an MCP server, with the fields that `.mcp.json` has."""
+    """An `[mcp.NAME]` table of the configuration: an MCP server, with the same fields as in `.mcp.json`."""
 
     command: str = Field("", description="The program to start as the server.")
     args: tuple[str, ...] = Field((), description="The arguments of the program.")
@@ -280,7 +280,7 @@ class McpServerTable(Table):
 
 
 class Config(Table):
-    """The effective configuration of one start. `origin` returns the layer that set a value."""
+    """The effective configuration for one start of the program. `origin` returns the layer that set a value."""
 
     model: str = Field(
         "", description="The model to start with: a profile, provider/model, scripted:FILE, demo."
@@ -396,7 +396,7 @@ class Config(Table):
 
     @property
     def undecided_projects(self) -> tuple[ProjectFiles, ...]:
-        """The project files about which the user has not decided yet, as one item for each folder."""
+        """The project files that the user has not decided about yet, one item for each folder."""
         return tuple(project.files for project in self._projects if project.trust_state == "open")
 
     @property

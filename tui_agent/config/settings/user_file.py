@@ -57,7 +57,7 @@ def save_plugin_names(
 
 
 def save_readable_files(path: Path, files: Sequence[str]) -> None:
-    """Add the workspace files `files` to the secret files that commands can read (`sandbox.readable`).
+    """Add workspace files to `sandbox.readable`, so that commands can read these secret files.
 
     On failure, raise `ConfigError` and leave the user's file unchanged.
     """

@@ -1,4 +1,4 @@
-"""Descriptions of the errors in a validated file: the key as the file spells it, the problem, and the solution.
+"""Descriptions of the errors in a validated file: the key as spelled in the file, the problem, and the solution.
 
 Invariant: for an unknown key, a known key with a similar spelling is suggested.
 """
@@ -19,15 +19,15 @@ MAX_ERRORS = 5
 """Maximum number of errors described for one file."""
 MAX_VALUE_CHARS = 80
 Place = Sequence[int | str]
-"""The keys and indexes that lead to a value."""
+"""The path to a value in nested data: keys and indexes, outermost first."""
 
 
 def validate(
     tree: object, kind: type[ValidT], source: object, hint: str = "", *, place: Place = ()
 ) -> ValidT:
-    """Return plain data as an object of the type `kind`.
+    """Convert plain data to an object of the type `kind`.
 
-    `place`: the keys that lead to `tree` in the file.
+    `place`: the path to `tree` in the file.
 
     Raise `ConfigError` with `source`, the field and the reason if the data is not valid.
     """
@@ -40,10 +40,10 @@ def validate(
 
 
 def describe_errors(error: ValidationError, tree: object, kind: Any, *, place: Place = ()) -> str:
-    """Return sentences about all errors of `tree`.
+    """Describe all errors of `tree` in sentences.
 
     `kind`: the expected type of `tree`.
-    `place`: the keys that lead to `tree` in the file.
+    `place`: the path to `tree` in the file.
     """
     errors = error.errors()
     problems = [

@@ -51,11 +51,11 @@ SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
-"""Function (path, real path) that returns the reason why a file must not be read, or an empty string."""
+"""Function (path, real path) that returns the reason not to read a file, or an empty string."""
 ReadResource = Callable[[str, str], Awaitable[ResourceContent]]
 """Function (name of an MCP server, URI) that reads a resource. Raises `ToolError`."""
 KeepImage = Callable[[bytes], str]
-"""Function that stores an image and returns the image's digest."""
+"""Function that stores an image and returns its digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Sources:
 class _Lookup:
     """A mention that was found, with its full text.
 
-    `within(limit)`: returns the mention cut to `limit` characters; None for a mention that is never cut.
+    `within(limit)`: returns the mention, cut to `limit` characters. None if the mention is never cut.
     """
 
     mention: Mention
@@ -158,8 +158,7 @@ async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget
 
 
 async def _find_path(path: str, sources: Sources) -> FileInfo | None:
-    """Return the file or folder at `path`, or None. If `path` is a link whose target does not exist, raise
-    `EnvironmentFault`."""
+    """Return the file or folder at `path`, or None. Raise `EnvironmentFault` for a link without a target."""
     info = await sources.env.stat(path)
     if info is None and _UNTYPED in path:
         info = await _find_by_shown_name(path, sources.env)
@@ -337,7 +336,7 @@ class _LineRange:
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A definition of a mentioned symbol, with the lines that can be sent."""
+    """A definition of a mentioned symbol, with the lines to send."""
 
     path: str
     first: int

@@ -31,7 +31,7 @@ class WordLines:
         self.positions = {word: lines for word in values if (lines := text.lines_of(word))}
 
     def best_window(self) -> float:
-        """Return the BM25 score of the `WINDOW_LINES` adjacent lines that match the question best."""
+        """Return the BM25 score of the best window of `WINDOW_LINES` lines."""
         half = WINDOW_LINES // 2
         room = K1 * (1 - B_WINDOW + B_WINDOW * min(1.0, self.count / WINDOW_LINES))
         scores: dict[int, float] = {}
@@ -44,7 +44,7 @@ class WordLines:
         return max(scores.values(), default=0.0)
 
     def pair_score(self, pairs: Mapping[Pair, float]) -> float:
-        """Return the BM25 score of the word pairs with both words on one line."""
+        """Return the BM25 score of the word pairs that are on one line."""
         positions, line_sets = self.positions, dict[str, set[int]]()
         score = 0.0
         for (first, second), value in pairs.items():
@@ -112,7 +112,7 @@ def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int
 
 
 def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return the scores, with symbols that contain `line` raised above all others; the shortest gets the highest score."""
+    """Return the scores, with symbols at `line` raised above all others. The shortest one gets the highest score."""
     best = max(scores, default=0.0) + 1.0
     return [
         best + 1.0 / (symbol.end - symbol.line + 1) if symbol.line <= line <= symbol.end else value

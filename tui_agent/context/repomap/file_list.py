@@ -183,7 +183,7 @@ def _folder_times(root: Path, names: list[str], since: int) -> dict[str, int]:
 
 
 def _folder_time(root: Path, name: str, since: int) -> int:
-    """Return the folder's modification time, or -1 if the folder possibly changed after `since`."""
+    """Return the folder's modification time, or -1 if it may have changed after `since`."""
     try:
         time_ns = os.stat(f"{root}/{name}").st_mtime_ns  # noqa: PTH116 - thousands of them
     except FileNotFoundError:
@@ -230,7 +230,7 @@ def index_key(repository: Repository | None) -> tuple[int, int]:
 
 
 def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
-    """Yield the paths of files below `root` that no `.gitignore` file excludes, in any order.
+    """Yield the paths of files below `root`, in any order. `.gitignore` files are respected.
 
     Stops without an error after `patience_s` seconds.
     """

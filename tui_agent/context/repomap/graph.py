@@ -16,8 +16,7 @@ MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
-"""Edges of the graph. Item `n` belongs to the `n`-th file: it maps each file that this file uses to the edge's weight.
-"""
+"""Edges of the graph. Item `n` maps each file used by the `n`-th file to the edge's weight."""
 
 
 def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
@@ -33,7 +32,7 @@ def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
 
 
 def edges_of(file: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
-    """Return the files that define names used by `file`, with the weights of the edges, strongest first."""
+    """Return the files whose definitions `file` uses, with the edges' weights, strongest first."""
     weights: dict[int, float] = {}
     get = weights.get
     for others in filter(None, map(known.get, _hashes(refs))):

@@ -1,4 +1,4 @@
-"""Search of past commits by message, to find the files that these commits changed.
+"""Search of past commits by message, for the files that they changed.
 
 Invariant: only ancestors of the current commit are used.
 """

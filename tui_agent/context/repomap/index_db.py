@@ -35,7 +35,7 @@ CREATE VIRTUAL TABLE messages USING fts5(text, tokenize='ascii');
 """
 
 SimilarCommit = tuple[float, list[str]]
-"""A past commit with a message similar to a question, as (BM25 score of the message, files that the commit changed)."""
+"""A past commit that is similar to a question: (BM25 score of its message, changed files)."""
 
 Names = tuple[int, bytes, bytes]
 """A file's names: (row id, packed hashes of used names, packed hashes of defined names)."""
@@ -63,7 +63,7 @@ class Commits:
         self._db.executemany("DELETE FROM commits WHERE id=?", rows)
 
     def search(self, expression: str, most: int) -> list[SimilarCommit]:
-        """Return the stored commits with messages that match the FTS5 `expression`, best first."""
+        """Return the stored commits whose messages match the FTS5 `expression`, best first."""
         rows = self._db.execute(
             "SELECT -bm25(messages) AS score, files FROM messages JOIN commits ON commits.id = messages.rowid"
             " WHERE messages MATCH ? ORDER BY score DESC, sha LIMIT ?",
@@ -118,7 +118,7 @@ def remove(path: Path) -> None:
 class IndexFile:
     """An open index. Not thread-safe. Raises `sqlite3.Error` if the file cannot be used.
 
-    `key`: identifies the rules and languages that the index is built with. An index with another key is emptied.
+    `key`: identifies the index's rules and languages. An index with another key is emptied.
     """
 
     def __init__(self, path: Path, key: str) -> None:

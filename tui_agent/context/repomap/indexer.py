@@ -39,7 +39,7 @@ _DISTINCTIVE_WORD = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
 _BLANK_TABLE = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes(
     range(128, 256)
 )
-"""Translation table that replaces ASCII characters other than letters, digits and underscores with spaces."""
+"""Translation table: replaces ASCII with spaces, except letters, digits and underscores."""
 
 
 def index_entry(
@@ -113,7 +113,7 @@ Known: TypeAlias = tuple[int, tuple[str, ...]]
 
 
 class WordCache(dict[str, Known]):
-    """Cache of the hash and the parts of each word, emptied when it holds `LIMIT` words."""
+    """Cache of each word's hash and parts. It is emptied when it holds `LIMIT` words."""
 
     LIMIT = 200_000
 
@@ -135,7 +135,7 @@ _hash_of = itemgetter(0)
 
 
 def count_words(data: bytes) -> "Counter[str]":
-    """Count each identifier and word in a text, which can contain invalid UTF-8."""
+    """Count each identifier and word in a text. Invalid UTF-8 is allowed."""
     plain = data.translate(_BLANK_TABLE)
     if not data.isascii():
         return _strip_underscores(_decode_words(Counter(plain.split())))

@@ -34,7 +34,7 @@ class BuiltinLanguage(NamedTuple):
     """A language in the table `languages.toml`.
 
     `ascii`: True if the grammar accepts only ASCII.
-    `max_bytes`: maximum size of files for the parser (0: no limit).
+    `max_bytes`: maximum size of files for the parser. 0 means no limit.
     """
 
     suffixes: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class LoadedLanguage(NamedTuple):
     """A language with its loaded parser and query.
 
     `max_bytes`, `ascii`: see `BuiltinLanguage`.
-    `idle`: pattern whose group matches text without symbols, such as a call's arguments. Before parsing, this text is
+    `idle`: pattern with a group for text without symbols, such as a call's arguments. Before parsing, this text is
     replaced with spaces.
     """
 
@@ -102,7 +102,7 @@ _FIRST_LINES = (
 
 
 class Languages:
-    """The built-in languages, and the languages that plugins `added`.
+    """The built-in languages, and the languages `added` by plugins.
 
     A plugin's language replaces a built-in language with the same file suffix.
     """

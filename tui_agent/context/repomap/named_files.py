@@ -42,7 +42,7 @@ Alike = Callable[[str], Sequence[str]]
 class NamedFile(NamedTuple):
     """A file that a question names.
 
-    `line`: line number in the question (0: none).
+    `line`: line number in the question, or 0.
     `name`: number of the name in the question. If several files match one name, they have the same number.
     """
 
@@ -129,7 +129,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[NamedFile]:
-    """Return the files with a path that ends with `word`."""
+    """Return the files whose paths end with `word`."""
     parts = _parts(word)
     if not parts:
         return []
@@ -165,7 +165,7 @@ def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
 def _best_matches(
     paths: Sequence[str], parts: list[str], line: int, *, bare: bool, least: int = 0
 ) -> list[NamedFile]:
-    """Return the paths that have the longest common end with `parts`.
+    """Return the paths with the longest end in common with `parts`.
 
     `bare`: True if the name has no file suffix.
     """

@@ -167,7 +167,10 @@ def from_scan(
 
 
 def _skip_binary(order: list[FileScore], root: str, room: int, skipped: Counter[str]) -> list[FileScore]:
-    """Return `order` without the binary files that a map of `room` characters would show; count these in `skipped`."""
+    """Return `order` without its first binary files, and count these in `skipped`.
+
+    Only the files shown in a map of `room` characters are checked.
+    """
     texts: list[FileScore] = []
     for index, file in enumerate(order):
         if room <= 0:

@@ -72,7 +72,7 @@ _MAX_HEADING_CHARS, _MAX_PLATFORM_LINE_WORDS = 120, 8
 
 
 class _Section(NamedTuple):
-    """A heading of a question, which can be empty, and the lines below it.
+    """A heading of a question, and the lines below it. The heading can be empty.
 
     `code`: indexes of lines inside a code fence.
     """

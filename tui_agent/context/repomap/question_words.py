@@ -60,7 +60,7 @@ ABOUT: dict[str, frozenset[str]] = {
         "settings": "yaml json toml workflow ci settings css html stylesheet template",
     }.items()
 }
-"""Maps a kind of file to the words in a question that refer to this kind."""
+"""Maps a kind of file to the words that refer to it in a question."""
 SUBJECT = 8
 """The first words of a question are taken as its topic, up to this number."""
 Pair = tuple[str, str]
@@ -75,7 +75,7 @@ class Query:
     `strong`: words of code names, whole and split.
     `about`: kinds of files (see `path_kinds.kind_of`).
     `scopes`: names before the colon of a commit title, in lower case.
-    `scope_weight`: factor for a match in a folder that has the name of a scope.
+    `scope_weight`: factor for a match in a folder named after a scope.
     """
 
     def __init__(self, text: str) -> None:

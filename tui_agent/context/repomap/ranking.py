@@ -1,6 +1,6 @@
 """Ranking of files for a question.
 
-The score of a file counts the words of the whole file, its best window, word pairs on one line, and past commits.
+A file's score combines its words, its best window, word pairs on one line, and past commits.
 
 Invariant: the result does not depend on the order of indexing.
 """
@@ -63,7 +63,7 @@ def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Qu
 
 
 def by_history(commits: Sequence[SimilarCommit], query: Query, present: Collection[str]) -> dict[str, float]:
-    """Return the score of each file from past commits with messages similar to the question.
+    """Score files by past commits with messages similar to the question.
 
     `commits`: sorted, best match first.
     """

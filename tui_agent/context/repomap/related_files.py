@@ -29,9 +29,10 @@ _SCORE = attrgetter("score")
 def add_related(
     order: Sequence[FileScore], relatives: Mapping[str, float], past: Mapping[str, float], query: Query
 ) -> list[FileScore]:
-    """Return the files in a new order that includes `relatives`, the files related to the best matches.
+    """Add files related to the best matches, and return the new order.
 
-    `past`: the scores from commits with similar messages.
+    `relatives`: scores of the related files.
+    `past`: scores from commits with similar messages.
     """
     fixed = list(order[:FIRM])
     listed = {file.path for file in order}
@@ -80,7 +81,7 @@ def _raise_score(file: FileScore, kin: float, past: float) -> FileScore:
 
 
 def _lower_side_files(file: FileScore, query: Query) -> FileScore:
-    """Lower the score of a test, document or settings file that the question is not about."""
+    """Lower the score of a test, document or settings file, unless the question is about such files."""
     kind = kind_of(file.path)
     if not kind or kind in query.about:
         return file

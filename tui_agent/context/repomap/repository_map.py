@@ -39,9 +39,9 @@ SMALL_BYTES, SMALL_FILES = 400_000, 40
 MAX_GRAPH_FILES = 12_000
 """This process updates the graph itself for at most this many indexed files."""
 SOON_BYTES = 1_500_000
-"""The first call waits for the index only if the files to index have at most this many bytes together."""
+"""Size limit in bytes. If the files to index exceed it together, the first call does not wait for the index."""
 ENOUGH = 0.6
-"""The index is used only if it contains at least this fraction of the files."""
+"""Minimum fraction of the files that a usable index contains."""
 REFRESH_S = 120.0
 RETRY_S = 30.0
 """Seconds before the restart of a worker process that ran out of time."""
@@ -79,10 +79,9 @@ def _is_same(first: tuple[object, object], second: tuple[object, object]) -> boo
 class RepoMap:
     """The map of the repository or folder at `root`. Nothing is read before the first call.
 
-    `cache_folder`: folder of the index, outside the repository.
-    `patience`: maximum seconds that a call waits for the worker process.
-    `detached`: if True, the worker process continues after this process ends.
-    `languages`: languages that plugins added, with a separate index file.
+    `cache_folder`: folder of the index, outside the repository. `patience`: maximum seconds that a call waits for the
+    worker process. `detached`: if True, the worker process continues after this process ends. `languages`: languages
+    added by plugins. They have a separate index file.
     """
 
     def __init__(
@@ -212,7 +211,7 @@ class RepoMap:
                 return 0, self._is_building()
 
     def find_definitions(self, name: str, most: int) -> list[Definition]:
-        """Return definitions with names that contain `name`, best match first. Without an index, the list is empty."""
+        """Return definitions whose names contain `name`, best match first. Without an index, the list is empty."""
         with self._lock:
             index_file = self._index.open()
             try:
@@ -244,7 +243,7 @@ class RepoMap:
 
     @property
     def key(self) -> str:
-        """A hash of the languages and rules that the index depends on."""
+        """A hash of the index's languages and rules."""
         return f"{self._languages.digest()} {self._rules}"
 
     def _may_list(self, path: str) -> bool:
@@ -301,7 +300,7 @@ class RepoMap:
         self._index.reload()
 
     def _is_behind(self, entry: Entry) -> bool:
-        """Return True if the changed file `entry` is not in the index, or only in an old version."""
+        """Return True if the index lacks the new version of the changed file `entry`."""
         # A version that was indexed directly after a write (`UNSETTLED`) counts as the new one.
         known = self._index.known.get(entry.path)
         return known is None or known.entry.mtime_ns != UNSETTLED

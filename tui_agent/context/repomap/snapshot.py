@@ -112,7 +112,7 @@ class Snapshot:
         }
 
     def similar_commits(self, expression: str, most: int) -> list[SimilarCommit]:
-        """Return the stored commits with messages that match the FTS5 `expression`, best first."""
+        """Return the stored commits whose messages match the FTS5 `expression`, best first."""
         return self._index_file.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:
@@ -131,6 +131,6 @@ class Snapshot:
 
 
 def _rarity_of_index(count: int, total: int) -> float:
-    """Return SQLite's BM25 factor for a word that `count` of `total` files contain."""
+    """Return SQLite's BM25 factor for a word in `count` of `total` files."""
     rarity = log((total - count + 0.5) / (count + 0.5)) if count <= total else 0.0
     return rarity if rarity > 0 else 1e-6

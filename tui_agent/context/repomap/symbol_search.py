@@ -28,8 +28,7 @@ class Definition(NamedTuple):
 
 
 def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definition]:
-    """Return the defined names that contain the typed text, in any letter case. Names that start with the text come
-    first."""
+    """Return definitions whose names contain the typed text, ignoring case. Names that start with it come first."""
     typed = query.casefold()
     definitions: dict[str, Definition] = {}
     for path, symbols in _candidate_files(index_file, query):

@@ -173,7 +173,7 @@ def _redact_symbols(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ..
 
 
 def _signature(start: int, end: int, name_start: int, name_end: int, data: bytes) -> str:
-    """Return a definition's text from its start to the bracket that closes the parameters."""
+    """Return a definition's text from its start to the closing bracket of its parameters."""
     line_start = data.rfind(b"\n", 0, name_start) + 1
     before = data[line_start:start]
     if start < line_start or (before and not before.isspace() and _WORDS_BEFORE.fullmatch(before)):

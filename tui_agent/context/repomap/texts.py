@@ -17,7 +17,7 @@ _is_letter = [chr(sign).isascii() and chr(sign).isalnum() for sign in range(256)
 
 
 class Text:
-    """One file's text, with cached results of searches for words."""
+    """A file's text, with cached results of word searches."""
 
     __slots__ = ("_lines", "_lowered", "count", "data")
 

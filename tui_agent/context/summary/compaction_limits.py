@@ -17,12 +17,12 @@ from tui_agent.protocol.parts import Content, ImageContent, ToolCallPart
 
 IMAGE_CHARS: Final = 4_800
 PROTECTED_TOOLS: Final[frozenset[str]] = frozenset(("write_todos", "present_plan", "ask_user"))
-"""Tools with results that are never offloaded: todo lists, plans and answers of the user."""
+"""Tools whose results are never offloaded: todo lists, plans and answers of the user."""
 TESTS: Final = "run_tests"
 READS: Final = "read_file"
 NEWEST_ANSWERS: Final = 2
 MAX_OPEN_FILES: Final = 5
-"""Number of most recently used files. Results that show them are moved out of the history last."""
+"""Number of most recently used files. Their contents leave the history last."""
 MIN_OUTPUT_CHARS: Final = 1_200
 """A tool's output with fewer characters than this is not offloaded."""
 

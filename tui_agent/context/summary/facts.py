@@ -159,7 +159,7 @@ def _line_block(title: str, lines: Sequence[str], share: float, user_label: str)
 
 
 def _fit_newest(lines: Sequence[str], full_text: str, room: int) -> FittedText:
-    """Return the newest lines that fit, preceded by a note with the number of left-out lines."""
+    """Return the newest lines that fit, after a note with the number of left-out lines."""
     fitting = max(1, count_fitting(lines[::-1], room - _NOTE))
     if fitting >= len(lines):
         return FittedText("\n".join(lines))

@@ -19,7 +19,7 @@ MIN_KEPT: Final = 0.05
 MIN_TIGHT: Final = 0.02
 """Lower minimum, used instead of `MIN_KEPT` if the required content does not fit otherwise."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
-"""Normal and minimum fraction of the window for the story in a summary (the text about the work so far)."""
+"""Normal and minimum fraction of the window for a summary's story (the text about the work so far)."""
 MIN_CHARS: Final = 2_000
 """The size limit of a summary is never lower than this number of characters."""
 WORK: Final = 0.25

@@ -192,7 +192,7 @@ def _turn_lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
 
 
 def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
-    """Return the text that a model is asked to summarise, with at most `room` characters."""
+    """Return the text to summarise, with at most `room` characters."""
     first = [
         _shorten(_format_message(message, text), room // 4)
         for message in messages[:1]

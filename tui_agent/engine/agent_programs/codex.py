@@ -21,7 +21,7 @@ _SANDBOXES: dict[PolicyName, tuple[str, ...]] = {
     "accept-edits": ("--sandbox", "workspace-write"),
     "bypass": ("--dangerously-bypass-approvals-and-sandbox",),
 }
-"""Maps a policy to the options with which Codex can change files. For other policies, Codex can only read files."""
+"""Maps a policy to options that let Codex change files. Under other policies, Codex only reads files."""
 _ARGUMENTS = ("command", "changes", "query", "server", "tool", "arguments")
 _NOT_RECORDED = ("error", "todo_list")
 """Types of items that are not recorded: warnings, and the program's own list of tasks."""

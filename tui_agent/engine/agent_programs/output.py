@@ -1,4 +1,4 @@
-"""The interface to agents' programs, and the events that are read from the output of these programs."""
+"""The interface to agents' programs, and the events read from their output."""
 
 from collections.abc import Iterator
 from typing import Protocol, TypeAlias
@@ -11,7 +11,7 @@ from tui_agent.protocol.settings import Effort, PolicyName
 
 @dataclass(frozen=True, slots=True)
 class ProgramRequest:
-    """The session's settings that a program gets."""
+    """The session settings for a program."""
 
     model: str
     effort: Effort | None
@@ -20,7 +20,7 @@ class ProgramRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProgramAnswer:
-    """An answer of the program's model, in which calls have the program's own ids."""
+    """An answer of the program's model. Its calls have the program's own ids."""
 
     parts: tuple[ModelPart, ...]
     usage: Usage = Usage()

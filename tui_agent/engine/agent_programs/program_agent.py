@@ -1,4 +1,6 @@
-"""The agent that runs a program in the session's environment and records its output as parts of the session.
+"""The agent that runs a program in the session's environment.
+
+The program's output is recorded as parts of the session.
 
 Invariant: each part is recorded when the program prints it, and each result is followed by a checkpoint.
 """
@@ -43,7 +45,7 @@ PROGRAMS: dict[str, Callable[[JsonMap], AgentProgram]] = {
     "opencode": OpenCode,
     "tui-agent": OwnProgram,
 }
-"""Maps the name of an agent to a function that creates a conversation from the program's `memory`."""
+"""Maps an agent's name to a function that creates a conversation from the program's `memory`."""
 DESCRIPTIONS = {
     "codex": "runs OpenAI's Codex CLI in the session's environment",
     "opencode": "runs opencode in the session's environment",
@@ -58,7 +60,7 @@ MAX_OUTPUT_BYTES = 1_000_000
 """Maximum bytes of output kept in addition to the recorded parts."""
 MAX_ERROR_BYTES = 20_000
 _VERBS = {"command_execution": "run", "bash": "run", "run_command": "run", "file_change": "edit"}
-"""Maps the name of a program's tool call to the short verb that the app shows, such as `bash` to `run`."""
+"""Maps a program's tool to the short verb shown in the app, such as `bash` to `run`."""
 _TARGETS = ("command", "filePath", "path", "pattern", "query", "url", "tool")
 """Names of arguments that can describe the target of a call, the best one first."""
 
@@ -115,7 +117,7 @@ class ProgramAgent:
         return Finish()
 
     def _save_memory(self) -> None:
-        """Record the program's `memory`, which the next turn needs to continue the conversation."""
+        """Record the program's `memory`. The next turn continues the conversation with it."""
         memory = self._program.memory
         if memory != self._memory:
             self._parts.recorder.append(PluginEvent(plugin=self.name, name="state", version=1, data=memory))

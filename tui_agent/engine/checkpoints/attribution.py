@@ -35,7 +35,7 @@ class UncheckpointedChanges:
     until: float | None = None
 
     def add(self, author: Author, paths: Iterable[str] | None) -> None:
-        """Add the paths that a call changed."""
+        """Add the paths changed by a call. None means that any path may have changed."""
         if paths is None or author == "command":
             self.any_path = True
         else:
@@ -59,12 +59,12 @@ async def attribute_changes(
     missed: UncheckpointedChanges,
     recorded: Mapping[str, UncheckpointedChange],
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
-    """Return (changes, author, call id) for `changes` that no checkpoint has yet.
+    """Return (changes, author, call id) for changes without a checkpoint.
 
     `recorded`: maps a path to its newest change in the log.
 
-    The returned `contested_paths` are the paths that the user may have changed too. The call id is given if one call
-    made all changes; otherwise None. Raise `CheckpointError` if the store cannot be read.
+    The returned `contested_paths` may have been changed by the user too. The call id is None unless one call made all
+    changes. Raise `CheckpointError` if the store cannot be read.
     """
     files = {file.path: file for file in changes.files}
     by_session = {
@@ -112,10 +112,9 @@ def file_changed_event(
     call_id: CallId | None,
     recorded: FileChanged | None = None,
 ) -> FileChanged:
-    """Store a changed file's contents without secrets, and return the event that records the change.
+    """Store a changed file's contents without secrets, and return the event about the change.
 
-    `recorded`: the file's newest recorded change since the last checkpoint. The event records only what changed after
-    it.
+    `recorded`: the file's newest recorded change since the last checkpoint. The event covers only later changes.
     """
     before, after = _content_before(blobs, file, recorded), file.after
     old = None if before is None else blobs.put_file(before)

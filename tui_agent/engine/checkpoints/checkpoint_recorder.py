@@ -39,7 +39,7 @@ RETRY_FACTOR = 10.0
 
 
 IDLE_DELAY_S = 2.0
-"""Minimum idle time of a session before maintenance of the checkpoint store starts, in seconds."""
+"""Idle time of a session before maintenance of the checkpoint store starts, in seconds."""
 
 
 class CheckpointMaintenance:
@@ -124,7 +124,7 @@ class CheckpointRecorder:
         return self._store is not None and self._missed != UncheckpointedChanges()
 
     def load_uncheckpointed(self) -> bool:
-        """Load the changes that earlier runs did not checkpoint. Return True if there are any.
+        """Load changes without a checkpoint from earlier runs. Return True if there are any.
 
         Call this before anything changes files.
         """
@@ -165,9 +165,9 @@ class CheckpointRecorder:
     async def find_call_changes(
         self, paths: Iterable[str] | None, call_id: CallId | None = None
     ) -> WorkspaceChanges | None:
-        """Return the changes that the running call made to the files at `paths` (None: to any files).
+        """Return the running call's changes to the files at `paths`.
 
-        If `paths` is None, the changes are also recorded. The caller must then call `commit_changes`.
+        If `paths` is None, return and record the changes to all files. The caller must then call `commit_changes`.
 
         `call_id`: id to record instead of the running call's id.
         """
@@ -212,9 +212,10 @@ class CheckpointRecorder:
             self._missed.add(author, changes.paths)
 
     async def end_turn(self) -> None:
-        """At the end of a turn, record the checkpoint from the opening of the store, if this has not been done yet.
+        """Record the first checkpoint at the end of a turn, unless it is already recorded.
 
-        If a call was stopped, take a checkpoint of its changes instead.
+        This checkpoint is from the opening of the store. If a call was stopped, take a checkpoint of its changes
+        instead.
         """
         if self._open_call is None:
             self._record_baseline()

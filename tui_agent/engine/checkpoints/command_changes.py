@@ -17,7 +17,10 @@ from tui_agent.units import format_duration
 MAX_COMMAND_CHARS = 40
 
 ReadOtherChanges = Callable[[str, float], Iterable[OtherChange]]
-"""Function (workspace, time in seconds since the epoch) that returns later changes by other sessions. Blocks."""
+"""Function (workspace, time) that returns other sessions' changes after this time. Blocks.
+
+The time is in seconds since the epoch.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ def find_shared_changes(
 
 
 def _read_runs(records: Iterable[Record]) -> tuple[list[_CommandRun], set[str]]:
-    """Return the commands with their file changes, and the files that edit tools changed."""
+    """Return the commands with their file changes, and the files changed by edit tools."""
     runs: dict[str, _CommandRun] = {}
     edited: set[str] = set()
     for record in records:
@@ -83,7 +86,7 @@ def _read_runs(records: Iterable[Record]) -> tuple[list[_CommandRun], set[str]]:
 
 
 def _other_session(run: _CommandRun, change: FileChanged, others: Iterable[OtherChange]) -> str:
-    """Return a reason if another session changed the file while the command ran; otherwise an empty string."""
+    """Return a reason if another session changed the file during the command; otherwise an empty string."""
     for other in others:
         if other.change.author == "agent" and run.started <= other.time <= run.ended:
             return f"changed by the session “{other.session}”"

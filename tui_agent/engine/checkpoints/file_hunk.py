@@ -1,4 +1,4 @@
-"""Reverting of one hunk of a recorded change to a file.
+"""Reverting of one hunk of a file's recorded change.
 
 Invariant: lines that differ from the record are never changed.
 """

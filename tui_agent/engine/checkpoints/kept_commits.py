@@ -1,4 +1,4 @@
-"""Finds the commits that git made during turns. An undo of the turns keeps these commits.
+"""Finds git commits that were made during turns. An undo of the turns keeps these commits.
 
 Invariant: this module runs no program, and only reads the repository's reflog.
 """
@@ -43,7 +43,10 @@ def _turn_spans(records: Iterable[Record]) -> Iterator[tuple[float, float]]:
 
 
 def find_new_commits(root: Path, spans: Sequence[tuple[float, float]]) -> list[str]:
-    """Return the commits that were made in one of the time spans (seconds since the epoch), oldest first. Blocks."""
+    """Return the commits made during the time spans, oldest first. Blocks.
+
+    `spans`: (start, end) in seconds since the epoch.
+    """
     repository = find_repository(root)
     text = "" if repository is None else read_small_text(repository.git_folder / "logs/HEAD", 16 * MAX_BYTES)
     parents: dict[str, str] = {}

@@ -39,7 +39,7 @@ class FileRecords:
 
 
 def read_file_records(records: Iterable[Record]) -> FileRecords:
-    """Collect the changes of files in these records."""
+    """Collect the file changes in these records."""
     files = FileRecords()
     for record in records:
         if isinstance(record.payload, CheckpointTaken) and record.payload.first_author != "human":

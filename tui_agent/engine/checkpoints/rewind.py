@@ -102,7 +102,7 @@ def _folder_changes(
 
 
 def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str, ...]:
-    """Return the paths in `overwrite`, with each folder replaced by its files in the plan.
+    """Return `overwrite`, with each folder replaced by its files in the plan.
 
     A path that ends with `/` is a folder; `/` alone means all files.
     """

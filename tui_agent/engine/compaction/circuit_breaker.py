@@ -35,7 +35,7 @@ class CompactionBreaker:
         self._agent = agent
         self._loops = LoopDetector()
         self._message_seq: int | None = None
-        """The seq of the user message at which loop detection started (None: not started)."""
+        """The seq of the user message where loop detection started, or None."""
         self._is_loaded = False
         self._requests = 0
         self._next_summary_at = 0
@@ -172,9 +172,9 @@ class LoopDetector:
 
 
 class _StretchCounter:
-    """Counts the stretches in a row that contain a key (a call, or a call with its result).
+    """Counts for each key in how many stretches in a row it occurs.
 
-    A new key resets all counts.
+    A key is a call, or a call with its result. A new key resets all counts.
     """
 
     def __init__(self) -> None:

@@ -76,7 +76,7 @@ HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
 MAX_SUMMARY_SHARE: Final = 0.20
 """Maximum size of a summary written by the model, as a fraction of the window."""
 MAX_TRIES: Final = 3
-"""Maximum number of tries to make a summary that fits, each shorter than the last."""
+"""Maximum number of tries for a summary that fits. Each try is shorter than the last."""
 MAX_SUMMARY_TOKENS: Final = 4_096
 """Maximum tokens of a summary that the model writes."""
 FRAME_TOKENS: Final = 60

@@ -1,4 +1,7 @@
-"""Built-in slash commands, which answer with a text about the session (not used by the full-screen app)."""
+"""Built-in slash commands that answer with a text about the session.
+
+The full-screen app does not use them.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
@@ -27,7 +30,7 @@ Describe: TypeAlias = Callable[[Recorder], str]
 
 @dataclass(frozen=True, slots=True)
 class BuiltInCommand:
-    """A slash command without arguments whose answer is a text."""
+    """A slash command without arguments. Its answer is a text."""
 
     offer: OfferedCommand
     recorder: Recorder
@@ -48,7 +51,7 @@ def built_in_commands(recorder: Recorder) -> Mapping[str, SlashCommand]:
 
 
 def _list_commands(recorder: Recorder) -> str:
-    """List the slash commands of plugins, files and servers, each with the file or plugin that it comes from."""
+    """List the slash commands of plugins, files and servers, each with its origin."""
     hidden = {command.name for command in SHARED_COMMANDS}
     lines = [
         f"- {f'/{item.name} {item.arguments}'.rstrip()}{f': {item.help}' if item.help else ''} "
@@ -110,7 +113,7 @@ def _describe_spending(recorder: Recorder) -> str:
 
 
 def _as_list(rows: Iterable[tuple[str, str]]) -> str:
-    """Format (name, value) pairs as a Markdown list, without the pairs whose value is empty."""
+    """Format (name, value) pairs as a Markdown list. Pairs with an empty value are left out."""
     return "\n".join(f"- {name}: {value}" for name, value in rows if value)
 
 

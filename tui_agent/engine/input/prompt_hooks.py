@@ -51,7 +51,7 @@ class PromptHooks:
 
     @property
     def pending_hook(self) -> str:
-        """A label for the hooks that a prompt must wait for (empty: none)."""
+        """A label for the hooks that a prompt waits for. Empty if there are none."""
         is_free = self._session_started.is_set() and not self._hooks.has_hooks("before_prompt")
         return "" if is_free else PROMPT_HOOKS_REASON
 
@@ -86,7 +86,7 @@ class PromptHooks:
         return denial_reason(parts.policy, parts.recorder.state, parts.env.root, path, real)
 
     def _mentionable_servers(self, message: UserMessageReceived | UserSteered) -> Collection[str]:
-        """Return the servers with resources that a message can mention."""
+        """Return the servers whose resources a message can mention."""
         names = () if self._parts.tool_servers is None else self._parts.tool_servers.names
         owner, colon, _ = message.command.removeprefix("/").partition(" ")[0].partition(":")
         return () if colon and owner in names else names

@@ -120,7 +120,7 @@ class SlashCommands:
 
     @contextmanager
     def _stoppable(self, name: str) -> Iterator[anyio.CancelScope]:
-        """Show the command's name as running, and run the `with` block in a scope that Esc cancels."""
+        """Let Esc cancel the `with` block, and show the command's name as running."""
         scope = anyio.CancelScope()
         self._turns.command_scopes[scope] = f"/{name}"
         if not self._turns.is_running:

@@ -58,7 +58,7 @@ class Instructions(api.BaseMiddleware):
         await self._add_files(MAIN_AGENT, turn.state.mentioned_paths)
 
     async def wrap_tool(self, call: api.ToolCallPart, call_next: api.ToolNext) -> api.ToolResult:
-        """Run the call, then add the instruction files of the folders where the call read or changed files."""
+        """Run the call, then add the instruction files for files that it read or changed."""
         open_calls = self._recorder.state_of(MAIN_AGENT).open_calls
         agent = next((item.agent for item in open_calls if item.call_id == call.call_id), MAIN_AGENT)
         result = await call_next(call)

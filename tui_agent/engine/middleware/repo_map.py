@@ -35,7 +35,7 @@ class RepoMapSection(api.BaseMiddleware):
         self._maps = maps
         self._patience = patience
         self._late: tuple[str, Callable[[Payload], None]] | None = None
-        """If a repository map is late: its query, and the function that will record it; otherwise None."""
+        """The query of a late repository map, and a function that will record the map. None if no map is late."""
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
         """Request a repository map for the task, unless the settings or the context mode exclude it."""

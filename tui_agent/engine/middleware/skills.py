@@ -47,7 +47,7 @@ class SkillsSection(BaseMiddleware):
 
 
 def skills_event(present: tuple[SkillRecord, ...], state: SessionStateView) -> SkillsLoaded | None:
-    """If the skills in `present` differ from the recorded skills, return the event that records them, otherwise None."""
+    """Return the event that records the skills `present`, or None if they have not changed."""
     return SkillsLoaded(skills=present) if present != state.skills else None
 
 

@@ -72,7 +72,7 @@ class ModelCaller:
         """Create a caller for the agent `agent`.
 
         - `used`: all call ids of the session so far, shared by all callers.
-        - `summarised_agent`: agent whose history the caller summarises (None: the caller sends requests of `agent`).
+        - `summarised_agent`: agent whose history the caller summarises. None for requests of `agent` itself.
         """
         self._parts = parts
         self._ticker = ticker
@@ -361,8 +361,10 @@ def _tokens_to_count_exactly(packing: RequestInput) -> int:
 
 
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
-    """Return the maximum tokens of the answer: the usual number, or fewer if the request leaves too little of the
-    window."""
+    """Return the maximum tokens of the answer.
+
+    This is less than usual if the request leaves too little of the window.
+    """
     window = packing.learnt.stated_window(packing.model.window)
     limit = Room.for_window(window, 0).max_tokens
     if limit is None:

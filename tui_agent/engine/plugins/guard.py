@@ -112,7 +112,7 @@ def _current_task() -> asyncio.Task[object] | None:
 
 
 class EventCheck:
-    """Checks the events that a plugin records in one call of its code, and limits their number and size."""
+    """Checks the events recorded by one call of a plugin, and limits their number and size."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
@@ -158,7 +158,7 @@ class _CheckedResult(FrozenModel):
 
 
 def _check_result(result: ToolResult, owner: str) -> None:
-    """Raise `PluginError` if a result of a tool of the plugin `owner` cannot be recorded."""
+    """Raise `PluginError` if a tool result of the plugin `owner` cannot be recorded."""
     fields = {name: getattr(result, name) for name in _CheckedResult.model_fields}
     try:
         _CheckedResult(**fields)

@@ -91,7 +91,7 @@ class _LoopWatch:
         self._answered = threading.Event()
         self._answered.set()
         self._reason: EventLoopBlocked | None = None
-        """The error that the next signal raises in the plugin's code. None means that a signal comes from the user."""
+        """The error that the next signal raises in the plugin's code. None if a signal comes from the user."""
         self._interrupts = 0
         """Number of interruptions that the code has caught since the event loop last answered."""
         self._is_given_up = False
@@ -134,7 +134,7 @@ class _LoopWatch:
             self._answered.set()
 
     def _blocks_stop(self) -> bool:
-        """Return True if the event loop stops answering before it has carried out the user's command to stop the turn."""
+        """Return True if the event loop hangs before it has carried out the user's stop command."""
         self.stop_received.clear()
         checks_left = STOP_CHECKS
         while checks_left and not self._is_ended:
@@ -168,7 +168,7 @@ class _LoopWatch:
             return ""
 
     def handle_signal(self, number: int, frame: FrameType | None) -> None:
-        """Interrupt the plugin's code that runs in `frame`, or pass the user's request on to the watching thread."""
+        """Interrupt the plugin's code in `frame`, or pass the user's stop request to the watching thread."""
         reason, self._reason = self._reason, None
         if reason is None:
             self.requests.put("stop")

@@ -62,7 +62,7 @@ async def stop_though_shielded(awaitable: Awaitable[AnswerT]) -> AnswerT:
 
 
 class _StoppableCode(Generator[Any, Any, AnswerT]):
-    """Runs an awaitable in the current task, and counts the cancellations that the awaitable's code catches."""
+    """Runs an awaitable in the current task. Counts the cancellations that its code catches."""
 
     def __init__(self, awaitable: Awaitable[AnswerT]) -> None:
         self.ended = anyio.Event()
@@ -72,7 +72,7 @@ class _StoppableCode(Generator[Any, Any, AnswerT]):
         self._stops = 0
         self._first_stop_s = 0.0
         self._busy_s = 0.0
-        """Time for which the code has blocked the event loop since it was cancelled, in seconds."""
+        """Seconds for which the code has blocked the event loop since its cancellation."""
         self._forced: StopIgnored | None = None
         """The error of a forced stop until it is raised in the code, otherwise None."""
         self._is_last_stop = False
@@ -159,6 +159,6 @@ def _waiting_modules(awaitable: object) -> list[str]:
 
 
 def _is_work_of_engine(modules: Sequence[str]) -> bool:
-    """Return True if a plugin's code called the engine and waits for it, for example until a command is killed."""
+    """Return True if a plugin's code waits for the engine, for example until a command is killed."""
     is_ours = [module.startswith("tui_agent.") for module in modules]
     return False in is_ours and True in is_ours[is_ours.index(False) :]

@@ -24,7 +24,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 class _MiddlewareFault(PluginError):
-    """An error in the middleware's own code, as opposed to the code that the middleware calls."""
+    """An error in the middleware's own code, not in code that it calls."""
 
 
 class GuardedMiddleware:
@@ -125,7 +125,7 @@ def _expect(value: object, expected: type | tuple[type, ...], name: str) -> None
 
 
 class GuardedAgent:
-    """The agent of a plugin, whose errors end the turn as `PluginError`."""
+    """A plugin's agent. Its errors end the turn as `PluginError`."""
 
     def __init__(self, owner: str, name: str, make: Callable[[], Agent]) -> None:
         self.name = name

@@ -50,9 +50,9 @@ def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str,
 
 
 def resource_denial_reason(policy: Policy, state: SessionStateView, root: str, server: str, tool: str) -> str:
-    """Return the reason why the policy denies reading a server's resource (empty: allowed).
+    """Return the policy's reason for not reading a server's resource, or an empty string.
 
-    `tool`: name that stands for the resource in rules.
+    `tool`: the resource's name in rules.
     """
     # If the policy would ask, reading is allowed, because the user named the resource.
     effect = McpCallEffect(server=server, tool=tool, digest="", read_only=True)

@@ -86,8 +86,9 @@ class Gate:
     ) -> Verdict:
         """Decide if a call can run, ask the user if necessary, and record the decision.
 
-        `tried`: result of running the call's command in the sandbox on trial. Raise `ToolError` if the call would fail
-        even with permission.
+        `tried`: result of the command's trial in the sandbox.
+
+        Raise `ToolError` if the call would fail even with permission.
         """
         scan, restorable = await self._scan_workspace(checked), await self._restorable.find(checked)
         case = JudgedCall.from_checked(checked, hook_verdict, scan, restorable, tried)
@@ -137,7 +138,10 @@ class Gate:
             preview, rejected = present, {}  # the call would no longer do what the user saw, so ask again
 
     async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> SandboxGrant | str:
-        """Decide about a call that failed on trial in the sandbox. Return its permissions, or the reason for a denial."""
+        """Decide about a call after its trial in the sandbox failed.
+
+        Return the call's permissions, or the reason for a denial.
+        """
         verdict = await self.decide(checked, tried=tried)
         return verdict.sandbox_grant if verdict.allowed else verdict.for_model
 

@@ -183,8 +183,10 @@ class JobManager:
         await self._cancel_jobs(self._jobs.values(), ended, stopper)
 
     async def follow_branch(self) -> None:
-        """After the session moved to another event, stop the jobs of other branches, and record the jobs that have
-        ended."""
+        """Stop the jobs of other branches, and record which jobs have ended.
+
+        Call this after the session moved to another event.
+        """
         recorder = self._parts.recorder
         jobs = {(job.job_id, job.call_id): job for job in self._jobs.values()}
         logged = {(start.job_id, start.call_id) for start in recorder.state.jobs}

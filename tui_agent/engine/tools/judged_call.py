@@ -1,4 +1,4 @@
-"""A tool call, and the facts that are needed to decide about it."""
+"""A tool call, and the facts for the decision about it."""
 
 from dataclasses import field
 

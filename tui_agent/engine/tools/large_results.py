@@ -54,7 +54,7 @@ def result_limit(window: int, *, seen: bool = False) -> int:
 
 
 async def offload_large_result(result: ToolResult, tool: str, window: int, blobs: Blobs) -> RecordableResult:
-    """Store a result that is too long as an artifact, and shorten it."""
+    """Shorten a result that is too long, and store its full text as an artifact."""
     limit = result_limit(window, seen=any(isinstance(event, FileRead) for event in result.events))
     size = _content_size(result.content)
     full_output = result.full_output

@@ -14,7 +14,7 @@ from tui_agent.units import format_number
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
-"""Maximum length of an output's end in memory, in characters."""
+"""Maximum length of the stored end of an output, in characters."""
 
 MAX_UNSAMPLED_CHARS = 64_000
 """Number of characters of a live output that are recorded completely. After that, only samples are recorded."""

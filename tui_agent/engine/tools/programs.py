@@ -36,7 +36,7 @@ class _Program:
 
 
 class ProgramKeeper:
-    """Starts and ends the programs that the tools of a session keep running."""
+    """Starts and ends the programs that a session's tools keep running."""
 
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts

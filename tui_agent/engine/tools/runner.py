@@ -78,7 +78,7 @@ class CallRunner:
         self._reported_calls: set[CallId] = set()
         """Ids of the calls for which a storage error was already reported."""
         self.live_outputs = LiveOutputs()
-        """Maps the id of each call without a result to its output so far."""
+        """The output so far of each call without a result, by call id."""
 
     def stop(self, call_id: CallId) -> bool:
         """Cancel a running call. Return False if it is not running."""

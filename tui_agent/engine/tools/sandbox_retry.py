@@ -61,7 +61,7 @@ class SandboxGrant:
         )
 
     def limit_program(self, spec: ExecSpec) -> ExecSpec:
-        """Return `spec` with these permissions, for a program that stays open."""
+        """Return `spec` with these permissions, for a program that keeps running."""
         granted = self.apply_to(spec)
         granted = _trial_spec(granted) if self.trial else granted
         return replace(
@@ -106,7 +106,7 @@ DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
 """Function that returns the permissions for another run after a failed trial, or the reason for a denial."""
 _AnswerT = TypeVar("_AnswerT")
 TRIAL_TIMEOUT_S = 20.0
-"""Time limit in seconds for a trial of a command in the sandbox."""
+"""Time limit for a command's trial in the sandbox, in seconds."""
 _OFFERED_REACHES: Final[tuple[Reach, ...]] = ("once", "session", "always")
 ONCE_ONLY: Final = tuple(
     PermissionChoice(
@@ -126,7 +126,7 @@ def opening_rule(paths: Sequence[str]) -> str:
 
 
 def describe_access(files: Sequence[SecretFile], together: str = "") -> str:
-    """Return a phrase about the secret files that a sandboxed command can use: "read and change own.key".
+    """Describe a sandboxed command's access to secret files: "read and change own.key".
 
     `together`: phrase instead of the files' names, such as "the files".
     """
@@ -154,7 +154,7 @@ def opening_choices(files: Sequence[SecretFile], *, always: bool) -> tuple[Permi
 
 
 def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
-    """Return the files with secrets that the session's rules `granted` let commands read."""
+    """Return the secret files that the session's rules `granted` open to commands."""
     return tuple(
         path
         for rule in granted
@@ -226,7 +226,7 @@ class CommandRunner:
 
 
 def trial_message(tried: ExecResult) -> str:
-    """Return a clause for the user that says how a trial in the sandbox failed."""
+    """Describe in a clause for the user how a trial in the sandbox failed."""
     if tried.outcome == "timeout":
         return "it was tried read-only in the sandbox, and did not end in time"
     refused = tried.blocked.rstrip(".")

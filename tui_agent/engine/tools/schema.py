@@ -34,7 +34,10 @@ def json_schema(args: type[BaseModel]) -> JsonMap:
 
 
 def sent_schema(schema: JsonMap) -> JsonMap:
-    """Return a schema without the keys in `_NOT_SENT` and the arguments that are marked as `unsent`."""
+    """Return a schema as it is sent to models.
+
+    The keys in `_NOT_SENT` and the arguments marked as `unsent` are left out.
+    """
     short: JsonMap = {}
     for key, value in schema.items():
         if key in _NOT_SENT:

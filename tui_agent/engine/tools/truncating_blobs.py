@@ -15,7 +15,7 @@ MAX_FALLBACK_CHARS = 2_000
 
 
 class TruncatingBlobs:
-    """Wraps a blob store: a text that cannot be stored is truncated to fit in a line of the log."""
+    """Wraps a blob store. A text that cannot be stored is truncated to fit in a line of the log."""
 
     def __init__(self, inner: Blobs) -> None:
         self._inner = inner

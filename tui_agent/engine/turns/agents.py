@@ -111,7 +111,7 @@ class HandoffAgent:
 
 
 class ShellFirstAgent:
-    """An agent that runs the shell commands in a message first, and then acts like the agent from `make_agent`."""
+    """An agent that first runs a message's shell commands, then acts like the agent from `make_agent`."""
 
     name = "shell-first"
 

@@ -81,7 +81,7 @@ class DelegateRunner:
         return True
 
     def stop_call(self, call_id: CallId) -> bool:
-        """Stop the delegate that the call `call_id` waits for. Return False if there is none."""
+        """Stop the delegate that the call `call_id` waits for. Return False if it has none."""
         delegates = self._parts.recorder.state.delegates
         agents = tuple(delegate.agent for delegate in delegates if delegate.call_id == call_id)
         return any(self.stop(agent) for agent in agents)

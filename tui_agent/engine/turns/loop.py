@@ -73,7 +73,7 @@ class TurnLoop:
     async def run(self, first: Agent | None = None) -> Outcome:
         """Run iterations until the turn ends.
 
-        `first`: agent that begins the turn (None: the session's agent).
+        `first`: agent that begins the turn. By default, this is the session's agent.
         """
         recorder = self._parts.recorder
         try:

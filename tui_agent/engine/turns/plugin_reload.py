@@ -18,7 +18,7 @@ MAX_NAMED = 8
 
 
 class PluginReload:
-    """Reloads the plugins of an engine, and ends the programs that a changed plugin keeps running."""
+    """Reloads the plugins of an engine. Ends the programs that a changed plugin keeps running."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class PluginReload:
         self._lock = anyio.Lock()
 
     async def run(self, command: ReloadPlugins) -> None:
-        """Load changed plugins. A turn that is running uses them from its next iteration on."""
+        """Load changed plugins. A running turn uses them from its next iteration on."""
         # An automatic reload does not retry failed plugins, and its result is not recorded.
         events = await self.load_for_later(try_left_out=not command.automatic)
         is_used_later = self._is_turn_running()
@@ -51,7 +51,7 @@ class PluginReload:
             self._parts.extensions.take_over(self._parts.recorder)
 
     async def load_for_later(self, *, try_left_out: bool = False) -> Sequence[Payload]:
-        """Load changed plugins for the next iteration, and return the events that will report the changes."""
+        """Load changed plugins for the next iteration, and return the events about the changes."""
         load = self._parts.load_changed
         async with self._lock:
             changed = None if load is None else await to_thread.run_sync(load, try_left_out)
@@ -64,7 +64,7 @@ class PluginReload:
 
 
 def _describe(events: Sequence[Payload], is_used_later: bool) -> str:
-    """Return the text that tells the user the result of a reload, such as `Changed: greeter. Failed: notes.`"""
+    """Describe the result of a reload for the user, e.g. `Changed: greeter. Failed: notes.`"""
     changed = [event.plugin for event in events if isinstance(event, PluginLoaded | PluginUnloaded)]
     if not changed and any(isinstance(event, CommandsOffered) for event in events):
         changed = ["slash commands"]

@@ -105,7 +105,7 @@ def _own_words(message: UserMessageReceived) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of an answer without its full stop, or an empty string for a poor title."""
+    """Return the first sentence of an answer without its full stop. Empty if it would be a poor title."""
     text = text.strip()[: 2 * MAX_TITLE_CHARS].lstrip("#-*> ")
     end = _SENTENCE_END.search(text)
     sentence = text[: end.start()] if end is not None else text

@@ -169,7 +169,7 @@ class Turns:
         await self._done.wait()
 
     async def run(self, *, continues: bool = False) -> TurnEnd:
-        """Run the turn that `reserve` reserved, and record its end. Raise `StoreError` if recording fails.
+        """Run the reserved turn, and record its end. Raise `StoreError` if recording fails.
 
         `continues`: True for a turn without a new message.
         """

@@ -70,11 +70,11 @@ class VerifierSpec(FrozenModel):
 
 
 class Expectations(FrozenModel):
-    """Assertions about the content of files and about succeeded tools, checked after the agent has ended.
+    """Assertions about file contents and successful tools, checked after the agent has ended.
 
-    - `files`: maps a path in the workspace to the file in the case's folder with the expected content.
+    - `files`: maps a path in the workspace to a file with the expected content, in the case's folder.
       An empty text means that the path must not exist.
-    - `tools`: tools of which at least one call must have succeeded.
+    - `tools`: each of these tools must have succeeded at least once.
     """
 
     files: dict[RelativePath, str] = Field(default_factory=dict)
@@ -106,7 +106,7 @@ class Case(FrozenModel):
     test_files: dict[RelativePath, str] = Field(default_factory=dict)
     test_command: str = ""
     test_paths: tuple[str, ...] = ()
-    """Values of `{path}` in `test_command`, which runs once for each value."""
+    """Values for `{path}` in `test_command`. The command runs once for each value."""
     test_timeout_seconds: float = Field(120.0, gt=0)
     environment: CaseEnvironment | None = None
     verifier: VerifierSpec | None = None

@@ -1,4 +1,4 @@
-"""The files and folders that a case names, and a digest of the case and their contents."""
+"""The files and folders named by a case, and a digest of the case with their contents."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""The image of a case, built from its Dockerfile, in which tests run.
+"""The image of a case, built from its Dockerfile. Tests run in it.
 
 Invariant: images are built only for the environments `docker`, `e2b` and `modal`.
 """
@@ -63,7 +63,7 @@ class RemoteImage:
 
 @dataclass(frozen=True, slots=True)
 class ContainerImage:
-    """An image that was built, with the settings of its containers."""
+    """A built image, with the settings of its containers."""
 
     settings: ContainerSettings
     environ: Mapping[str, str]
@@ -93,7 +93,7 @@ class ContainerImage:
 
 
 CaseImage: TypeAlias = RemoteImage | ContainerImage
-"""The image of a case, in which the agent's commands and the tests run.
+"""The image of a case, for the agent's commands and the tests.
 
 - `image`: name of the image, or path of the Dockerfile if a provider builds the image.
 - `work_dir`: path of the workspace in the image. If empty, the workspace has the same path as on this machine.

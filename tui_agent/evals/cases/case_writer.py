@@ -7,7 +7,10 @@ import tomlkit
 from tui_agent.fast_dataclass import dataclass
 
 BUDGET_FACTOR = 2
-"""A new case's limits for message parts and iterations are this many times the numbers that the session used."""
+"""Factor for a new case's limits of message parts and iterations.
+
+Each limit is this many times the number that the session used.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ def _image_of(folder: Path) -> dict[str, Any]:
 
 
 def _read_dockerfile(file: Path) -> HarborTask:
-    """Read the working directory, the copied files and the ignored lines of a Dockerfile, which may be missing."""
+    """Read a Dockerfile: its working directory, copied files and ignored lines. The file may be missing."""
     work_dir, copies, skipped = "/app", list[tuple[str, str]](), []
     for instruction, rest in _docker_lines(read_small(file) or ""):
         match instruction:

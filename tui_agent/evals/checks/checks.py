@@ -103,9 +103,9 @@ def describe_hang(test: TestFinished) -> str:
 async def run_harbor_tests(
     case: Case, env: Environment, tests: Path, logs: Path, ended: Collection[str] = ()
 ) -> tuple[TestFinished, VerifierFinished]:
-    """Run `bash /tests/test.sh` of a task folder in the task's working directory, and read the reward file in `logs`.
+    """Run a task's `bash /tests/test.sh` in its working directory, and read the reward file in `logs`.
 
-    - `tests`: a copy of the task's tests, which the script can change.
+    - `tests`: a copy of the task's tests. The script can change it.
     - `ended`: see `run_tests`.
     """
     assert case.harbor is not None

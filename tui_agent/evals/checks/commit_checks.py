@@ -59,7 +59,7 @@ class CommitChecks:
 
     @property
     def winner(self) -> CheckedCommit | None:
-        """The earliest checkpoint that passed all checks (None: none passed, or not known yet)."""
+        """The earliest checkpoint that passed all checks. None if no checkpoint passed, or if this is not known yet."""
         for commit in self._commits:
             if commit.results is None:
                 return None

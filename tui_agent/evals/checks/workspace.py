@@ -79,7 +79,10 @@ def _write_file(target: Path, name: str, text: str) -> None:
 
 
 def _copy_as_container(case: Case, fixture: Path, target: Path) -> None:
-    """Copy the files that the Dockerfile copies to the working directory. If it copies no files, copy the whole folder."""
+    """Copy the files that the Dockerfile copies to the working directory.
+
+    If it copies no files, copy the whole folder.
+    """
     assert case.harbor is not None
     root = fixture.resolve()
     for source, place in case.harbor.copies:

@@ -62,7 +62,7 @@ class CheckResults:
 
     @property
     def verifier_result(self) -> str:
-        """If the reward is below 1, a phrase that says why the verifier did not pass."""
+        """A phrase that says why the verifier did not pass. Use it only if the reward is below 1."""
         verifier = self.verifier
         if verifier is not None and verifier.verifier == EXPECTED and isinstance(verifier.output, str):
             return verifier.output

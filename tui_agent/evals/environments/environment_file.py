@@ -20,7 +20,7 @@ from tui_agent.plugin_host.exit_guard import guard_code
 ENVIRONMENT_FILE = "environment.py"
 """Name of an environment's file if the environment is given as a folder."""
 TIMEOUT_S = 600.0
-"""Time limit of the setup and, unless a suite sets another one, of each test, in seconds."""
+"""Time limit of the setup and of each test, in seconds. A suite can set another limit for its tests."""
 LOAD_TIMEOUT_S = 60.0
 """Time limit, in seconds, for running a user's Python file, and for a call of its `generate()`."""
 _COLLECTED = "__tui_agent_collected__"
@@ -72,7 +72,7 @@ def suite(name: str, *, timeout_seconds: float = TIMEOUT_S) -> EnvSuite:
 
 
 def test(function: EnvFunction) -> EnvTest:
-    """Make a function a test that belongs to no suite."""
+    """Make a function a test without a suite."""
     return _collect(function, _make_test(function, _own_name(function), TIMEOUT_S))
 
 

@@ -1,1 +1,1 @@
-"""Frozen sessions (recorded sessions that were converted to cases), and their replay."""
+"""Frozen sessions and their replay. A frozen session is a recorded session, converted to a case."""

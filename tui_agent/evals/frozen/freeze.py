@@ -54,7 +54,7 @@ _REPLAYED = frozenset(("ok", "failed", "denied", "invalid"))
 
 @dataclass(slots=True)
 class FrozenCase:
-    """A case that was made from a session; `notes` say what it leaves out."""
+    """A case made from a session. `notes` say what the case leaves out."""
 
     folder: Path
     turns: int = 0
@@ -63,7 +63,7 @@ class FrozenCase:
 
 
 async def freeze_session(session: Path, dest: Path) -> FrozenCase:
-    """Write a case to the new or empty folder `dest`. The case is made from the session in the folder `session`.
+    """Make a case from the folder `session`, and write it to the new or empty folder `dest`.
 
     Raise `UsageError` if nothing can be replayed, and `CheckpointError` if there are no checkpoints.
     """
@@ -98,7 +98,7 @@ class _Freezer:
         """Maps a turn to the files that the user changed before it: path → commit with the changed file."""
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
-        """Maps each path that a tool call changed to the case's file with the final content ("": deleted)."""
+        """Maps a path changed by tool calls to the case's file with its final content. Empty for a deleted path."""
 
     @property
     def _payloads(self) -> list[Payload]:

@@ -150,7 +150,7 @@ def _first_line(text: str) -> str:
 
 
 def _first_different_lines(old: str, new: str) -> tuple[str, str]:
-    """Return the first lines of `old` and `new` that differ, each cut to the text around the difference."""
+    """Return the first pair of different lines. Each is cut to the text around the difference."""
     keep_ends = old.splitlines() == new.splitlines()
     old_lines, new_lines = old.splitlines(keep_ends), new.splitlines(keep_ends)
     count = max(len(old_lines), len(new_lines))

@@ -72,7 +72,7 @@ class RecordedEvents(FrozenModel):
 
 
 def load_recorded_events(case: Case) -> RecordedEvents:
-    """Return the user's actions and the results of calls in a case's recording.
+    """Return the user's actions and the call results from a case's recording.
 
     Raise `ConfigError` if the recording cannot be read.
     """

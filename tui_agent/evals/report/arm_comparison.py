@@ -78,7 +78,7 @@ class BaselineCell(FrozenModel):
 
 
 class Baseline(FrozenModel):
-    """The verdicts of a run, without the cells in which the model's provider failed."""
+    """The verdicts of a run. Cells whose model provider failed are left out."""
 
     suite: str
     cells: tuple[BaselineCell, ...]

@@ -14,7 +14,7 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "no_context_compaction": ("context:compaction",),
     "no_policy_retry": ("policy:retry",),
 }
-"""Maps an arm of `eval ablate` to the features that the arm turns off."""
+"""Maps an arm of `eval ablate` to the features that it turns off."""
 
 
 def single_arm(model: str, effort: Effort | None, agent: str = "") -> Arm:

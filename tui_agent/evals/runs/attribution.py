@@ -150,7 +150,7 @@ def judge(
 
 
 def _find_cause(conduct: Conduct) -> tuple[str, str]:
-    """Return the category of a failure, and a phrase that explains it (can be empty)."""
+    """Return the category of a failure, and a phrase that explains it. The phrase can be empty."""
     statuses = conduct.last_statuses
     ends = set(statuses.values())
     if ends == {"denied"}:

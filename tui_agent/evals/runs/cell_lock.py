@@ -13,7 +13,7 @@ _FILE = "cells.lock"
 
 
 def share_cell_lock(run: RunFolder) -> int:
-    """Acquire the lock that the run's cells share. Closing the returned descriptor releases the lock."""
+    """Acquire the shared lock of the run's cells. Closing the returned descriptor releases the lock."""
     descriptor = _open(run)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     return descriptor

@@ -26,7 +26,10 @@ GRACE_PERIOD_S = 5.0
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the cell that the command line names (run folder, cell as JSON, parent process); return the exit status."""
+    """Run one cell, and return the exit status.
+
+    `argv`: run folder, cell as JSON, parent process.
+    """
     run, cell, parent = RunFolder(Path(argv[0])), Cell.model_validate_json(argv[1]), int(argv[2])
     # The run may have been started with SIGINT ignored, as a shell starts a background job.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -57,8 +57,10 @@ class CaseOracle:
             self._fault = await run_plugin_oracle(self._case, function, self._workspace)
 
     def apply(self, event: Envelope, session: Session) -> None:
-        """Pass an event to the replay of a frozen session, which answers questions to the user; without a replay, do
-        nothing."""
+        """Pass an event to the replay of a frozen session. The replay answers questions to the user.
+
+        Without a replay, do nothing.
+        """
         if self._replay is not None:
             self._replay.apply(event, session)
 

@@ -53,7 +53,7 @@ class Cell(FrozenModel):
 
     @property
     def name(self) -> str:
-        """The cell's name, which is its path in the folder `cells`."""
+        """The cell's name, and its path in the folder `cells`."""
         return f"{self.case}/{self.arm}-{self.repetition}"
 
 
@@ -67,7 +67,7 @@ class Plan(FrozenModel):
     cases: tuple[str, ...]
     repetitions: int = 1
     budgets: Budgets = Budgets()
-    """Limits that replace the limits set by the cases."""
+    """Limits that replace those of the cases."""
     policy: PolicyName | None = None
     test_timeout_seconds: float | None = None
     test_paths: tuple[str, ...] = ()

@@ -39,9 +39,10 @@ MOVED_FOLDERS = ("logs", "data/trajectories", "data/sessions")
 
 @contextmanager
 def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
-    """Connect to a Ray cluster, and yield a function that tries once to run a cell there.
+    """Connect to a Ray cluster. Yield a function that runs a cell there, without retries.
 
-    `address`: HOST:PORT of the cluster (None: the cluster in RAY_ADDRESS or on this machine, or a new local cluster).
+    `address`: HOST:PORT of the cluster. If None, use the cluster in RAY_ADDRESS or on this machine, or start a new one
+    here.
 
     Raise `UsageError` if Ray is not installed, and `ConfigError` if the cluster cannot be reached.
     """
@@ -155,7 +156,7 @@ def _moved_entries(run: Path) -> Iterator[Path]:
 
 
 def _pack_case(case: Case) -> tuple[str, bytes]:
-    """Pack a case and its files, and return the path of the case's file in the archive, and the archive."""
+    """Pack a case and its files. Return (path of the case's file in the archive, archive)."""
     home, paths = case.folder.resolve(), named_paths(case)
     if case.verifier is not None and "EVAL_CASE" in case.verifier.command:
         paths.append(home)

@@ -62,9 +62,9 @@ async def check_recorded_commits(
 
 
 def find_evaluated_case(session: Path, suite: str, here: Path) -> Case:
-    """Return the case that a session of an evaluation run was about.
+    """Return the case of a session from an evaluation run.
 
-    `suite`: a suite's name or file, relative to `here` (empty: the suite named in the session).
+    `suite`: a suite's name or file, relative to `here`. If empty, use the suite named in the session.
 
     Raise `UsageError` if the session is not from an evaluation, or if the suite has no such case.
     """

@@ -32,7 +32,7 @@ COMMANDS: Final[dict[CheckProgram, tuple[tuple[str, ...], re.Pattern[str]]]] = {
     ),
     "bandit": (("bandit", "--quiet", "--format", "json"), re.compile(r'^ *+"test_id": ', re.MULTILINE)),
 }
-"""Maps a program to its command and a pattern that matches each finding in the output once."""
+"""Maps a program to its command and the pattern of one finding in its output."""
 EXPECTED_CODES: Final = {"pytest": (0, 1, 2, 5)}
 """Maps a program to the exit codes of a complete run (all other programs: 0 and 1)."""
 

@@ -65,7 +65,7 @@ async def export_bundle(
 
 
 async def checkout_part(folder: Path, part: int, dest: Path) -> str:
-    """Write the workspace's files, as they were after a message part of the session, into an empty or new folder.
+    """Write the workspace's files, as of a message part, to the new or empty folder `dest`.
 
     Return the checkpoint's commit. Raise `UsageError` if the part does not exist, and `CheckpointError` if there is no
     checkpoint.

@@ -107,11 +107,12 @@ class SessionDatabase:
     ) -> list[SessionVersionError]:
         """Bring the database up to date, reading only sessions with changed logs.
 
-        Return an error for each session that another version of tui-agent wrote. These sessions are left out.
+        Sessions of another version of tui-agent are left out. Return an error for each of them.
 
         `progress`: called with the number of sessions read so far and the number to read.
 
-        Raise `StoreFull` or `StoreUnusable` if the database cannot be written or opened, and `DatabaseBusy` if another
+        Raise `StoreFull` or `StoreUnusable` if the database cannot be written or opened, and `DatabaseBusy` if
+        another
         program uses it.
         """
         stale, removed = self._compare(states)

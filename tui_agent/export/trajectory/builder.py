@@ -65,9 +65,9 @@ class TraceBuilder:
         self.models: dict[AgentId, ModelInfo] = {}
         self.verbs: dict[CallId, str] = {}
         self.messages: dict[int, str] = {}
-        """User messages that will be recorded with the next part: maps a message's event number to its text."""
+        """The user messages for the next part's record: maps a message's event number to its text."""
         self.waiting_steers: dict[int, str] = {}
-        """Messages that were sent during a turn and are not answered yet: maps a message's event number to its text."""
+        """Unanswered messages that were sent during a turn: maps a message's event number to its text."""
         self.requests: dict[RequestId, int] = {}
         """Maps the id of a request without an answer to its `seq`."""
         self.turns: list[int] = []
@@ -77,7 +77,7 @@ class TraceBuilder:
         """File changes since the newest checkpoint."""
         self.commit: str | None = None
         self.tests: dict[CallId, list[EnvoiCall]] = {}
-        """Maps the id of a call without a result to the call's test runs so far."""
+        """The test runs so far of each call without a result, by call id."""
         self.latest_tests: dict[str, EnvoiCall] = {}
 
     def __len__(self) -> int:
@@ -146,7 +146,7 @@ class TraceBuilder:
         )
 
     def add(self, row: PartRow, text: str | None, **fields: Any) -> None:
-        """Add the record of a part with the content `text`."""
+        """Add a part's record, with the content `text`."""
         model = self.models.get(row.agent)
         content = text or ""
         record = PartRecord(
@@ -173,7 +173,7 @@ class TraceBuilder:
         self.first_changed = min(self.first_changed, len(self._records) - 1)
 
     def release_steers(self, request_seq: int) -> None:
-        """Move the messages that were in the request `request_seq` from `waiting_steers` to `messages`."""
+        """Move the messages of the request `request_seq` from `waiting_steers` to `messages`."""
         branch = self.branch()
         for seq in list(self.waiting_steers):
             if seq < request_seq and is_on_branch(seq, branch):

@@ -35,7 +35,7 @@ RUN_COLUMNS: Final = {
     "sandbox_id": "VARCHAR",
     "sandbox_provider": "VARCHAR",
 }
-"""Maps each column that is equal in all rows to its type."""
+"""Maps each column with the same value in all rows to its type."""
 
 PART_COLUMNS: Final = {
     "session_id": "VARCHAR",
@@ -116,7 +116,7 @@ def rows_to_trace(rows: Sequence[Mapping[str, Any]]) -> AgentTrace:
 
 
 def run_to_row(run: RunRecord) -> Row:
-    """Return the columns that are equal in all rows of a trajectory."""
+    """Return the columns with the same value in all rows of a trajectory."""
     end = run.session_end
     values = {
         **{column: getattr(end, field, None) for column, field in _END_COLUMNS.items()},

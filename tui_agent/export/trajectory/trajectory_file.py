@@ -34,7 +34,7 @@ BUNDLE: Final = "repo.bundle"
 UNSETTLED_PARTS: Final = 256
 """Number of newest parts that stay in memory, because a checkpoint or a test can still change them."""
 LEFT_BEHIND_S: Final = 3600.0
-"""Age in seconds from which a temporary folder counts as left behind by a killed program."""
+"""Age in seconds at which a temporary folder counts as left behind by a killed program."""
 
 
 class TrajectoryFile:

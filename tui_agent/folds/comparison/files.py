@@ -16,14 +16,14 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
 
 MAX_DIFF_BYTES: Final = 1_000_000
-"""Maximum size of a file in bytes for a comparison line by line."""
+"""Maximum size of a file that is compared line by line, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetFileChange:
     """The net change of one file.
 
-    - `before`, `after`: SHA-256 of the file's content (None: the file did not exist).
+    - `before`, `after`: SHA-256 of the file's content, or None if the file did not exist.
     - `hunks`: unified diff without file header.
     - `note`: reason why `hunks` is empty.
     """

@@ -1,4 +1,4 @@
-"""Comparison of two branches: their fork point, their measured values since then, and the files that differ.
+"""Comparison of two branches: their fork point, measured values since then, and different files.
 
 Invariant: a branch compared with itself has no differences.
 """

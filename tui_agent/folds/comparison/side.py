@@ -52,7 +52,7 @@ MARKED_KINDS: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """An event on the timeline of a branch. Counts and costs are totals that include the event.
+    """An event on the timeline of a branch. Counts and costs are totals up to and including this event.
 
     `at_ms`: working time before the event, in milliseconds.
     """
@@ -87,7 +87,7 @@ def list_beats(
     running: bool,
     text: Callable[[str], bytes | None] = lambda _: None,
 ) -> tuple[Beat, ...]:
-    """Return the timeline of a branch, which has at most `MAX_BEATS` events. `text` is `Branch.text`."""
+    """Return the timeline of a branch, with at most `MAX_BEATS` events. `text`: see `Branch.text`."""
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
     all_beats: list[Beat] = []
     lines, denied_by_user = LineCounter(text), 0
@@ -374,7 +374,7 @@ def _failures(events: Sequence[Envelope]) -> tuple[str, ...]:
 
 
 def _answer(events: Sequence[Envelope], text: Callable[[str], bytes | None]) -> str:
-    """Return the full text of the main agent's newest answer that has no tool calls."""
+    """Return the main agent's newest answer without tool calls, in full."""
     for event in reversed(events):
         payload = event.payload
         if not isinstance(payload, ModelResponded) or event.agent != MAIN_AGENT:

@@ -1,4 +1,4 @@
-"""Messages that were removed by compaction and can be restored, and pinned messages.
+"""Pinned messages, and messages that can be restored after a compaction.
 
 The newest `MAX_FULL_MESSAGES` removed messages are stored. Of the older ones, only important messages are stored.
 
@@ -184,8 +184,9 @@ class RemovedMessages:
     def restore(
         self, history: Sequence[Message], seqs: Collection[int], seq: int
     ) -> tuple[list[Message], list[UserMessage]]:
-        """Restore the messages of the events `seqs`. Return the new history, and quotations that the caller must
-        append.
+        """Restore the messages of the events `seqs`.
+
+        Return the new history, and quoted messages. The caller must append the quoted messages.
 
         `seq`: the event that restores the messages.
         """
@@ -210,7 +211,7 @@ class RemovedMessages:
     def undo(
         self, history: Sequence[Message], compaction: int, open_calls: Collection[CallId]
     ) -> list[Message]:
-        """Undo the newest compaction, and return the history with all messages that the compaction removed.
+        """Undo the newest compaction, and return the history with the removed messages.
 
         If `compaction` is an older compaction, return the history unchanged.
         """

@@ -1,4 +1,4 @@
-"""The content of the context by message, tool and file, and the requests that sent this content.
+"""The context's content by message, tool and file, and the requests that sent it.
 
 Invariant: every message is counted once, when a request first contains it.
 """
@@ -106,7 +106,7 @@ class LedgerView:
     requests: tuple[LedgerRequest, ...] = ()
 
     def scale_to(self, total: int) -> "LedgerView":
-        """Return a new ledger in which the sizes of the conversation's messages add up to `total`."""
+        """Return a new ledger with the conversation's messages scaled to `total` tokens."""
         conversation = [message for message in self.messages if message.sender not in _OWN_SECTION_SENDERS]
         sizes = scale_to_total([message.tokens for message in conversation], total)
         tokens = {message.seq: size for message, size in zip(conversation, sizes, strict=True)}
@@ -149,12 +149,11 @@ class Ledger:
 
     def __init__(self) -> None:
         self._new_sources: dict[int, _Source] = {}
-        """For each message that is not in a request yet: event number → source of the message (sender, subject and
-        files)."""
+        """Messages that are not in a request yet: event number → source (sender, subject and files)."""
         self._calls: dict[CallId, _Source] = {}
         self._present: dict[int, tuple[_Source, int]] = {}
         self._removed: dict[int, tuple[_Source, int]] = {}
-        """For each message that the newest summary has replaced: event number → (source, size)."""
+        """Messages replaced by the newest summary: event number → (source, size)."""
         self._ratio = 1.0
         self._requests: dict[RequestId, LedgerRequest] = {}
         self._previous: ContextPacked | None = None

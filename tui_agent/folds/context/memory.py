@@ -85,7 +85,7 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
 
 
 def strip_change_note(fact: str) -> str:
-    """Return a fact without the note `; … was changed since` that marks the fact as outdated."""
+    """Return a fact without the note `; … was changed since`. The note marks outdated facts."""
     return _NOTE_START.split(fact, maxsplit=1)[0] if fact.endswith(_CHANGED_SUFFIX) else fact
 
 

@@ -36,7 +36,7 @@ SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = 0.40, 0.80, 0.85
 
 
 ASSUMED_WINDOW = 128_000
-"""Window to assume for a model whose window is unknown, in tokens."""
+"""Assumed size of an unknown window, in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,10 @@ class ContextMeter:
             state.sections = _fit_sections(state.sections, used, state.stable)
 
     def _keep_stable_sections(self) -> None:
-        """For each stable section whose text has changed, store its new numbers of characters and tokens."""
+        """Store the new size of each stable section whose length has changed.
+
+        The size is in characters and tokens.
+        """
         state, packed = self._state, self._state.manifest
         sections = packed.sections if packed is not None else ()
         names = {SECTION_LABELS[section.name]: section.chars for section in sections}
@@ -363,8 +366,10 @@ class ContextMeter:
         )
 
     def _cached_share(self) -> float:
-        """Return the share of the previous request's tokens that the provider took from its cache for the newest
-        request."""
+        """Return the cached share of the previous request, from 0 to 1.
+
+        The provider took this share of its tokens from the cache for the newest request.
+        """
         usage = self._state.usage
         common = min(self._state.previous_tokens or usage.input_tokens, usage.input_tokens)
         return min(1.0, usage.cached_tokens / common) if common else 0.0

@@ -1,4 +1,4 @@
-"""Summaries of a session's turns, and a short text with all summaries, with which a new session can start.
+"""Summaries of a session's turns, and a short text of all summaries for a new session.
 
 Invariant: the summaries are built from recorded text, without a model.
 """
@@ -176,7 +176,7 @@ def _describe_test(test: TestFinished) -> str:
 
 
 def summary_text(view: TurnSummariesView, session: str) -> str:
-    """Return the summary of a session for a new session, in Markdown, with less detail for older turns."""
+    """Return a session's summary for a new session, in Markdown. Older turns have less detail."""
     if not view.turns and not view.earlier_summary:
         return ""
     tail = [_format_tasks(view.open_tasks)] if view.open_tasks else []

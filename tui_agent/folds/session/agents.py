@@ -16,7 +16,7 @@ from tui_agent.protocol.settings import AgentState
 
 @dataclass(frozen=True, slots=True)
 class AgentNode:
-    """An agent in the tree of agents, with numbers and cost that do not include its delegates."""
+    """An agent in the tree of agents. Its numbers and cost do not include its delegates."""
 
     id: AgentId
     name: str

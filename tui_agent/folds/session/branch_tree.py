@@ -53,7 +53,7 @@ FAILED_ENDS: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A state with the label that is shown for it, e.g. `done, 32 tests pass`."""
+    """A state and its label, e.g. `done, 32 tests pass`."""
 
     state: TurnState = "empty"
     label: str = "no messages"
@@ -226,7 +226,7 @@ class TreeView:
         return tuple(child for child, branch in enumerate(self.branches) if branch.parent == index)
 
     def is_worth_showing(self, index: int) -> bool:
-        """Return False for an empty branch, which for example an undo and a redo leave behind."""
+        """Return False for an empty branch, such as one left behind by an undo and a redo."""
         branch = self.branches[index]
         return bool(
             index == 0
@@ -313,8 +313,7 @@ class Tree:
         self._switch_to(index, record.seq)
 
     def _continues(self, index: int, to_seq: int) -> bool:
-        """Return True if the record `to_seq` is the branch's own, and no other branch forks off from the branch after
-        it."""
+        """Return True if the record `to_seq` is the branch's own, and no other branch forks off after it."""
         is_own = any(first <= to_seq <= last for first, last in self._branches[index].own)
         later = (branch for branch in self._branches if branch.parent == index and branch.at_seq is not None)
         return is_own and all(branch.at_seq is not None and branch.at_seq <= to_seq for branch in later)
@@ -390,7 +389,10 @@ def branch_tree(
 
 
 def name_branch(records: Sequence[Record]) -> str:
-    """Return the name of the branch with the last record, e.g. `branch at 50`. `records`: the records of all branches."""
+    """Return the name of the branch that contains the last record, e.g. `branch at 50`.
+
+    `records`: the records of all branches.
+    """
     branch = branch_tree(records).find_branch(records[-1].seq) if records else None
     if branch is not None and branch.at_seq is not None:
         return branch.name

@@ -68,7 +68,7 @@ class BranchesView:
 
 
 def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:
-    """Return the ranges of events on the branch that ends at `last`, in order."""
+    """Return the event ranges of the branch that ends at `last`, in order."""
     backwards: list[Stretch] = []
     end = last
     for move in sorted(moves, key=lambda move: -move.seq):

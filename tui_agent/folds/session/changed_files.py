@@ -97,7 +97,7 @@ class FilesChangedView:
 
     @property
     def count(self) -> int:
-        """The number of changed files, including those that the log does not list."""
+        """The number of changed files, including files not listed in the log."""
         return len(self.files) + self.unlisted_count
 
     @property
@@ -112,7 +112,7 @@ TAKES = (FileChanged, TurnStarted, CheckpointTaken, SessionHeadMoved)
 
 
 class FilesChanged:
-    """Collects the files that were changed on the current branch, from `file.changed` events."""
+    """Collects the current branch's changed files from `file.changed` events."""
 
     def __init__(self) -> None:
         self._files: dict[str, ChangedFile] = {}

@@ -1,4 +1,4 @@
-"""The numbers of changed files in generated folders such as `.venv/`, estimated over several checkpoints.
+"""Estimates how many files changed in generated folders such as `.venv/`, over several checkpoints.
 
 Invariant: the estimate for a folder is never larger than the number of files in the folder.
 """

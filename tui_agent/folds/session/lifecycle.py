@@ -85,7 +85,7 @@ def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -
 
 @LIFECYCLE_HANDLERS.on(RunStarted)
 def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
-    """Start a new run. If a crash has interrupted a call that can change files, record the time of the crash."""
+    """Start a new run. If a crash interrupted a call that can change files, record the crash's time."""
     draft.run_id, draft.clean, draft.client = payload.run_id, False, payload.client
     crashed_in_write = draft.fork_changes is None and any(
         call.started and call.writes for call in draft.open_calls.values()

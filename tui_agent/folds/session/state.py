@@ -108,7 +108,7 @@ class Draft:
     """Maps each file changed by agents or their commands to True if an agent created it. The newest file comes last."""
     crash_time: float | None = None
     last_event_time: float = 0.0
-    """Time of the newest event, except repairs of the log, in seconds since the epoch."""
+    """Time of the newest event, in seconds since the epoch. Repairs of the log do not count."""
     environment: str = ""
     environment_details: str = ""
     sandbox: str = ""
@@ -120,7 +120,7 @@ class Draft:
     commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
     extra: JsonMap = field(default_factory=dict)
     arguments: dict[CallId, JsonMap] = field(default_factory=dict)
-    """For each call that has no result yet: its id → the arguments of the call."""
+    """The arguments of each call without a result, by call id."""
 
     def add_usage(self, agent: AgentId, end: ModelResponded | ModelFailed) -> None:
         """Add a model call of an agent to the totals of the session, the turn and the delegate."""
@@ -146,7 +146,7 @@ class Draft:
         cost_usd: float = 0.0,
         cost_precision: CostPrecision = "exact",
     ) -> None:
-        """Add these amounts to the amounts that the session has already used of its budgets."""
+        """Add these values to the used part of the session's budgets."""
         used, tokens = self.used, usage or Usage()
         self.used = BudgetUse(
             parts=used.parts + parts,

@@ -44,7 +44,7 @@ TAKES = (TodoUpdated,)
 
 
 class Todo:
-    """Builds the todo list of the main agent from `todo.updated` events."""
+    """Builds the main agent's todo list from `todo.updated` events."""
 
     def __init__(self, items: tuple[TodoItem, ...] = ()) -> None:
         self._view = _build_view(items)

@@ -16,7 +16,7 @@ PROGRAM_ENDED: Final = (
 PROGRAM_CLOSED: Final = "The program was closed in this turn."
 """Reason recorded for the end of a turn: the client disconnected."""
 SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lost"}
-"""Maps the status of an unfinished call to the result that the screen shows."""
+"""Maps the status of an unfinished call to the word that the screen shows."""
 
 
 def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:

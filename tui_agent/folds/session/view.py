@@ -39,7 +39,7 @@ RESTORING_REASON = "restoring"
 SERVERS_REASON = "waiting for MCP servers"
 """The reason shown for an agent while it waits for MCP servers."""
 PROMPT_HOOKS_REASON = "before_prompt hook"
-"""The reason shown while hooks decide about a message, before the message starts a turn."""
+"""The reason shown while hooks check a message, before its turn starts."""
 MENTIONS_REASON = "reading your mentions"
 """The reason shown while a message's mentioned files are read, before its turn starts."""
 HOOKS_REASON = "before_tool hook"
@@ -149,7 +149,7 @@ class SessionStateView:
     agent_state: AgentState = AgentState.LOADING
     state_reason: str = ""
     phase: str = "idle"
-    """The stage that the pipeline line on the screen shows: message, model, policy, tools, trace or idle."""
+    """The current stage on the screen's pipeline line: message, model, policy, tools, trace or idle."""
     root_task: str = ""
     subtask: str = ""
     subtask_id: int = 0
@@ -166,7 +166,7 @@ class SessionStateView:
     head_moved: bool = False
     """True after a revert, undo, redo or fork, until the next turn starts. Queued messages wait until then."""
     shell: UserShellStarted | None = None
-    """The user's own command (`!`) that is running."""
+    """The user's running `!` command."""
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0
@@ -180,7 +180,7 @@ class SessionStateView:
     parts: int = 0
     """Number of message parts so far: the index of the next part."""
     used: BudgetUse = field(default_factory=BudgetUse)
-    """The amount that was used of each budget."""
+    """How much of each budget is used."""
     undone: BudgetUse = field(default_factory=BudgetUse)
     """The amounts of all turns removed from the current branch by an undo or a redo."""
     repeated_call: str = ""
@@ -188,20 +188,20 @@ class SessionStateView:
     repeat_count: int = 0
     """Number of iterations in a row with the same call. The call's digest is `repeated_call`."""
     last_error: str = ""
-    """The message of the last failure of the engine, of a model or of a call."""
+    """The newest error message, from the engine, a model or a call."""
     session_context: str = ""
     """Summary of the earlier session that this session continues."""
     start_seq: int = 0
-    """The seq at which the history of `agent` begins."""
+    """The event number (`seq`) at which the history of `agent` begins."""
     last_event: str = ""
     todo: tuple[TodoItem, ...] = ()
     queue: tuple[UserQueued, ...] = ()
     pending_prompt: UserMessageReceived | None = None
     """A recorded message that has not started a turn yet, e.g. because of a crash."""
     pending_steers: int = 0
-    unsent_shell_chars: int = 0
-    """Characters of the user's own commands (`!`) and their outputs that no request has contained yet."""
     """Number of steering messages that no request has sent yet."""
+    unsent_shell_chars: int = 0
+    """Size of the user's `!` commands and their outputs that the model has not received yet, in characters."""
     open_calls: tuple[OpenCall, ...] = ()
     open_requests: tuple[RequestId, ...] = ()
     """Model requests without an answer."""
@@ -210,18 +210,18 @@ class SessionStateView:
     delegate_count: int = 0
     """Number of delegates that were started, including those on abandoned branches."""
     permissions: tuple[PermissionRequested, ...] = ()
-    """Requests that wait for the user's decision."""
+    """Permission requests that wait for the user."""
     questions: tuple[QuestionAsked, ...] = ()
     granted_rules: tuple[str, ...] = ()
     """Rules that the user allowed for this session."""
     read_files: dict[str, ReadFile] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
-    """Artifacts that `read_file` and `grep` can read, as a `dict` of id → artifact."""
+    """The artifacts that `read_file` and `grep` can read, by id."""
     explored_paths: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
     """The working memory of the task: maps the name of a block to the block. Do not change the dict."""
     mentioned_paths: tuple[str, ...] = ()
-    """Paths that the message at the start of the newest turn mentions. Paths of folders end in `/`."""
+    """Paths mentioned in the message that started the newest turn. Paths of folders end in `/`."""
     has_repo_map: bool = False
     """True if the model's history contains a repository map."""
     map_delay_reason: str = ""
@@ -229,7 +229,7 @@ class SessionStateView:
     totals: Totals = Totals()
     turn_totals: Totals = Totals()
     jobs: tuple[JobStarted, ...] = ()
-    """The background jobs that are running."""
+    """The running background jobs."""
     job_count: int = 0
     """Number of jobs started on this branch."""
     clean: bool = True
@@ -258,9 +258,9 @@ class SessionStateView:
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
-    """The slash commands that run in the engine: owner (such as a plugin) → commands."""
+    """The slash commands that run in the engine, by owner (such as a plugin)."""
     extra: JsonMap = field(default_factory=dict)
-    """The values that plugins have stored with a `plugin.event` named `state`: name of the plugin → value."""
+    """The values that each plugin stored with a `plugin.event` named `state`, by the plugin's name."""
 
     @property
     def cost_usd(self) -> float | None:
@@ -284,7 +284,7 @@ class SessionStateView:
 
     @property
     def turn_cost_usd(self) -> float | None:
-        """The cost of the newest turn in USD (None: no price is known)."""
+        """The cost of the newest turn in USD. None if no price is known."""
         return self.turn_totals.cost_usd
 
     @property
@@ -310,7 +310,7 @@ class SessionStateView:
 
     @property
     def running_command(self) -> str:
-        """The slash command that runs in the engine outside a turn, such as `/standup` (empty: none)."""
+        """The slash command that runs in the engine outside a turn, such as `/standup`. Empty if none runs."""
         name = self.state_reason if self.state_reason.startswith("/") else ""
         return name if self._runs_without_turn(name) else ""
 
@@ -335,7 +335,7 @@ class SessionStateView:
 
     @property
     def instruction_notes(self) -> tuple[str, ...]:
-        """Notes about instructions that were left out, with the reasons."""
+        """Notes that say which instructions were left out, and why."""
         return self.agent_instructions.notes
 
     @property

@@ -21,7 +21,7 @@ _BOMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """The decoded text of a file, with the details that are needed to encode the text again."""
+    """A file's decoded text, with the details for encoding it again."""
 
     text: str
     codec: str = "utf-8"
@@ -30,7 +30,7 @@ class DecodedText:
 
     @property
     def note(self) -> str:
-        """The name of the encoding for a person, such as `UTF-16-LE`; empty for plain UTF-8."""
+        """The encoding's name, such as `UTF-16-LE`. Empty for plain UTF-8."""
         if self.errors == "surrogateescape":
             return "UTF-8 with invalid bytes"
         if self.codec == "utf-8":
@@ -39,7 +39,7 @@ class DecodedText:
 
     @property
     def display_text(self) -> str:
-        """The text for the screen and the model, with `�` for bytes that cannot be decoded."""
+        """The text for the screen and the model. Bytes that cannot be decoded are shown as `�`."""
         if self.errors == "strict":
             return self.text
         return self.text.encode(self.codec, self.errors).decode(self.codec, "replace")
@@ -75,6 +75,6 @@ def encode_text(decoded: DecodedText, text: str) -> bytes | None:
 
 
 def show_text(data: bytes) -> str:
-    """Return a file's content as text, with replacements for bytes that cannot be decoded."""
+    """Return a file's content as text. Bytes that cannot be decoded are replaced."""
     decoded = decode_text(data)
     return data.decode("utf-8", "replace") if decoded is None else decoded.display_text

@@ -29,7 +29,7 @@ class _Line:
     folders_only: bool
     by_name: bool
     inside_only: bool
-    """True if the line ends with `/**`, and so matches only the contents of the folder."""
+    """True if the line ends with `/**`. It then matches a folder's contents, but not the folder."""
 
     @property
     def work(self) -> int:

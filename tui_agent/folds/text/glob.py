@@ -13,7 +13,7 @@ from typing import TypeAlias
 MAX_PATTERN_CHARS = 500
 MAX_ALTERNATIVES = 64
 NamePattern: TypeAlias = Pattern[str] | None
-"""The pattern of one name in a path pattern. None stands for `**`, which matches any number of names."""
+"""The pattern for one name in a path. None stands for `**`, which matches any number of names."""
 
 _FIXED_FOLDERS = re.compile(r"(?:[^*?\[{/]*+/)*+")
 """Matches the names of folders at the start of a path pattern, up to the first wildcard."""
@@ -63,7 +63,7 @@ def relative_path_pattern(pattern: str, folder: str) -> str | None:
 
 
 def other_folder_hint(pattern: str, path: str, argument: str) -> str:
-    """Return a hint for the model on how to search the folder that a pattern such as `../lib/*.py` begins with.
+    """Tell the model how to search the folder in a pattern such as `../lib/*.py`.
 
     - `path`: the folder that the pattern is relative to.
     - `argument`: name of the tool's argument for the pattern.
@@ -172,7 +172,10 @@ def _compile_name(name: str, escapes: bool) -> Pattern[str]:
 
 
 def _find_set_end(name: str, position: int, escapes: bool) -> int:
-    """Return the position of the `]` that closes a set such as `[abc]`, or -1. `position` is the one after the `[`."""
+    """Return the index of the `]` that closes a set such as `[abc]`, or -1.
+
+    `position`: the index after the `[`.
+    """
     position += (
         name[position : position + 1] in ("!", "^") if escapes else name[position : position + 1] == "!"
     )

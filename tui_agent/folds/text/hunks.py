@@ -13,7 +13,7 @@ _HEAD: Final = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@$", re.MULTILIN
 
 
 def split_hunks(diff: str) -> list[str]:
-    """Return the hunks of a unified diff without file header."""
+    """Split a unified diff into its hunks, and drop the file header."""
     starts = [*(match.start() for match in _HEAD.finditer(diff)), len(diff)]
     return [diff[start:end] for start, end in pairwise(starts)]
 

@@ -1,4 +1,4 @@
-"""The sentence about git commits that an undo keeps."""
+"""Builds the sentence that names the git commits kept by an undo."""
 
 from collections.abc import Sequence
 

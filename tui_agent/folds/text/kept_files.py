@@ -1,4 +1,4 @@
-"""Texts about the files that an undo or revert kept as they were.
+"""Texts that name the files an undo or revert left unchanged.
 
 Invariant: a text names only a few files, and shows `…` if there are more.
 """
@@ -13,7 +13,10 @@ MAX_FILES_NAMED: Final = 3
 
 
 def list_names(names: Sequence[str], *, is_complete: bool) -> str:
-    """Return the first names. Append `…` if there are more, or if `names` is not the complete list."""
+    """Join the first names with commas, and append `…` if any are missing.
+
+    `is_complete`: False if `names` already lacks some names.
+    """
     listed = ", ".join(names[:MAX_FILES_NAMED])
     return listed if is_complete and len(names) <= MAX_FILES_NAMED else f"{listed}, …"
 

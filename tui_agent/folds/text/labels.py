@@ -126,7 +126,7 @@ LARGER_WINDOW_HINT: Final = (
 
 
 def truncation_notice(cut: ContextTruncated) -> str:
-    """Return the notice about texts that do not fit in the window."""
+    """Return the notice that some texts did not fit in the context window."""
     window = f" of {format_tokens(cut.window)} tokens" if cut.window else ""
     sizes = [
         f"{format_number(text.chars)} of {format_number(text.raw_chars)} characters"
@@ -171,7 +171,7 @@ def mention_name(mention: Mention) -> str:
 
 
 def mention_result(mention: Mention) -> str:
-    """Describe the mentioned content that the model received, or the reason why it received none."""
+    """Describe the content that a mention sent to the model, or say why nothing was sent."""
     match mention.kind:
         case "missing":
             return f"sent as plain text: {mention.note}"

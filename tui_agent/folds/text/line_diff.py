@@ -19,7 +19,7 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class LineDiff:
-    """The hunks of a diff without file header, and the line counts."""
+    """A diff's hunks, without the file header, and its line counts."""
 
     text: str
     added: int

@@ -1,4 +1,4 @@
-"""Recognition of possible mentions in a message: `@path`, `@dir/`, `@"a path"`, `@symbol`, pasted workspace paths.
+"""Finds possible mentions in a message: `@path`, `@dir/`, `@"a path"`, `@symbol`, pasted workspace paths.
 
 Invariant: all functions are pure.
 """
@@ -39,13 +39,13 @@ _ABSOLUTE_STARTS: Final = tuple(
         *("private", "proc", "root", "run", "srv", "sys", "tmp", "usr", "var"),
     )
 )
-"""Beginnings of absolute paths, such as `/home/`. A text that begins with one of them is read as a path."""
+"""Beginnings of absolute paths, such as `/home/`. A text with such a beginning is read as a path."""
 # Not every `/` is a start: `@/components/x` is an import in some languages.
 
 
 @dataclass(frozen=True, slots=True)
 class MentionedPath:
-    """A path that a mention possibly refers to.
+    """A path that a mention may refer to.
 
     `given`: text of the mention.
     `first_line`, `last_line`: 0 if the mention names no lines.
@@ -132,7 +132,7 @@ def _strip_punctuation(plain: str) -> str:
 def _pasted_paths(
     text: str, root: str, fences: list[tuple[int, int]]
 ) -> Iterator[tuple[int, MentionCandidate]]:
-    """Yield the workspace paths that the user pasted into the message, but not those of stack traces."""
+    """Yield the workspace paths that the user pasted, without those in stack traces."""
     count = 0
     for match in _PASTED.finditer(text):
         path = match["double"] or match["single"] or match["plain"].replace("\\ ", " ").rstrip(_TRAILING)

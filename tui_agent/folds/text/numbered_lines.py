@@ -1,4 +1,4 @@
-"""Lines with their numbers, the form in which the model sees the contents of files."""
+"""Numbers lines in the form in which the model sees files."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +11,7 @@ MAX_LINE_CHARS: Final = 2_000
 
 
 def number_lines(lines: Sequence[str], first: int, room: int) -> tuple[list[str], int]:
-    """Return the numbered lines that fit into `room` characters, and how many of them were shortened.
+    """Number the lines that fit into `room` characters. Return them, and how many were shortened.
 
     The first line is always returned. Its number is `first`.
     """

@@ -27,7 +27,7 @@ def describe_model(model: ModelInfo) -> str:
 
 
 def describe_sandbox(state: SessionStateView) -> str:
-    """Describe the sandbox in which commands run, or say why there is none."""
+    """Describe the sandbox for commands, or say why there is none."""
     return state.sandbox or f"none: {state.no_sandbox_reason or 'not known yet'}"
 
 

@@ -1,4 +1,4 @@
-"""Normalised forms of the words in code, paths, questions and notes, for comparison.
+"""Normalises words of code, paths, questions and notes, so that they can be compared.
 
 Invariant: a word of a question and the same word inside an identifier have the same form.
 """
@@ -13,7 +13,7 @@ _PIECE = re.compile(
     r"|(?<![A-Za-z0-9])[0-9](?:[a-z]{1,2}|[A-Z]{1,2})(?![A-Za-z0-9])"
     r"|[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_a-zA-Z]+"
 )
-"""Matches the pieces into which an identifier is split. Words like i18n, k8s, 2fa or URLs stay one piece."""
+"""Matches one piece of an identifier. Words like i18n, k8s, 2fa or URLs stay one piece."""
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
 """Matches the pieces of a word that consists of ASCII letters only. For such words, this is faster than `_PIECE`."""
 _WIDE = re.compile(r"(?![\u3100-\u33ff])[\u3040-\u9fff\uac00-\ud7af]")
@@ -136,7 +136,7 @@ def strip_accents(text: str) -> str:
 
 
 class _PlainLetters(dict[int, str]):
-    """Cache that maps a character's code to the character without accents."""
+    """Maps a character's code to the character without accents, and caches the result."""
 
     def __missing__(self, code: int) -> str:
         letters = "".join(part for part in normalize("NFKD", chr(code)) if not combining(part))

@@ -1,4 +1,4 @@
-"""The trace, built from events that open and close spans (turns, iterations, model calls, tool calls).
+"""The trace: spans (turns, iterations, model calls, tool calls), built from a session's events.
 
 Invariant: the time of `apply` is proportional to the depth of the tree.
 """
@@ -96,7 +96,7 @@ class Trace:
         return copy
 
     def note_crash(self) -> None:
-        """Record the time of the last event before a crash. Spans that are still open end no later than this."""
+        """Record the time of the last event before a crash. Open spans end no later than this."""
         if self.turn is None:
             self.tree.crash_time = None
         elif self.tree.crash_time is None:

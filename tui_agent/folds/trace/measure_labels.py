@@ -1,4 +1,4 @@
-"""Labels for the measured values of a session, for the terminal and the screen.
+"""Labels a session's measured values for the terminal and the screen.
 
 Invariant: a value that was not measured has no row.
 """

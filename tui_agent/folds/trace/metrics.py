@@ -102,7 +102,7 @@ class MetricsView:
     tests_passed: int | None = None
     tests_failed: int | None = None
     test_errors: int = 0
-    """The errors among `tests_failed`, such as test files that could not be loaded."""
+    """How many of the failed tests (`tests_failed`) are errors, such as test files that could not be loaded."""
     test_fault: str = ""
     """Why the newest test run failed although no test failed; empty in all other cases."""
     output_chars: int = 0
@@ -151,7 +151,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.sums = MetricsView()
-        """The figures that are updated with each event."""
+        """The figures, updated with each event."""
         self.read_lines: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
         """Maps (agent, path, digest of the content) to the ranges of lines that the agent has read."""
         self.first_turn_at: float | None = None
@@ -207,7 +207,7 @@ class Metrics:
     def part_of(self, call_id: CallId | None) -> int:
         """Return the index of the message part with this call.
 
-        If the call has a result or is None, return the index of the newest part.
+        If the call has ended or is None, return the newest part's index.
         """
         newest = self.sums.parts - 1
         return newest if call_id is None else self.call_parts.get(call_id, newest)

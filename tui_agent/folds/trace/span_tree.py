@@ -42,7 +42,7 @@ class Node:
     cost_usd: float | None = None
     cost_precision: CostPrecision = "exact"
     children: "list[Node] | tuple[()]" = ()
-    """The child spans that are not compressed."""
+    """The child spans, without the compressed ones."""
     # Most spans have no children. An empty list for each of them would take a megabyte in a long session.
     packed_children: tuple[int, ...] = ()
     """Indices of the child spans that are packed (stored in compressed form)."""
@@ -80,7 +80,7 @@ class SpanTree:
         self._longest = 0.0
         self._has_costs = False
         self.crash_time: float | None = None
-        """Time of a crash. Spans that are still open end no later than this."""
+        """Time of a crash. Open spans end no later than this."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span and return its node."""
@@ -189,10 +189,9 @@ class SpanTree:
         return "done"
 
     def copy(self, referenced: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
-        """Return an independent copy of the tree, and a `dict` that maps an index to the copied node.
+        """Return a copy of the tree, and a `dict` that maps an index to the copied node.
 
-        The copied nodes are the open nodes, the nodes in `referenced`, and all their ancestors. Finished nodes are
-        shared.
+        Open nodes, the nodes in `referenced` and all their ancestors are copied. The other nodes are shared.
         """
         self.view()
         copied: dict[int, Node] = {}

@@ -19,11 +19,11 @@ class Span:
     `first_seq`, `last_seq`: events that open and close the span.
     `parent`, `children`: indexes into `TraceView.spans`.
     `cost_usd`: cost of the model call, or of all calls below the span.
-    `tokens_in`: size of the largest request of the span's own agent.
-    `tokens_out`: output tokens of the calls of the span's own agent.
+    `tokens_in`: tokens in the largest request of the span's agent, without delegates.
+    `tokens_out`: output tokens of the span's agent, without delegates.
     `billed_in`, `billed_out`: tokens that were paid for, including those of delegates.
     `estimated`: True if the tokens are estimated.
-    `failed`, `denied`: numbers of failed and denied calls below this span.
+    `failed`, `denied`: how many calls below this span failed or were denied.
     """
 
     index: int

@@ -55,7 +55,7 @@ class Timeline:
         return max(0, bisect_right(self.clock, seconds) - 1)
 
     def next_stop(self, place: int, unit: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
-        """Return the index of the next or previous record that starts a `unit`."""
+        """Return the index of the next record that starts a `unit`, or of the previous one if `forward` is False."""
         last = len(self.clock) - 1
         if unit == "event":
             return min(last, place + 1) if forward else max(0, place - 1)
@@ -89,7 +89,10 @@ def build_timeline(records: Sequence[Record]) -> Timeline:
 
 
 def extend_timeline(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
-    """Return the timeline extended by the records `new`. `last_at` is the time of the last record in `line`."""
+    """Return the timeline with the records `new` added.
+
+    `last_at`: time of the last record in `line`.
+    """
     first = len(line)
     markers = (Marker(place, mark) for place, record in enumerate(new, first) if (mark := event_mark(record)))
     return Timeline(

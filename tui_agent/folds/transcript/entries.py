@@ -70,11 +70,11 @@ class UserEntry(EntryBase):
     state: Literal["sent", "queued", "steered", "removed"]
     queue_id: RequestId | None = None
     mentions: tuple[Mention, ...] = ()
-    """The mentions in the message, without the contents that were read for the mentions."""
+    """The mentions in the message, without their contents."""
     command: str = ""
     """The slash command that produced the text, as the user typed it."""
     own_words: str = ""
-    """The text that the user typed around long pastes. Empty if nothing long was pasted."""
+    """The text that the user typed, without long pastes. Empty if nothing long was pasted."""
     images_left_out_for: str = ""
     """Name of the model that did not accept the message's images, or an empty string."""
 
@@ -107,7 +107,7 @@ class ReasoningEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """The delegate that works for a call, and the counts of the delegate's work.
+    """The delegate that works for a call, and how much it did.
 
     `waited_ms`: milliseconds from the start of the call to the start of the delegate.
     """
@@ -135,7 +135,7 @@ class ToolEntry(EntryBase):
     arguments: JsonMap
     outcome: str = ""
     started_at: float | None = None
-    """Start of the call. The time that the user took to answer questions moves it forward."""
+    """Start of the call, plus the time that the user took to answer questions."""
     asked_at: float | None = None
     """Time of the newest question about the call."""
     duration_ms: float | None = None

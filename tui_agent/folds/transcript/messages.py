@@ -163,7 +163,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 
 
 def _add_kept_work(draft: Draft) -> bool:
-    """Add two lines to the notice about a failure: which work is kept, and what to do next."""
+    """Add two lines to a failure notice: which work is kept, and what to do next."""
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):
         return False
@@ -329,7 +329,7 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
 
 
 def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | None = None) -> None:
-    """Explain the failure of the turn in a new notice, or in the retry notice with the index `retry`."""
+    """Explain why the turn failed, in a new notice or in the retry notice with the index `retry`."""
     if retry is not None and retry == len(draft.entries) - 1:
         draft.update_notice(retry, "error", lines, "model_failed", draft.model)
         draft.failure = retry
@@ -338,7 +338,7 @@ def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | 
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:
-    """Add or update the notice about a request that was too long and is sent again."""
+    """Add or update the notice that a request was too long and is sent again."""
     index, count = draft.overflow_notice or (-1, 0)
     times = f" {count + 1} times" if count else ""
     line = f"The request was too long for the provider{times}; it is shortened and sent again."

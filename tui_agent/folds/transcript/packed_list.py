@@ -1,4 +1,4 @@
-"""A list with compressed older items, so that a fold of a very long log stays small.
+"""A list that compresses its older items, so that very long logs need little memory.
 
 Invariant: reading an index returns an item equal to the last item stored at that index.
 """
@@ -26,7 +26,7 @@ class PackedList(Sequence[T]):
         self._chunks: list[bytes] = []
         self._unpacked: list[T] = []
         self._replaced: dict[int, T] = {}
-        """For each packed item that was replaced: index → new item."""
+        """Maps the index of a replaced packed item to the new item."""
         self._open_chunks: dict[int, Sequence[T]] = {}
 
     @staticmethod

@@ -55,7 +55,7 @@ class TurnSums:
         self._files: dict[str, ChangedFile] = {}
         self.unlisted_count = 0
         self.writing: set[CallId] = set()
-        """The calls that have started and can change files."""
+        """The started calls that can change files."""
         self.has_unknown_changes = False
         """True if a crash interrupted a call that can change files."""
         self.generated = GeneratedFiles()
@@ -69,7 +69,10 @@ class TurnSums:
         self.cost_precision = combine_precision(self.cost_precision, end.cost_precision)
 
     def add_change(self, change: FileChanged, seq: int) -> None:
-        """Add a file's change, which the event `seq` reports."""
+        """Add a file's change.
+
+        `seq`: the event that reports the change.
+        """
         file = self._files.get(change.path) or unchanged_file(change)
         self._files[change.path] = file.with_change(change, seq)
 
@@ -121,7 +124,7 @@ class Draft:
         self.overflow_notice: tuple[int, int] | None = None
         """Notice about this turn's too long requests: (index of its entry, number of requests)."""
         self.missing_map_notice: tuple[int, str] | None = None
-        """Notice that requests lack the repository map: (index of its entry, its text)."""
+        """The notice that the repository map is missing: (index of its entry, its text)."""
         self._announced_cuts: set[str] = set()
         self.failure: int | None = None
         """Index of the notice about the model's failure in this turn."""
@@ -136,7 +139,7 @@ class Draft:
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
         """Maps the id of each running job to (command, index of the entry of the job's call)."""
         self.shell: int | None = None
-        """Index of the entry for the user's own running command."""
+        """Index of the entry for the user's running `!` command."""
         self.is_redo = False
         """True if the newest undo, redo or revert was a redo."""
         self.file_move: str | None = None
@@ -144,7 +147,7 @@ class Draft:
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
         """The paths left unchanged by the newest restore, and True if a redo caused the restore."""
         self.price = ("", False)
-        """(name of the model, True if the price of the model is known)."""
+        """(model's name, True if its price is known)."""
         self.model_without_images = ""
         """The name of the session's model if it does not accept images; otherwise empty."""
         self.cost_limit: float | None = None
@@ -209,7 +212,7 @@ class Draft:
             self.replace_entry(index, replace(entry, is_void=True))
 
     def announce_truncations(self, cuts: Iterable[Truncation]) -> bool:
-        """Remember that the user was told about these cut texts. Return True if at least one of them is new."""
+        """Remember that the user was told about these cut texts. Return True if any of them is new."""
         names = {cut.label for cut in cuts}
         is_new = not names <= self._announced_cuts
         self._announced_cuts |= names

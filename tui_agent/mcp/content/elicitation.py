@@ -110,7 +110,7 @@ class Elicitation:
 async def _ask_field(
     ask: AskUser, message: str, name: str, schema: Mapping[str, object], is_required: bool
 ) -> dict[str, Value] | None:
-    """Ask for the value of one field until the value is valid, and return {name: value}.
+    """Ask for one field until its value is valid, and return {name: value}.
 
     Return {} if the user leaves the field out, and None if the user declines the question.
     """

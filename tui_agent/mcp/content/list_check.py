@@ -24,7 +24,7 @@ _LISTS: Mapping[str, tuple[str, type[BaseModel]]] = {
     "resources": ("resources/list", types.ListResourcesResult),
     "resourceTemplates": ("resources/templates/list", types.ListResourceTemplatesResult),
 }
-"""For each kind of list: (method that requests the list, the SDK's class for the answer)."""
+"""Maps a kind of list to (the method that requests it, the SDK's class for the answer)."""
 Incoming = SessionMessage | Exception
 
 
@@ -48,13 +48,13 @@ class ListCheck:
         )
 
     def left_out(self, *keys: str) -> tuple[str, ...]:
-        """Return up to `MAX_NAMED` sentences about removed items, and one sentence that counts the rest."""
+        """Return up to `MAX_NAMED` sentences about removed items, then one that counts the rest."""
         sentences = [sentence for key in keys for sentence in self._left_out[key]]
         rest = len(sentences) - MAX_NAMED
         return (*sentences[:MAX_NAMED], *([f"{rest} more are left out."] if rest > 0 else []))
 
     def check(self, message: Incoming) -> Incoming:
-        """Remove the invalid items from a message that answers a request for a list."""
+        """Remove the invalid items if the message answers a list request. Return the message."""
         response = message.message if isinstance(message, SessionMessage) else None
         if isinstance(response, types.JSONRPCResponse):
             for key in _LISTS.keys() & response.result.keys():
@@ -68,7 +68,7 @@ class ListCheck:
         return message
 
     def _find_faults(self, key: str, result: Mapping[str, Any]) -> dict[int, str]:
-        """Return a dict that maps the index of each invalid item to the item's first fault."""
+        """Map the index of each invalid item to the item's first fault."""
         method, model = _LISTS[key]
         faults: dict[int, str] = {}
         for validate in (

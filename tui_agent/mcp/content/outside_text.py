@@ -1,4 +1,4 @@
-"""Cleaning of text from MCP servers: no control characters, no terminal sequences, limited length."""
+"""Cleans text from MCP servers: removes control characters and terminal sequences, and limits the length."""
 
 import re
 

@@ -12,7 +12,7 @@ from tui_agent.ports.command import CommandAnswer
 from tui_agent.protocol.events.command import OfferedCommand
 
 GetPrompt: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[str]]
-"""Function that returns the text of a server's prompt, given the prompt's name and arguments."""
+"""Function that returns the text of a server's prompt. Its arguments are the prompt's name and arguments."""
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 
 

@@ -51,7 +51,7 @@ class ResourceList:
         self._changed.set()
 
     async def keep(self, list_all: Callable[[], Awaitable[RemoteResources]]) -> None:
-        """List the resources at the first `get` and after each change, until cancelled."""
+        """List the resources at the first `get` and again after each change, until cancelled."""
         while True:
             await self._wanted.wait()
             self._changed = anyio.Event()
@@ -75,7 +75,7 @@ def can_be_typed(uri: str) -> bool:
 
 
 def find_matches(server: str, query: str, resources: RemoteResources) -> list[str]:
-    """Return the mentions of a server's resources and templates that contain the query."""
+    """Return the mentions (`SERVER:URI`) that contain the query, for the server's resources and templates."""
     wanted = query.casefold()
     mentions = (f"{server}:{uri}" for uri in (*resources.uris, *resources.templates))
     return [mention for mention in mentions if wanted in mention.casefold()]

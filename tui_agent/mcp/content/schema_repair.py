@@ -16,7 +16,7 @@ from tui_agent.mcp.content.outside_text import clean_text
 from tui_agent.protocol.base import JsonMap
 
 MAX_BYTES = 24_000
-"""Maximum size of a schema; a larger one is replaced by a schema that accepts any object."""
+"""Maximum size of a schema. A larger one is replaced by a schema for any object."""
 MAX_DEPTH = 10
 MAX_NODES = 2_000
 MAX_TEXT_CHARS = 1_000
@@ -38,7 +38,7 @@ class RepairedSchema:
 
 
 def repair_schema(raw: object) -> RepairedSchema:
-    """Convert the schema of a tool's arguments to one that every model provider accepts."""
+    """Change a tool's argument schema so that every model provider accepts it."""
     if not isinstance(raw, dict):
         return RepairedSchema(_any_object())
     top = _Repair(raw).repair(raw, 0)
@@ -164,7 +164,7 @@ def _merge_into(plain: JsonMap, part: JsonMap) -> None:
 
 
 def _merge_top(top: JsonMap) -> JsonMap:
-    """Return a schema of type object without `anyOf` at the top level."""
+    """Replace `anyOf` at the top level by one schema of type object."""
     # Several providers refuse `anyOf` at the top level.
     choices = top.pop("anyOf", None)
     properties = top.get("properties")

@@ -30,7 +30,7 @@ from tui_agent.plugin_host.panes.pane_messages import (
 from tui_agent.units import format_time_limit
 
 SILENCE_LIMIT_S: Final = 30.0
-"""Maximum number of seconds without a message from the child process. After that, the child is killed."""
+"""Kill the child process if it sends no message for this many seconds."""
 MAX_LINE: Final = 2 * MAX_BYTES
 _FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\w+)')
 

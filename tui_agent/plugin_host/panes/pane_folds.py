@@ -84,11 +84,11 @@ class FoldWatch:
 
 
 class FoldCursor:
-    """A plugin's fold (an object that gets events one by one) at one position in a log.
+    """A plugin's fold (an object that collects data from events) at one position in a log.
 
     `log`: the folder of the log.
 
-    The fold has received the events up to this position, but no events of other branches.
+    The fold has received the branch's events up to this position.
     """
 
     def __init__(

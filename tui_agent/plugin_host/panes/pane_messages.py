@@ -18,15 +18,16 @@ MAX_BYTES: Final = 64_000
 PROCESSOR_LIMIT_S: Final = 1.0
 """Maximum processor time of a fold or pane, in seconds; then the plugin is stopped."""
 WAIT_LIMIT_S: Final = 5.0
-"""Maximum elapsed time of a fold or pane, in seconds. It also stops a pane that waits without using the processor."""
+"""Maximum elapsed time of a fold or pane, in seconds. It also stops a pane that only waits."""
 IMPORT_LIMIT_S: Final = 5.0
 """Maximum processor time for the import of `folds.py`, in seconds."""
 
 
 class PaneRequest(FrozenModel):
-    """A request for the state of a pane after the event `seq` of a log.
+    """Requests the state of a pane after an event.
 
     `log`: the folder of the log.
+    `seq`: the event's number.
     """
 
     pane: str
@@ -38,7 +39,7 @@ class PaneRequest(FrozenModel):
 
 
 class PaneProgress(FrozenModel):
-    """A report that the pane's fold has applied the events up to `seq`."""
+    """Reports that the pane's fold has applied the events up to `seq`."""
 
     kind: Literal["progress"] = "progress"
     seq: int
@@ -56,14 +57,14 @@ class PaneBlocks(FrozenModel):
 
 
 class PaneUnchanged(FrozenModel):
-    """The answer that the pane has not changed since the last answer."""
+    """Answers that the pane has not changed since the last answer."""
 
     kind: Literal["unchanged"] = "unchanged"
     seq: int
 
 
 class PaneFault(FrozenModel):
-    """The answer that the pane cannot be shown.
+    """Answers that the pane cannot be shown.
 
     `message`: the reason.
     `stopped`: True if the plugin did not return in time and must not be asked again.

@@ -24,7 +24,7 @@ _UNREAD: Final = (
     (re.compile(r"[<>]\("), "it uses `<(…)` or `>(…)`"),
     (re.compile(r"\n|\Z"), "a line ends in the middle of a command"),
 )
-"""Bash syntax that the parser does not support, each with a description for the user."""
+"""Bash syntax that the parser does not support, with descriptions for the user."""
 
 
 class RefusedError(Exception):
@@ -66,7 +66,10 @@ class Cursor:
         return self.match(_DELIMITER) is not None
 
     def refusal(self, reason: str, start: int | None = None) -> RefusedError:
-        """Return an error that refuses the whole script and points at offset `start`, or at the current position."""
+        """Return an error that refuses the whole script.
+
+        `start`: offset that the error points at; by default, the current position.
+        """
         return RefusedError(reason, self.position if start is None else start)
 
     def unexpected_text_error(self) -> RefusedError:
@@ -103,7 +106,7 @@ class Cursor:
 
     @property
     def awaits_body(self) -> bool:
-        """Return True if a here-document body starts after the next line break."""
+        """Return True if the body of a here-document starts on the next line."""
         return self._body_line >= 0
 
     def await_body(self, body: re.Match[str]) -> None:

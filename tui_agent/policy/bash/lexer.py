@@ -46,7 +46,7 @@ _NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(?!\1\})(0|-?[1-9][0-9]{0,5})
 _ODD_TILDE = re.compile(r"[:=]~|\A~(?!/|\Z)")
 _SIGN_IN_COMMAND = re.compile(r"[\\*?%!]|(?!\A\[\Z)\[|(?<!\$)\{")
 _BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
-"""Bytes that some systems treat as blanks, even inside the encoding of a letter."""
+"""Bytes that some systems treat as blanks, even if they are part of an encoded letter."""
 
 
 class Role(Enum):
@@ -85,7 +85,7 @@ class WordReader:
         return tuple(syntax.Word(source, start, self._check_tildes(pieces, start)) for pieces in kept)
 
     def at_process_output(self) -> bool:
-        """Return True if a process substitution `<(…)` begins after the blanks at the current position."""
+        """Return True if a process substitution `<(…)` comes next, after any blanks."""
         cursor = self._cursor
         return cursor.has("<(") and cursor.text[: cursor.position][-1:] in (" ", "\t")
 
@@ -271,7 +271,10 @@ def _expand_span(first: int, last: int) -> list[str]:
 
 
 def _keeps_its_meaning(piece: syntax.Piece) -> bool:
-    """Return True if brace expansion keeps the meaning of a piece of a word. False for `$x` in `$x{a,b}`."""
+    """Return True if a piece of a word keeps its meaning in a brace expansion.
+
+    The result is False for `$x` in `$x{a,b}`, because bash expands this to `$xa $xb`.
+    """
     # The variable in `$x{a,b}` does not keep its meaning, because bash expands the word to `$xa $xb`.
     if isinstance(piece, syntax.Text | syntax.Variable) and piece.quoted:
         return True

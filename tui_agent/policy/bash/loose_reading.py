@@ -92,7 +92,7 @@ def loose_commands(text: str) -> PossibleCommands:
 
 
 def _suffixes(words: Words) -> Iterator[Words]:
-    """Yield the words of a command, then the words after each possible prefix (`if`, `name=value`)."""
+    """Yield a command's words, then the words after each prefix such as `if` or `name=value`."""
     for place, word in enumerate(words):
         yield words[place:]
         if word is not None and _PREFIX.fullmatch(word) is None:

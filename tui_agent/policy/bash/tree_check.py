@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
 Span: TypeAlias = tuple[int, int]
-"""The (start, end) of a word in the script, as offsets in characters."""
+"""(start, end) of a word in the script, in characters."""
 _SeenWord: TypeAlias = tuple[Span, bool]
-"""(span of a word, True if it is the first word of its command)."""
+"""(span of a word, True for the first word of a command)."""
 
 _QUERY = """
 [(command) (declaration_command) (unset_command) (test_command)] @command

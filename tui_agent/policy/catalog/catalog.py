@@ -23,7 +23,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
 """Maps a program's name to its file in the catalog, if the name cannot be a file name (`[`)."""
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
-"""Keys that the table of a project or plugin may have for a known program."""
+"""Keys that a project's or plugin's table may have for a known program."""
 _MAX_LIKES = 8
 _READING = frozenset({"read", "list"})
 _READS_BELOW_MISSING = (
@@ -48,7 +48,7 @@ class Layer:
 
 
 Shelf: TypeAlias = Callable[[str], tuple[Table, str] | None]
-"""Function that finds an entry by its full name ("git log"), and returns the entry's table and source."""
+"""Function that looks up an entry by its full name ("git log"). Returns (table, source), or None."""
 
 
 class Catalog:
@@ -95,9 +95,9 @@ class Catalog:
         return next(filter(None, found), None)
 
     def variant(self, entry: Entry, name: str) -> Entry | None:
-        """Return the entry that an option selects in place of `entry`, such as "git branch --list", or None.
+        """Return another entry of the same program, or None.
 
-        `name`: the name of the selected entry without the program ("branch --list").
+        `name`: the entry's name without the program ("branch --list").
         """
         found = (self.entry(f"{member.partition(' ')[0]} {name}") for member in entry.family)
         return next(filter(None, found), None)
@@ -175,10 +175,10 @@ def built_in_catalog() -> Catalog:
 
 
 def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
-    """Parse the TOML text of a user's, plugin's or project's table of programs.
+    """Parse a table of programs from TOML text. A user, plugin or project wrote it.
 
-    Return the programs' tables by full name ("git log"), and the environment variables that the text declares harmless.
-    Raise `TableFault` if the text is not a valid table.
+    Return (tables by the program's full name ("git log"), names of harmless environment variables). Raise `TableFault`
+    if the text is not a valid table.
     """
     try:
         data = parse_toml(text)
@@ -219,7 +219,7 @@ def _locate(name: str, faults: Iterable[TableFault]) -> Iterator[TableFault]:
 
 
 def _read_caution(name: str, table: Table) -> tuple[frozenset[Effect], list[TableFault]]:
-    """Return the effects that a project's or plugin's table adds to a known program, and the table's faults."""
+    """Return the effects that the table adds to a known program, and the table's faults."""
     reason = "this key is not allowed: for a known program, a table can only add effects"
     more = [TableFault((key,), reason) for key in sorted(set(table) - _CAUTIOUS_KEYS)]
     program, faults = validate({"about": name, "effects": table.get("effects", [])})

@@ -20,7 +20,7 @@ MAX_FAULTS: Final = 50
 _PROJECT_FOLDER: Final = ".tui_agent"
 
 Judge: TypeAlias = Callable[[str, Catalog], tuple[Decision, str]]
-"""Function that judges a command line by a catalog, and returns (verdict, reason)."""
+"""Function that judges a command line with a catalog. Returns (verdict, reason)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry
 
 
 def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
-    """Return the program that a TOML table describes, or None and all faults of the table."""
+    """Convert a TOML table to a program. If the table is faulty, return None and all faults."""
     try:
         return Program.model_validate(table), []
     except ValidationError as error:

@@ -12,7 +12,7 @@ _AT_LINE: Final = re.compile(r"at line (\d+)")
 
 
 def place_of(fault: TableFault, text: str, source: str) -> str:
-    """Return the source and the line of a fault ("programs.toml:12"), or only the source if the line is not found."""
+    """Return a fault's source and line ("programs.toml:12"), or its source if the line is not found."""
     named = _AT_LINE.search(fault.reason)
     line = int(named[1]) if named else _line_of(text.splitlines(), fault.keys)
     return f"{source}:{line}" if line else source

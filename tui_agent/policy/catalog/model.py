@@ -65,7 +65,7 @@ Meaning: TypeAlias = Literal[
 
 
 def meaning_of(operand: str) -> str:
-    """Return the meaning of an operand without its suffix `?` or `...` ("read" for "read...")."""
+    """Return an operand's meaning without the suffix `?` or `...` ("read" for "read...")."""
     return operand.removesuffix("..." if operand.endswith("...") else "?")
 
 
@@ -152,7 +152,7 @@ def _from_meaning(value: object) -> object:
 
 
 OptionEntry: TypeAlias = Annotated[Option, BeforeValidator(_from_meaning)]
-"""An option as it is written in TOML: a table, or a text that is the meaning of the option's required value.
+"""An option as written in TOML: a table, or the meaning of its required value as text.
 
 Example: `--output = "write"` is short for `--output = { means = "write" }`.
 """
@@ -161,7 +161,7 @@ Decision: TypeAlias = Literal["allow", "ask", "deny"]
 
 
 class Example(Model):
-    """A command line in a table of programs, and the verdict that the profile `ask` must give on it.
+    """A command line with its expected verdict under the profile `ask`. A table of programs lists such examples.
 
     The command line is judged in an empty workspace without a sandbox.
 

@@ -16,7 +16,7 @@ from tui_agent.fast_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """Lists of names of environment variables.
+    """Lists of environment variables.
 
     `harmless`: names that are safe to set. In an item `NAME=value`, only this value is safe.
     """
@@ -27,7 +27,7 @@ class Variables:
     shown: frozenset[str]
 
     def with_harmless(self, names: Iterable[str]) -> "Variables":
-        """Return a copy of the lists with these names added to the harmless ones."""
+        """Return a copy of the lists with `names` added to the harmless ones."""
         return replace(self, harmless=self.harmless | frozenset(names))
 
     def may_change_programs(self, name: str, value: str | None, *, exported: bool) -> bool:

@@ -40,7 +40,7 @@ UNPROVEN = "tui-agent cannot tell exactly what this command does."
 FETCHES_CODE = "It uses the network and may run downloaded code."
 
 _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
-"""Matches the message with which our parser refuses an unexpected shell keyword. Bash refuses such a script too."""
+"""Matches our parser's message about an unexpected shell keyword. Bash refuses such a script too."""
 
 SHADOWED = "guard.workspace-program"
 """Id of the judgement about a command whose program is a workspace file."""
@@ -222,7 +222,7 @@ class CommandJudge:
         return frozenset(unconfined or command.effects)
 
     def _name_effects(self, judgements: Sequence[Judgement]) -> list[Judgement]:
-        """Return the judgements. Those with effects to approve get one common reason, which names all these effects."""
+        """Give all judgements with effects to approve one common reason, which names these effects."""
         effects = frozenset(chain.from_iterable(judgement.effects for judgement in judgements))
         wishes = ", ".join(words.wish for words in words_for(effects))
         reason = f"policy {self.facts.policy} requires approval for {wishes}"
@@ -306,8 +306,7 @@ def command_line(effect: RunEffect) -> str:
 
 
 def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
-    """Return the commands that start the command at index `at` of a line, innermost first, each with its launcher
-    words.
+    """Return the commands that start the command at index `at`, innermost first, with their launcher words.
 
     For `pytest` in `uv run python -m pytest`, the launcher words are `python -m`, then `uv run python -m`.
     """

@@ -47,14 +47,14 @@ def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Ju
 
 
 def _against_text(rules: RuleIndex, text: str) -> Iterator[Judgement]:
-    """Yield the judgements of `ask` and `deny` rules that match words anywhere in a command line."""
+    """Yield the judgements of `ask` and `deny` rules that match somewhere in a command line."""
     readings = loose_commands(text).commands
     ends = {words[start:] for words in readings for start in range(min(len(words), _MOST_SUFFIXES))}
     yield from _rules_against(rules, [words for words in ends if words[0] is not None])
 
 
 def words_of(command: CommandReport) -> Words:
-    """Return the words of a command, with None for each word that is not known."""
+    """Return a command's words. An unknown word becomes None."""
     return tuple(word.known for word in command.words)
 
 
@@ -70,7 +70,7 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
 
 
 def _spellings(words: Words, name: str) -> Iterator[Words]:
-    """Yield a command's words in each form that a rule can have, for example with `git` for `/usr/bin/git`."""
+    """Yield a command's words in each spelling that a rule can use, for example `git` for `/usr/bin/git`."""
     yield words
     first = words[0] if words else None
     if first is None:

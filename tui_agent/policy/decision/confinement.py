@@ -64,7 +64,7 @@ def written_scripts(line: LineReport) -> Iterator[RunEffect]:
 
 
 def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: LineReport) -> str:
-    """Return a clause about an effect that a sandbox does not confine, such as "it may wait for an editor".
+    """Return a clause if no sandbox confines the command, such as "it may wait for an editor".
 
     `inner`: the commands that `command` can run.
     `line`: the report of the whole command line.

@@ -37,7 +37,7 @@ class Escalation:
 
 
 def escalate(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[Judgement]:
-    """Yield a judgement for each escalation that applies to a command, in the order of `ESCALATIONS`."""
+    """Yield a judgement for each escalation that applies, in the order of `ESCALATIONS`."""
     for escalation in ESCALATIONS:
         reason = escalation.check(command, uses, facts)
         if reason:
@@ -46,7 +46,7 @@ def escalate(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator
 
 
 def program_name(command: CommandReport) -> str:
-    """Return the name or path that starts the program of a command."""
+    """Return the name or path by which a command starts its program."""
     return (command.words[0].known if command.words else None) or command.name
 
 

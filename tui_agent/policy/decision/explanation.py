@@ -149,7 +149,7 @@ def _titles(line: LineReport) -> Iterator[str]:
 def _command_rows(
     effect: RunEffect, line: LineReport, new: Collection[str], facts: PolicyFacts
 ) -> Iterator[CommandEffects]:
-    """Yield the rows for the commands of a line. A command and the command that it starts can share a row."""
+    """Yield the rows for a line's commands. A command can share a row with the command that it starts."""
     shown: CommandEffects | None = None
     shown_title, starts_next = "", False
     for title, command in zip(_titles(line), line.commands, strict=True):
@@ -203,7 +203,7 @@ def _command_row(
 
 
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[CommandEffect]:
-    """Yield an effect for each way in which a command runs a program from the workspace."""
+    """Yield an effect if the command runs programs from git's configuration, and another for a workspace program."""
     if runs_configured_programs(command, (), facts):
         yield CommandEffect(
             verb="runs", target="programs set in this repository's git configuration", risky=True

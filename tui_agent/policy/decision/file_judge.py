@@ -244,7 +244,7 @@ class FileJudge:
         return Judgement("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
     def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Judgement | None:
-        """Return the judgement of rules against files that a shell pattern can match, or None."""
+        """Judge a shell pattern by the rules for files that it can match. Return None if there are none."""
         # A match of `**`, or of a rule without a folder (`**/*.lock`), is often an accident, so the verdict is *ask*.
         rules = self.rules.rules_for_pattern(at, whats, self.facts)
         found = stopping_judgement([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])

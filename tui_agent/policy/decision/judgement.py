@@ -58,7 +58,7 @@ class Judgement:
 
 
 def strongest_judgement(judgements: Sequence[Judgement]) -> Judgement:
-    """Return the judgement that decides the call. Without judgements, the verdict is *ask*."""
+    """Return the judgement that decides the call. If there are none, the verdict is *ask*."""
     if not judgements:
         return Judgement("ask", "no-rule", "it is not known what this does", default_no=True)
     return min(judgements, key=Judgement.sort_key)

@@ -113,7 +113,7 @@ def _with_parents(path: str) -> Iterator[str]:
 
 
 def from_workspace(effect: RunEffect, path: str) -> str:
-    """Convert a path that is relative to a command's folder to a path relative to the workspace."""
+    """Make a path relative to the workspace. It is given relative to a command's folder."""
     if not effect.cwd or path.startswith(("/", "~")):
         return path or "."
     return literal_path(tidy_path(posixpath.join(effect.cwd, path)))
@@ -125,7 +125,7 @@ def literal_path(path: str) -> str:
 
 
 def paths_from(command: CommandReport, text: str, cwd: str) -> Iterator[str]:
-    """Yield the path `text` relative to the workspace, for each folder in which the command might run."""
+    """Yield the path `text` relative to the workspace, once for each folder in which the command might run."""
     if not text:
         return
     if text.startswith(("/", "~")):

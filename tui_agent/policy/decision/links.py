@@ -1,4 +1,4 @@
-"""The reason to ask about commands that reach a file through a symbolic link without naming this file.
+"""Finds a reason to ask about a command: it reaches an unnamed file through a symbolic link.
 
 Invariant: a folder that was not searched is assumed to contain links.
 """

@@ -38,7 +38,7 @@ _OUTPUT_OPTION: Final = re.compile(
     r"-[odtPCBwDO]|of|(?=[\w-]+\Z)[\w-]*?(?:out|dir|dest|target|prefix|report|xml|save|cache|path|root|log|dump).*",
     re.IGNORECASE,
 )
-"""Matches options with a value that is probably a file to write."""
+"""Matches options whose value is probably an output file."""
 
 
 @dataclass(frozen=True, slots=True)

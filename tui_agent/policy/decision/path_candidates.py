@@ -42,7 +42,7 @@ class Candidate:
 
 
 def path_candidates(command: CommandReport) -> Iterator[Candidate]:
-    """Yield the texts in a command's words, variables, code and here-documents that can be paths."""
+    """Yield the possible paths in a command's words, variables, code and here-documents."""
     before = ""
     subcommands = command.name.split()[1:]
     texts = [*command.code]

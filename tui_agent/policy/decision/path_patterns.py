@@ -56,9 +56,9 @@ def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
 
 
 def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool:
-    """Return True if the exclusion pattern `shape` of a command certainly matches one of the names.
+    """Return True if the exclusion pattern `shape` certainly matches one of the names.
 
-    A pattern that ends with `/` is compared with `folders`.
+    If the pattern ends with `/`, it is compared with `folders`.
     """
     plain = shape.removesuffix("/")
     meant = names if shape == plain else folders
@@ -76,7 +76,7 @@ def leads_through_pattern(path: str) -> bool:
 
 
 def expand_braces(shape: str) -> Iterator[str]:
-    """Yield the alternatives of a shell pattern with `{a,b}`."""
+    """Yield the alternatives of a pattern with braces: `{a,b}.py` gives `a.py` and `b.py`."""
     braces = _BRACES.search(shape)
     if braces is None:
         yield shape

@@ -67,7 +67,7 @@ class RulePolicy:
         )
 
     def explain(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> tuple[str, ...]:
-        """Return the reasons for the decision that `decide` makes, one per line."""
+        """Explain the decision that `decide` makes, one reason per line."""
         lines = self._settle(effects, facts)
         return explain(lines, self._judge(tool, effects, lines, facts)[0])
 

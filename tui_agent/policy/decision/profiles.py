@@ -1,4 +1,4 @@
-"""The permission profiles, with their verdicts on effects that no guard or rule decides.
+"""The permission profiles: verdicts on effects that no guard or rule decides.
 
 Invariant: profiles are a table, and no code checks the name of a profile.
 """

@@ -129,7 +129,7 @@ def remove_rule(path: Path, text: str, workspace: str = "") -> None:
 
 
 def _cut_table(lines: Sequence[str], starts: Sequence[int], index: int) -> str:
-    """Return the text of `lines` without the table number `index`.
+    """Return the lines as one text, without the table number `index`.
 
     `starts`: for each table, the index of its first line.
     """

@@ -18,7 +18,7 @@ from tui_agent.policy.rules.grammar import Rule, What
 from tui_agent.ports.policy import PolicyFacts
 
 _SESSION: Final = "this session"
-"""The source that is shown for rules granted for the session."""
+"""The source shown for rules that were granted for the session."""
 _SOURCE_FILE: Final = re.compile(
     r"[^/]\.(?:py|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|java|rb|md|txt|toml|json|ya?ml|sh|html|css)$"
 )
@@ -38,13 +38,12 @@ class RuleIndex:
         """`ask` and `deny` rules for commands."""
         fixed = (grammar.fixed_part(rule.rest) for rule in self.rules_against("read", "edit", "remove"))
         self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
-        """Fixed beginnings (`src` in `src/**`) of the paths in `ask` and `deny` rules for files. They are the keys of
-        `PolicyFacts.resolved`."""
+        """Fixed beginnings of paths in `ask` and `deny` rules for files, such as `src` in `src/**`. They are the keys
+        of `PolicyFacts.resolved`."""
         self.program_names = tuple(
             dict.fromkeys(grammar.first_word(rule.rest) for rule in self.against_commands)
         )
-        """Names of the programs in `ask` and `deny` rules for commands. A rule that begins with a pattern has an empty
-        name."""
+        """Program names in `ask` and `deny` rules for commands. The name is empty if the rule begins with a pattern."""
 
     def rules_for(self, what: What) -> Sequence[Rule]:
         """Return the rules of one kind, such as `run`."""
@@ -107,7 +106,7 @@ class RuleIndex:
 
 
 def rule_judgement(rule: Rule) -> Judgement:
-    """Return a judgement with the verdict of a rule, and a reason that names the rule and its source."""
+    """Return a judgement with a rule's verdict. The reason names the rule and its source."""
     scope = "" if rule.source == _SESSION else f" ({rule.scope})"
     where = f" of {rule.source}{scope}" if rule.source else ""
     return Judgement(rule.verdict, f"rule: {rule.text}", f"the rule `{rule.text}`{where} says so")

@@ -25,7 +25,7 @@ _ENDLESS_LOOP: Final = re.compile(
 )
 _IN_BACKGROUND: Final = re.compile(r"(?<![^;&|\n(){}])[^;&|\n(){}]*+&(?![&>])")
 _EVERY_NAME: Final = re.compile(r"\^?(\.[*+]?|\[a-z\][*+]?|)\$?")
-"""Matches a pattern that matches every process name."""
+"""Matches a pattern such as `.`, which fits every process name."""
 _EVERY_PROCESS: Final = re.compile(
     r"(?:(?:-s|-n|--signal) \S+ |-[^-\s]\S* )?+(?:.* )?-0*1(?: .*)?", re.DOTALL
 )
@@ -41,7 +41,7 @@ def reason_to_forbid(command: CommandReport) -> str:
 
 
 def starts_without_end(text: str) -> str:
-    """Return a reason to forbid a bash text that starts processes without end, or an empty string.
+    """Return why a bash text is forbidden because it starts processes without end, or an empty string.
 
     Examples: a function that starts itself in a pipe or in the background (`f() { f | f & }`), and an endless loop of
     background processes.
@@ -74,7 +74,7 @@ def _bracket_ends(text: str) -> dict[int, int]:
 
 
 def _kill(arguments: Sequence[str]) -> str:
-    """Return a reason to forbid `kill -9 -1`, which ends every process; empty for other arguments."""
+    """Return a reason to forbid `kill -9 -1`, which ends every process, or an empty string."""
     return _ENDS_EVERYTHING if _EVERY_PROCESS.fullmatch(" ".join(arguments)) else ""
 
 

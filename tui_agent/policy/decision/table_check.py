@@ -16,7 +16,7 @@ from tui_agent.protocol.effects import RunEffect
 
 
 def check_table_path(path: Path) -> list[Problem]:
-    """Return the faults in a TOML file that describes programs, each with its line. Empty if the file is valid."""
+    """Check a TOML file that describes programs. Return its faults, each with its line."""
     try:
         text = read_small(path)
     except ConfigError as error:

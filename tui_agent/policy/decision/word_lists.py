@@ -25,7 +25,7 @@ def name_patterns(key: str) -> re.Pattern[str]:
 
 @cache
 def word_search(key: str) -> re.Pattern[str]:
-    """Compile a case-insensitive search for the words of a list in `words.toml`."""
+    """Compile a pattern that finds the words of a list in `words.toml`, in upper or lower case."""
     listed = "|".join(re.escape(word) for word in sorted(word_list(key), key=len, reverse=True))
     return re.compile(rf"(?<![\w-])(?:{listed})(?![\w-])", re.IGNORECASE)
 

@@ -11,7 +11,7 @@ from tui_agent.policy.interpreter.state import UNREACHED, UNSET, State, enter_fo
 
 
 def apply_builtin(call: ParsedCall, state: State, stdin: Value) -> tuple[State, State]:
-    """Return two states of the shell: one if the builtin succeeded, and one if it failed."""
+    """Return the shell's state if the builtin succeeded, and its state if the builtin failed."""
     match call.entry.name:
         case "exit":  # not `break` and `continue`: outside loops, and in some subshells, they do nothing
             return UNREACHED, UNREACHED

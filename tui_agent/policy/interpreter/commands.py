@@ -1,4 +1,4 @@
-"""The reader of a command: looks up its words in the catalog, and reports on the command and its inner commands.
+"""Reads a command: looks up its words in the catalog, and reports on it and its inner commands.
 
 Invariant: a report is free of doubts only if the program and all options and operands are in the catalog.
 """
@@ -84,7 +84,7 @@ class CommandReader:
     _depth: int = 0
 
     def read(self, draft: Draft, stdin: Value) -> CommandResult:
-        """Interpret the command whose words are in `draft`."""
+        """Interpret the command in `draft`."""
         words = draft.words
         program = None if words[0].many else words[0].known
         if self._depth > MAX_DEPTH:
@@ -237,7 +237,7 @@ def _read_unknown(draft: Draft, reason: str, words: Sequence[Value], *, hides: b
 
 
 def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
-    """Return the variables `$0`, `$1`, … of a script, up to the first that can become several words."""
+    """Return a script's variables `$0`, `$1`, …. Stop at the first that can become several words."""
     certain = list(takewhile(lambda value: not value.many, values))
     return {str(place): replace(value, splits=False) for place, value in enumerate(certain[:10])}
 
@@ -268,7 +268,7 @@ def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
 
 
 def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> None:
-    """If the program reads a script from standard input, note that script in the draft."""
+    """Record in the draft if the program reads a script from standard input."""
     has_script = any(parsed.option.means == "shell script" for parsed in call.options if parsed.word)
     names = [value.known or "" for meaning, value in operands.used if meaning == "script file"]
     missing = operands.missing == "script file" and not call.entry.program.default_operand

@@ -29,7 +29,7 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "count": (re.compile(r"[+-]?(\d{1,6}|1000000)(\.\d+)?"), "{program} may run for a long time with {word}"),
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "{program} may run for a long time with {word}"),
 }
-"""For each meaning that requires a number: (pattern of valid numbers, doubt about any other word)."""
+"""Maps a meaning that requires a number to (pattern of valid numbers, doubt about other words)."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
     "awk": awk.find_doubt,
     "jq": jq.find_doubt,
@@ -100,7 +100,7 @@ class Draft:
         )
 
     def begin_inner(self, words: Sequence[Value]) -> "Draft":
-        """Return a new draft for a command that this draft's command runs."""
+        """Return a draft for an inner command, with the same variables and folders."""
         draft = Draft(self.catalog, self.source, words, self.folders)
         for name, value in self.settings:
             draft.set_variable(name, value)
@@ -116,7 +116,7 @@ class Draft:
         self.doubts.append(Doubt(name, reason, hides, value))  # type: ignore[arg-type]
 
     def use(self, meaning: Meaning, value: Value) -> None:
-        """Note the effects of a word with this meaning (a file to read, a host …)."""
+        """Record the effects of a word with this meaning, such as a file to read."""
         match meaning:
             case "text" | "program" | "include" | "exclude" | "exclude folder":
                 self._show_names(value)
@@ -216,13 +216,13 @@ class Draft:
             self.files.append(FileUse(posixpath.normpath(path), use.action, Certainty.BOUNDED, use.below))
 
     def _show_names(self, value: Value) -> None:
-        """Record that a pattern (`echo ~/*`) lists the names in its folder."""
+        """Record that a pattern such as `~/*` lists the names in its folder."""
         if value.names_files and value.certainty is Certainty.BOUNDED:
             folder, slash, _ = prefix_of(value).rpartition("/")
             self.add_use(FileUse(folder or slash or ".", "list"))
 
     def enter(self, value: Value) -> None:
-        """Make file names in the following words relative to the folder that `value` names."""
+        """Enter the folder `value`. File names in later words are relative to it."""
         self.add_file(value, "list")
         path = value.known
         folders = [None if path is None else enter_folder(folder, path) for folder in self.folders]

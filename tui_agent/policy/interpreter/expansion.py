@@ -1,4 +1,4 @@
-"""The expansion of words: turns a word of bash's syntax tree, in a given state of the shell, into values.
+"""Expands words of bash's syntax tree into values, for a given state of the shell.
 
 Invariant: a value covers each text that bash can produce from a word.
 """
@@ -24,13 +24,13 @@ _NUMBER_NAMES = frozenset(
 STREAM = "/dev/fd/63"
 """Path that stands for a process substitution `<(…)` in a command."""
 _USUAL_FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/share"}
-"""Maps some variables to their usual values, so that guards also apply to paths such as `$XDG_CONFIG_HOME/x`."""
+"""Maps variables to their usual values, so that guards also protect paths such as `$XDG_CONFIG_HOME/x`."""
 _PATTERN_SIGNS = frozenset("*?[")
 _MAX_TEXT = 10_000
 """Maximum length of a known text, in characters. A longer text is treated as unknown."""
 
 RunScript = Callable[[syntax.Script, State], Value]
-"""Function that interprets the script of a command substitution, and returns a value for the script's output."""
+"""Function that interprets the script of a command substitution. Returns a value for the script's output."""
 
 
 def number_value(source: str) -> Value:
@@ -39,7 +39,7 @@ def number_value(source: str) -> Value:
 
 
 def known_value(text: str, source: str = "") -> Value:
-    """Return the value of a word with a known text."""
+    """Return a value for a known text."""
     return Value(source or text, Certainty.KNOWN, text)
 
 
@@ -213,7 +213,7 @@ def _join(parts: Sequence[Value], source: str) -> Value:
 
 
 def _join_patterns(parts: Sequence[Value]) -> str | None:
-    """Return a pattern for the concatenated texts of these values, or None if one of them can be any text."""
+    """Join the texts of the values to one pattern. Return None if one of them can be any text."""
     joined = ""
     behind_nothing = False
     for part in parts:

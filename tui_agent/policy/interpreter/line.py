@@ -31,7 +31,7 @@ _LOOSE_WORD: Final = re.compile(r"(>[>|&]?[ \t]*+)?+([^\s;&|()<>'\"`$\\]++)")
 _PATTERN_SIGNS: Final = frozenset("*?[")
 _MOVING: Final = frozenset({"cd", "pushd", "popd"})
 _MAX_NESTED: Final = 3
-"""Maximum nesting depth in a search of quoted texts for commands."""
+"""Maximum nesting depth of quoted texts that are searched for commands."""
 _MAX_LOOSE: Final = 1000
 """Maximum number of possible commands in a line that the bash parser refuses."""
 _MAX_TEXTS: Final = 50

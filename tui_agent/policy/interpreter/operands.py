@@ -21,10 +21,10 @@ _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 class Operands:
     """The operands of a call, with their meanings ("read", "host" …).
 
-    `used`: pairs of a meaning and an operand.
+    `used`: pairs (meaning, operand).
     `taker`: the meaning that takes all remaining words (`command`), or None.
     `rest`: the words that `taker` takes.
-    `missing`: the meaning of the first expected operand that the call lacks.
+    `missing`: the meaning of the first operand that should be there but is missing.
     """
 
     used: tuple[tuple[Meaning, Value], ...] = ()

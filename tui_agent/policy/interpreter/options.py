@@ -1,4 +1,4 @@
-"""The parser of a call's options and operands. It follows the catalog's list of options exactly as getopt_long would.
+"""Parses a call's options and operands as getopt_long would, by the catalog's list of options.
 
 Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt.
 """
@@ -37,7 +37,7 @@ class ParsedOption:
 class ParsedCall:
     """The words after a program's name, parsed by the catalog's `entry` for the program.
 
-    `guarded`: the number of operands before `--`, or of all operands.
+    `guarded`: number of operands before `--`. Without `--`, all operands count.
     """
 
     entry: Entry
@@ -49,7 +49,7 @@ class ParsedCall:
 
     @property
     def ends(self) -> bool:
-        """True if the call only makes the program print information about itself (`--help`)."""
+        """True if the program only prints information about itself (`--help`)."""
         return not (self.operands or self.doubts) and any(parsed.option.ends for parsed in self.options)
 
 

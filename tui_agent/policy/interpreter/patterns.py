@@ -39,7 +39,7 @@ def prefix_of(value: Value) -> str:
 
 
 def without_prefix(value: Value, prefix: str) -> Value:
-    """Remove `prefix`, with which the value must certainly begin, and return the rest of the value."""
+    """Remove `prefix` from a value that certainly begins with it."""
     text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
     rest = replace(value, text=text, names_files=False, prefix=value.prefix[len(prefix) :])
     uncertain = value.known is None

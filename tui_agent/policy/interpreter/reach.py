@@ -1,4 +1,4 @@
-"""The reach of a call: the files below the named folders that the program reads.
+"""The reach of a call: which files below the named folders it reads.
 
 Invariant: an uncertain option never narrows the reach.
 """
@@ -15,7 +15,7 @@ _PATH_FILTERS = frozenset({"path filter", "revision or path"})
 
 
 def measure_reach(program: Program, options: Sequence[ParsedOption], operands: Operands) -> FileUse:
-    """Return a `FileUse` without a path, as a template for all files that the call names."""
+    """Return a `FileUse` without a path: a template for the files that the call names."""
     includes, excludes, others = _choose_names(options)
     left_out = [left_out_path(value) for meaning, value in operands.used if meaning in _PATH_FILTERS]
     return FileUse(

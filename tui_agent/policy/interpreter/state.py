@@ -21,7 +21,7 @@ UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 
 def forget(*values: Value) -> Value:
-    """Return a value for any text, which can contain the same environment variables as the `values`."""
+    """Return a value for any text. The text can contain the environment variables of `values`."""
     return replace(UNSET, shows=tuple(sorted({name for value in values for name in value.shows})))
 
 

@@ -18,7 +18,7 @@ from tui_agent.policy.places.secret_patterns import SecretPatterns
 from tui_agent.ports.policy import PolicyFacts
 
 OWN_WORKSPACE = "workspace"
-"""Name of the folder, inside a fork's session folder, that is the fork's default workspace."""
+"""Name of a fork's default workspace, which is a folder inside the fork's session folder."""
 Guard: TypeAlias = Literal["", "secret", "protected", "system", "ruin"]
 
 
@@ -207,7 +207,7 @@ def _matches_every_name(name: str) -> bool:
 
 
 def spellings(path: str) -> set[str]:
-    """Return the path in lower case, and as a lenient file system, such as that of Windows or macOS, compares it."""
+    """Return the path in lower case, and in the form in which Windows or macOS compares it."""
     plain = path.lower()
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()
@@ -238,7 +238,7 @@ def _forgiving_spelling(name: str) -> str:
 
 _FORGIVEN = re.compile(r"[. ](/|$)|:")
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]")
-"""Matches invisible characters that are not in Unicode's category Cf (format)."""
+"""Matches invisible characters outside Unicode's category Cf (format)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,10 @@ def _end_of_class(name: str, start: int, shell: bool) -> int:
 
 
 def _class_letters(text: str, shell: bool) -> _Chars:
-    """Return the letters that a class `[…]` matches in any case, or all letters for a negated or named class."""
+    """Return the letters that a class `[…]` matches, in upper and lower case.
+
+    A negated or named class gives all letters.
+    """
     odd = shell and (text[0] == "^" or any(sign in text for sign in ("[:", "[.", "[=", "\\")))
     if text[0] == "!" or odd or not text.isascii():
         return _ANY

@@ -57,7 +57,7 @@ class Rule:
 
     @property
     def scope(self) -> str:
-        """A phrase for the projects that the rule applies to."""
+        """A phrase that says to which projects the rule applies."""
         return "in this project" if self.workspace or self.bounded else "in every project"
 
     @property
@@ -84,7 +84,7 @@ def parse_rule(text: str, source: str = "") -> Rule:
 
 
 def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
-    """Return the fault in the last part of a rule, and a hint that says how to correct it."""
+    """Return the fault in the last part of a rule, and a hint on how to correct it."""
     if not rest:
         return "is incomplete", "Add a path, host, program or tool."
     try:
@@ -189,9 +189,9 @@ def _words(pattern: str) -> tuple[str, ...]:
 
 
 def fits_host(pattern: str, host: str, *, certain: bool = True) -> bool:
-    """Return True if a rule matches a host. A text that names no host (`user@host`, a NUL) matches nothing.
+    """Return True if a host pattern matches a host.
 
-    `certain`: see `HostPattern.fits`.
+    A text that names no host (`user@host`, a NUL) matches nothing. `certain`: see `HostPattern.fits`.
     """
     found = read_host(host)
     return found is not None and parse_pattern(pattern).fits(found, certain=certain)

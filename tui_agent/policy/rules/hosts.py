@@ -1,6 +1,6 @@
 """Host names and addresses in every spelling, and the host patterns of rules.
 
-A text that programs understand in different ways has several readings: `127.1` can mean `127.0.0.1`.
+Programs can read one text in different ways: `127.1` can mean `127.0.0.1`.
 
 Invariant: an `allow` rule must match all readings of a host, an `ask` or `deny` rule only one of them.
 """
@@ -37,9 +37,9 @@ _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/9
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host that a text names.
+    """A host named in a text.
 
-    `names`: every host that the text can mean, as lower-case names without a trailing dot, or as addresses.
+    `names`: every host that the text can mean, as lower-case names (without a trailing dot) or as addresses.
     """
 
     names: frozenset[str]
@@ -126,7 +126,7 @@ def is_private_host(host: Host) -> bool:
 
 
 def possible_hosts(word: str) -> Iterator[Host]:
-    """Yield every host that a word of a command might name, in any program."""
+    """Yield every host that some program might read from a command's word."""
     if word.startswith(DEVICES):
         word = word.split("/")[3]
     for whole in dict.fromkeys(

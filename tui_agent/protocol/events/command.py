@@ -1,4 +1,4 @@
-"""Events of slash commands: those that the engine runs."""
+"""Events of slash commands that the engine runs."""
 
 from typing import Literal
 

@@ -11,11 +11,11 @@ MCP_OWNER = "mcp:"
 RESOURCES = "resource:"
 """Prefix of the contribution `resource:NAME`: the MCP server `NAME` offers resources."""
 NEEDS_LOGIN = "Needs login: "
-"""Start of the message about an MCP server that needs a login. The login command follows."""
+"""Beginning of the message that an MCP server needs a login. The login command follows."""
 RESTARTS = " The server is started again."
 """If an MCP server has ended and is started again, its message ends with these words."""
 NOT_ANSWERED = "It has not answered yet. Its tools are used as soon as it answers."
-"""The message if the session begins without an MCP server because the server is still starting."""
+"""The message that an MCP server was still starting when the session began."""
 
 SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "table", "key"]
 """How a setting is edited.

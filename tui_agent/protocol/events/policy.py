@@ -8,7 +8,7 @@ from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.settings import PolicyName
 
 Reach: TypeAlias = Literal["once", "session", "always", "everywhere"]
-"""The calls that an answer to an approval allows.
+"""The reach of an answer to an approval: the calls that it allows.
 
 `once`: only this call. `session`, `always`, `everywhere`: all calls that the rule matches in this session, in this
 workspace or in all workspaces.

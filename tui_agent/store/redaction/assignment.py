@@ -1,4 +1,4 @@
-"""The check of values assigned to a secret's name: `password = …`, `"token": …`, `PASS=…`.
+"""Checks values that are assigned to a secret's name: `password = …`, `"token": …`, `PASS=…`.
 
 Invariant: a value that is a name, type, version, expression or message is not a secret.
 """

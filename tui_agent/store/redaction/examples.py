@@ -1,4 +1,4 @@
-"""The check of a redaction rule's examples: finds the first example that the rule gets wrong, and the reason.
+"""Checks a redaction rule with its examples: finds the first example that the rule gets wrong, and why.
 
 Invariant: an example is processed like a real text.
 """
@@ -14,7 +14,10 @@ _MARKED = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 
 
 def failed_example(rule: Rule) -> str:
-    """Test a rule with its examples. Return the first example that the rule gets wrong, with the reason, or ""."""
+    """Test a rule with its examples. Return the first example that the rule gets wrong, with the reason.
+
+    Return an empty string if the rule gets all examples right.
+    """
     for number, example in enumerate(rule.examples, 1):
         if reason := _example_fault(rule, example_text(example, rule.id)):
             return f"examples {number}: {reason}"

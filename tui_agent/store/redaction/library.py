@@ -15,10 +15,9 @@ from tui_agent.store.redaction.rule import OPTIONS, Rule
 
 _EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
 _COUNTED, _COUNTS = b"token", b'tokens":'
-"""The word `token` is a keyword of rules. In the text `tokens":`, which every event about model usage has, it is
-ignored."""
+"""The keyword `token` is ignored in the text `tokens":`, which is in every event about model usage."""
 _MAX_HITS = 100
-"""Each time the search has had this many more hits, it stops looking for the words that it has already found."""
+"""Each time after this many hits, the search drops the words that it has already found."""
 # Makes the search in the rest of the text faster.
 
 
@@ -32,7 +31,7 @@ def bundled_rules(*, with_examples: bool = False) -> tuple[Rule, ...]:
 
 
 class KeywordIndex:
-    """Finds the redaction rules that have a keyword in a text."""
+    """Finds the redaction rules with a keyword that occurs in a text."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = tuple(rules)

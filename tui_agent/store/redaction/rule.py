@@ -78,7 +78,7 @@ class Rule(BaseModel):
         return ((found.start, found.end) for found, refusal in self.judge_matches(raw) if not refusal)
 
     def judge_matches(self, raw: bytes) -> Iterator[tuple[Candidate, str]]:
-        """Yield each match of the pattern in order, with the reason why it is not a secret (or "")."""
+        """Yield each match of the pattern, with the reason why it is not a secret. For a secret, the reason is empty."""
         pattern, groups = self._compiled
         at = 0
         while at <= len(raw) and (match := pattern.search(raw, at)):

@@ -1,5 +1,4 @@
-"""Named patterns (shapes), such as `placeholder`, against which redaction checks test a text. `rules/shapes.toml`
-defines them.
+"""Named patterns (shapes), such as `placeholder`, for redaction checks. `rules/shapes.toml` defines them.
 
 Invariant: a pattern is compiled when it is first needed.
 """

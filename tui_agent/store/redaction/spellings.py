@@ -1,4 +1,4 @@
-"""The encodings that programs use for the value of a secret variable.
+"""Encodes the value of a secret variable in the ways that programs use.
 
 Invariant: the unencoded value comes first.
 """
@@ -12,8 +12,7 @@ _URL_SAFE = str.maketrans("+/", "-_")
 
 
 def spellings(value: str) -> Iterator[str]:
-    """Yield a value in each form in which programs write it: unchanged, in JSON, URL-encoded, in hexadecimal and in
-    Base64.
+    """Yield a value in each form that programs write: unchanged, in JSON, URL-encoded, in hexadecimal and in Base64.
 
     Base64 depends on the bytes before the value, so it has three forms.
     """

@@ -33,7 +33,7 @@ _REASONS = {
 
 
 class UserRule(Rule):
-    """A redaction rule of the user, with an example and a pattern that RE2 accepts."""
+    """A user's redaction rule. It has an example, and RE2 accepts its pattern."""
 
     examples: Annotated[tuple[Text, ...], Field(min_length=1, max_length=50)]
 

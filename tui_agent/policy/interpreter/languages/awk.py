@@ -27,7 +27,7 @@ _OPERAND: Final = "an operand"
 _BEFORE_PATTERN = frozenset(
     {"", ";", "{", "}", "(", ",", "!", "&&", "||", "~", "!~", "=", "?", ":", "print", "printf"}
 )
-"""Tokens that make every awk read the next slash as the start of a regex."""
+"""Tokens after which every awk reads a slash as the start of a regex."""
 _COMPLETE = frozenset({"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "length"})
 """Tokens, except keywords, after which a newline ends the statement in every version of awk."""
 _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
@@ -41,7 +41,7 @@ def find_doubt(script: str) -> str:
 class _Program(ScriptScanner):
     """A scanner for one awk program.
 
-    - `_before`: the previous token, or `_OPERAND` for a token that can be divided.
+    - `_before`: the previous token, or `_OPERAND` for an operand. A slash after an operand divides.
     - `_open`: the open brackets. The bracket of a condition is stored as `if`.
     - `_printing`: True while the current statement prints.
     """

@@ -45,10 +45,10 @@ def _entry() -> Entry:
 
 @dataclass
 class _Reader:
-    """The reader of one call of fd.
+    """Reads one call of fd.
 
-    `own`: the words that do not belong to a command.
-    `commands`: pairs of a command to run, and True if it gets many paths at once.
+    `own`: fd's own words, without those of commands.
+    `commands`: for each command to run, (its words, True if it gets many paths at once).
     """
 
     own: list[Value] = field(default_factory=list)
@@ -126,7 +126,7 @@ class _Reader:
 
 
 def _names(parsed: ParsedCall) -> Names:
-    """Return patterns for the file extensions that the call chooses, in upper and lower case."""
+    """Return patterns for the call's file extensions, in upper and lower case."""
     return found_names.union_names(
         found_names.names_of_pattern(f"*.{(option.word.known or '*').removeprefix('=')}", either_case=True)
         for option in parsed.options

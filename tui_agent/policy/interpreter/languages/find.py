@@ -1,6 +1,6 @@
-"""The reader of find calls: the folders to search, the actions on each file found, and the commands to run.
+"""Reads find calls: the folders to search, the actions on each file found, and the commands to run.
 
-Invariant: a word that the catalog does not list for find is a doubt.
+Invariant: a word that the catalog does not list for find raises a doubt.
 """
 
 import posixpath
@@ -188,7 +188,7 @@ class _Expression:
                     yield tuple(fill_word(word, "{}", filled) for word in run.command)
 
     def _file_deletions(self, start: Value, names: Names) -> list[FileUse]:
-        """Return the uses of files for a deletion below the starting point `start`."""
+        """Return the file uses of a deletion: find deletes the files with these names below `start`."""
         if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
             return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]
         return [FileUse(name.text, "delete", name.certainty) for name in self._found_paths(start, names)]
@@ -198,7 +198,7 @@ class _Expression:
         return [*found_names.names_below(start, names), *itself]
 
     def _finds_start(self, start: Value, names: Names) -> bool:
-        """Return True if `start` itself, and not only a file below it, can have one of `names`."""
+        """Return True if find can find `start` itself, because it can have one of the names."""
         last = posixpath.basename(start.text)
         if start.known is not None and last in ("", ".", ".."):
             return False

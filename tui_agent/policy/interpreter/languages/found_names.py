@@ -1,4 +1,4 @@
-"""Patterns for the paths that find and fd can find, and the insertion of these paths into commands.
+"""Builds patterns for the paths that find and fd can find, and inserts them into commands.
 
 Invariant: each pattern matches every path that can be found, including hidden names.
 """
@@ -19,7 +19,7 @@ HERE = Value(".", Certainty.KNOWN, ".")
 
 
 def union_names(alternatives: Iterable[Names]) -> Names:
-    """Return patterns for the names that match any of the alternatives, or None for any name."""
+    """Join the name patterns of several alternatives. Return None if any name is possible."""
     found: list[str] = []
     for names in alternatives:
         if names is None:
@@ -55,7 +55,7 @@ def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Valu
 
     Return None if the starting points have no common folder.
 
-    `itself`: the value also matches the starting points.
+    `itself`: True if the value must also match the starting points.
     """
     folders = {
         posixpath.dirname(prefix_of(start)) if itself or start.known is None else start.text

@@ -1,6 +1,6 @@
-"""The reader of printf formats.
+"""Checks formats of printf.
 
-Invariant: a format is harmless only if its conversions just print their arguments.
+Invariant: all conversions in a harmless format just print their arguments.
 """
 # `%n` is not harmless: it sets a variable, and bash can run code in the variable's name.
 

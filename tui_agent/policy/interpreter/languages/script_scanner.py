@@ -1,4 +1,4 @@
-"""The base of script readers: a position in a script that advances over recognised tokens.
+"""Base of the script readers: a position in a script, which advances over known tokens.
 
 Invariant: a reader stops at the end of its text or with a doubt, never with an exception.
 """
@@ -16,7 +16,7 @@ MAX_CHARACTERS: Final = 100_000
 
 
 class UnreadError(Exception):
-    """Raised for a script that a reader does not support, with the doubt as its text."""
+    """Raised for an unsupported script. The message is the doubt."""
 
 
 class ScriptScanner(ABC):
