@@ -3,7 +3,7 @@
 Invariant: each event has at most one text, and long texts are cut.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tui_agent.fast_dataclass import dataclass
@@ -13,14 +13,17 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionTitled
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
-from tui_agent.protocol.parts import TextPart, text_previews
+from tui_agent.protocol.parts import Content, ModelPart, TextContent, TextPart
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_line import decode_line
 from tui_agent.store.log_scan import split_lines
 
-MAX_MESSAGE_CHARS, MAX_TOOL_CHARS = 16_000, 2_000
-"""Maximum number of searchable characters of a message, and of a tool's target or result."""
+MAX_TEXT_CHARS = 64_000
+"""Maximum number of searchable characters of an event. The results that the model gets are shorter."""
+OUTPUT_END_CHARS = 2_000
+"""Number of searchable characters at the end of a full output, which the screen shows even if the model did not get
+it."""
 _PAYLOAD = b'"payload":{"kind":"'
 _KINDS = (
     b"user.message",
@@ -51,7 +54,7 @@ def extract_texts(piece: bytes, folder: Path) -> Iterator[SearchText]:
             continue
         record = decode_line(line, blobs)
         if isinstance(record, Envelope):
-            text = _event_text(record, blobs)
+            text = _event_text(record, blobs)[:MAX_TEXT_CHARS]
             if text:
                 yield SearchText(record.seq, record.time, record.payload.kind, text)
 
@@ -61,24 +64,26 @@ def _event_text(event: Envelope, blobs: BlobStore) -> str:
         case UserMessageReceived(text=text) | UserSteered(text=text):
             return _load_text(text, blobs)
         case ModelResponded(parts=parts):
-            texts = (_load_text(part.text, blobs) for part in parts if isinstance(part, TextPart))
-            return "\n".join(texts)[:MAX_MESSAGE_CHARS]
+            return _join_texts(parts, blobs)
         case ToolCalled(name=name, target=target):
-            return f"{name} {target}"[:MAX_TOOL_CHARS]
-        case ToolFinished(content=content):
-            previews = text_previews(content)
-            return "\n".join(previews)[:MAX_TOOL_CHARS]
+            return f"{name} {target}"
+        case ToolFinished(content=content, full_output=output):
+            text = _join_texts(content, blobs)
+            end = _load_text(output or "", blobs)[-OUTPUT_END_CHARS:].strip()
+            return text if end in text else f"{text}\n{end}"
         case SessionTitled(title=title):
             return title
     return ""
+
+
+def _join_texts(parts: Iterable[ModelPart | Content], blobs: BlobStore) -> str:
+    return "\n".join(
+        _load_text(part.text, blobs) for part in parts if isinstance(part, TextPart | TextContent)
+    )
 
 
 def _load_text(text: LongText, blobs: BlobStore) -> str:
     if isinstance(text, str):
         return text
     data = blobs.find(text.blob_sha256)
-    return (
-        text.preview
-        if data is None
-        else data[: 4 * MAX_MESSAGE_CHARS].decode("utf-8", "replace")[:MAX_MESSAGE_CHARS]
-    )
+    return text.preview if data is None else data.decode("utf-8", "replace")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.store import said, store
+from tui_agent.engine.tools.large_results import MAX_READ_BYTES
 from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
@@ -80,6 +81,31 @@ def test_messages_answers_calls_and_results_are_found_newest_session_first(tmp_p
     (found,) = sessions.index.search(sessions.log_states(), "keyerror 2")
     assert (found.title, found.workspace, found.kind) == ("title 2", "/work/0", "tool.finished")
     assert "KeyError 2" in found.snippet
+
+
+def test_all_text_of_a_result_that_was_sent_or_shown_is_found(tmp_path: Path) -> None:
+    sessions = talked(tmp_path, 1)
+    log = sessions.open("ses_000")
+    first, second, third = (
+        log.append(
+            ToolFinished(
+                call_id=CallId("d"), name="n", status="ok", part=1, full_output=output, content=content
+            )
+        ).seq
+        for content, output in (
+            ((TextContent(text="x " * 3_000 + "shortend"),), None),
+            (
+                (TextContent(text="x " * (MAX_READ_BYTES // 2 - 5) + "readend"), TextContent(text="note")),
+                None,
+            ),
+            ((TextContent(text="3 failed"),), "x " * 100_000 + "outputend"),
+        )
+    )
+    log.close()
+    for word, seq in (("shortend", first), ("readend", second), ("note", second), ("outputend", third)):
+        assert hits(sessions, word) == [("ses_000", seq)]
+        (logged,) = scan_logs(sessions.log_states(), [word], None)
+        assert logged.seq == seq
 
 
 def test_a_message_sent_while_the_agent_works_is_found_also_after_an_upgrade(tmp_path: Path) -> None:
