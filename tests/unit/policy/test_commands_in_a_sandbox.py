@@ -277,6 +277,35 @@ def test_the_reason_says_what_a_sandbox_does_not_bound(script: str, reason: str)
     assert reason in confined(script).reason
 
 
+@rows(
+    "script",
+    [
+        "npm view commander version",
+        "npm info lodash",
+        "npm show x",
+        "npm v x",
+        "npm outdated",
+        "npm search x",
+        "npm ping",
+        "npm audit",
+        "npm audit fix",
+        "npm whoami",
+        "pnpm view x",
+        "pnpm info x",
+        "pnpm outdated",
+        "yarn info x",
+        "yarn audit",
+        "bun info x",
+        "pip index versions x",
+    ],
+)
+def test_a_question_to_a_package_registry_needs_approval_for_the_network(script: str) -> None:
+    judged = confined(script)
+    reason = "policy accept-edits requires approval for network access"
+    assert (judged.verdict, judged.reason) == ("ask", reason)
+    assert "network" in judged.classes
+
+
 @rows("script", ["timeout 5 rm x", "xargs rm < list", "find src -exec rm {} +", "env rm x", "bash -c 'rm x'",
                  "sudo rm x", "nice rm x", "if true; then rm x; fi", "rm x", "git clean -fdx", "git reset --hard", "find src -delete",
                  "git checkout -- .", "git branch -D x", "git stash drop", "uv run rm -rf src"])  # fmt: skip
