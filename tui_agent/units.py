@@ -34,7 +34,7 @@ def format_milliseconds(ms: float | None) -> str:
 
 
 def format_elapsed(seconds: float) -> str:
-    """Format a duration that is still growing, rounded down to seconds: `0 s`, `32 s`, `1 min 14 s`."""
+    """Format a still growing duration in whole seconds, rounded down: `32 s`, `1 min 14 s`."""
     completed = int(max(0.0, seconds))
     return f"{completed} s" if completed < 60 else format_duration(float(completed))
 
@@ -119,7 +119,7 @@ def format_thousands(count: int) -> str:
 
 
 def format_token_column(counts: Sequence[int]) -> list[str]:
-    """Format token counts so that the displayed counts add up to their displayed total.
+    """Format token counts so that they still add up to their total.
 
     The counts are in thousands if the total is at least a thousand: `3.9k`, or `<0.1k` for small counts.
     """
@@ -182,7 +182,7 @@ def format_percent(fraction: float) -> str:
 
 
 def percent_shares(counts: Sequence[int]) -> list[int]:
-    """Return each count's share of the total in whole per cent; the shares add up to 100, or are all 0."""
+    """Convert counts to per cent of their total. The shares add up to 100, or are all 0."""
     return _largest_remainder(counts, 100)
 
 
@@ -245,7 +245,7 @@ def format_line_changes(
 
 
 NO_LINES = "no lines"
-"""Text instead of line counts for a change without added or removed lines, such as a new empty file."""
+"""Shown instead of line counts if no line was added or removed, e.g. for a new empty file."""
 
 
 def describe_line_changes(added: int, removed: int, minus: str = "−") -> str:

@@ -1,4 +1,4 @@
-"""present_plan: shows a plan to the user, who approves, edits or rejects the plan."""
+"""present_plan: shows a plan to the user. The user approves, edits or rejects it."""
 
 from pydantic import Field
 

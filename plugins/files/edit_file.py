@@ -126,7 +126,7 @@ def _list_lines(lines: Sequence[int], limit: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match of `old_text` in a file, from the index `start` to the index `end` (exclusive).
+    """A match of `old_text` in a file. `end` is exclusive.
 
     `ending`: the kind of line ending in the matched text.
     """
@@ -137,7 +137,7 @@ class Match:
 
 
 def find_matches(text: str, wanted: str) -> list[Match]:
-    """Return all non-overlapping matches of `wanted` in order, whatever the line endings."""
+    """Return the non-overlapping matches of `wanted`, in order. Line endings may differ."""
     if "\r" not in text and "\r" not in wanted:
         return _find_plain(text, wanted)
     if "\r\n" not in text:

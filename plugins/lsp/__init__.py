@@ -1,4 +1,4 @@
-"""Plugin: a tool that queries language servers and renames symbols."""
+"""Plugin: a tool that asks language servers about code and renames symbols."""
 
 from tui_agent.plugin_api import PluginApi
 

@@ -28,7 +28,7 @@ class FileEdit(api.FrozenModel):
 
 
 def path_of(uri: object, root: str) -> str:
-    """Convert the URI of a file to a path, which is relative for a file in the workspace.
+    """Convert a file's URI to a path. Paths in the workspace become relative.
 
     Raise `ToolError` if `uri` is not the URI of a file.
     """
@@ -63,7 +63,7 @@ def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
 
 
 def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
-    """Return the text edits of each path in a server's answer to a rename.
+    """Return a rename's text edits for each path, from the server's answer.
 
     Raise `ToolError` for unsupported edits.
     """

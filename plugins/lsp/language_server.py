@@ -238,7 +238,7 @@ async def _diff(edit: FileEdit, before: api.FileContent) -> api.DiffBlock:
 
 
 async def _write_edits(args: ReadyArgs, ctx: api.ToolContext) -> api.ToolResult:
-    """Write all files of a rename, or none if one of them has changed since the edits were computed."""
+    """Write all files of a rename. If one of them changed after the edits were computed, write none."""
     blocks: list[api.DisplayBlock] = []
     for edit in args.edits:
         block = await _diff(edit, await _read_base(edit, ctx.env))

@@ -70,7 +70,7 @@ class LanguageServer:
         }
         self.connection = Connection(process, self._handle_notification, answers)
         self._open_uri = ""
-        """The URI of the open file, whose content the server has from us and not from disk."""
+        """The URI of the open file. The server has its content from us, not from disk."""
         self._digest = ""
         self._suffixes: set[str] = set()
         """Suffixes of the files that this server was asked about."""
@@ -85,7 +85,7 @@ class LanguageServer:
         return bool(self._loading)
 
     def uri(self, path: str) -> str:
-        """Return the URI of a file, whose `path` is absolute or relative to the workspace."""
+        """Return a file's URI. `path` is absolute or relative to the workspace."""
         return Path(self._root, path).as_uri()
 
     def _folders(self) -> list[dict[str, str]]:
@@ -222,7 +222,7 @@ class LanguageServer:
 
 @asynccontextmanager
 async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIterator[LanguageServer]:
-    """Yield the language server `name` in `process` when it is ready for questions; end it after the `with` block.
+    """Yield the language server `name` in `process` when it is ready. End it after the `with` block.
 
     Raise `ToolError` if the server does not get ready.
     """

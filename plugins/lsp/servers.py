@@ -1,4 +1,4 @@
-"""The known language servers, and the choice of the server for a file."""
+"""The known language servers, and which one to use for a file."""
 
 import shlex
 import shutil

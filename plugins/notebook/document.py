@@ -15,7 +15,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _INDENT = re.compile(r"\{\r?\n([ \t]+)")
 _DECODE = json.JSONDecoder().raw_decode
 _CELL_DEPTH = 2
-"""Number of open brackets at the place where a cell begins in the file."""
+"""Number of open brackets before a cell in the file."""
 
 
 class Cell(NamedTuple):

@@ -61,7 +61,7 @@ class Kernel:
         """True until the first cell has run."""
 
     async def run(self, code: str, on_text: Callable[[str], None]) -> CellRun:
-        """Run a cell to its end, and interrupt it if the call is cancelled; raise `KernelGone` if the kernel ends.
+        """Run a cell to its end. If the call is cancelled, interrupt the cell. Raise `KernelGone` if the kernel ends.
 
         `on_text`: called with output as it arrives.
         """
@@ -122,7 +122,7 @@ class Kernel:
             self._run.ended.set()
 
     async def read_errors(self) -> None:
-        """Keep the last lines that runner and kernel write to standard error."""
+        """Keep the last lines of the error output of runner and kernel."""
         while data := await self._process.read_errors():
             self._errors = (self._errors + data)[-_ERROR_TAIL_BYTES:]
 

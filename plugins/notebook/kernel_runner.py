@@ -98,7 +98,7 @@ class Runner:
 
 
 async def read_orders(manager: Any, queue: "asyncio.Queue[str | None]") -> None:
-    """Read orders until the input ends, and carry out an interrupt at once, even while a cell runs."""
+    """Read orders until the input ends. An interrupt is carried out at once, even while a cell runs."""
     loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=1 << 26)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():

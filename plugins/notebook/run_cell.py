@@ -53,7 +53,7 @@ class ReadyCell(RunCellArgs):
 
 
 class RunCell(api.BaseTool):
-    """Tool that runs Python cells, with a kernel for each notebook and one more for all other code."""
+    """Tool that runs Python cells. Each notebook has a kernel; all other code shares one."""
 
     def __init__(self, settings: NotebookSettings) -> None:
         self._python = settings.python or sys.executable

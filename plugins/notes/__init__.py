@@ -1,4 +1,4 @@
-"""Plugin: notes on a project for later sessions, which the agent can search and, with the user's consent, write."""
+"""Plugin: notes on a project for later sessions. The agent can search them, and write them if the user agrees."""
 
 from tui_agent.plugin_api import PluginApi
 

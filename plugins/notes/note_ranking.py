@@ -40,7 +40,7 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The result of a search in the notes: snippets, the best first.
+    """Snippets from the notes, the best first.
 
     - `notes`: number of all notes
     - `skipped`: number of notes not searched
@@ -124,7 +124,7 @@ class _QueryWords:
 
 
 def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_NOTES) -> SearchResult:
-    """Return at most `max_results` paragraphs of the notes in `folder`, the best match (BM25 score) first.
+    """Return the best matching paragraphs of the notes (by BM25 score), at most `max_results`.
 
     The words of the note's title, heading and file name count as words of each paragraph.
     """
@@ -221,5 +221,5 @@ def _shares_prefix(word: str, term: str) -> bool:
 
 
 def _without_e(word: str) -> str:
-    """Replace ae, oe, ue by a, o, u: `groesse` gives `grosse`, which is also `Größe` without accents."""
+    """Replace ae, oe, ue by a, o, u. So `groesse` becomes `grosse`, like `Größe` without accents."""
     return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")

@@ -1,4 +1,4 @@
-"""Plugin: the repository map, which ranks files for a question and shows their relevant symbols."""
+"""Plugin: the repository map. It ranks files for a question and shows their relevant symbols."""
 
 from .repo_map import repo_map
 

@@ -160,7 +160,7 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
 
 
 async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
-    """Read a file; return the sorted line `numbers` that exist in the file, and all its lines.
+    """Read a file. Return those of the line `numbers` that exist in it, sorted, and all its lines.
 
     Both lists are empty if the file is unreadable.
     """
@@ -175,7 +175,7 @@ async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) ->
 
 
 def _format_rows(lines: list[str], numbers: list[int], context: int) -> list[str]:
-    """Return the result's rows for one file: `12:match`, `13-context`, and `--` between blocks that are not adjacent."""
+    """Return the result's rows for one file: `12:match`, `13-context`, and `--` between separate blocks."""
     rows: list[str] = []
     hits = set(numbers)
     last = 0

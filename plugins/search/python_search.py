@@ -35,9 +35,9 @@ class WorkerEnded(Exception):
 
 
 class Worker:
-    """A process that matches texts against a pattern, started by the first `scan`.
+    """A process that matches texts against a pattern. The first `scan` starts it.
 
-    If another thread calls `close` while `scan` runs, `scan` raises `WorkerEnded`.
+    If another thread calls `close` during a `scan`, `scan` raises `WorkerEnded`.
     """
 
     def __init__(self, pattern: str, ignore_case: bool, limit: int) -> None:
@@ -115,7 +115,7 @@ async def search(
 
 
 def _glob_filter(glob: str) -> Callable[[str], bool]:
-    """Return a predicate for paths that match `glob`; a leading `!` inverts it, and an empty glob matches all."""
+    """Return a predicate for paths. A leading `!` inverts the glob, and an empty glob matches all."""
     if not glob.strip("!"):
         return lambda path: True
     matches = compile_path_pattern(glob.removeprefix("!"))

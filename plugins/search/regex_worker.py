@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def matching_lines(expression: "re.Pattern[str]", text: str, limit: int) -> list[int]:
-    """Return the numbers of the first `limit` lines that match the expression."""
+    """Return the numbers of the matching lines, at most `limit`."""
     numbers: list[int] = []
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         if expression.search(line.removesuffix("\r")[:MAX_LINE]):

@@ -24,7 +24,7 @@ _PLACE = re.compile(rb"([^\0\n]+)\0(\d+):")
 
 
 def build_arguments(query: Query) -> tuple[str, ...]:
-    """Return ripgrep's arguments for a query; ripgrep cannot mistake any part of the query for an option."""
+    """Return ripgrep's arguments for a query. No part of the query can become an option."""
     options = [
         "--no-config",
         "--color=never",
@@ -50,7 +50,7 @@ def build_arguments(query: Query) -> tuple[str, ...]:
 
 
 async def search(query: Query, env: Environment, may_read: Callable[[str], bool]) -> SearchResult | None:
-    """Search with ripgrep in files that `may_read` accepts.
+    """Search with ripgrep, only in files that `may_read` accepts.
 
     Return None if ripgrep is not installed or rejects the query.
     """

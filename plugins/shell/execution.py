@@ -79,7 +79,10 @@ def _absolute_folder(command: TestCommand, ctx: ToolContext) -> str:
 def test_event(
     command: TestCommand, result: ExecResult, counts: TestCounts, output: str, ctx: ToolContext
 ) -> TestFinished:
-    """Return the event that records a test run with the program's output `output`."""
+    """Return the event for a test run.
+
+    `output`: the program's output.
+    """
     folder = _absolute_folder(command, ctx)
     program, *arguments = command.argv
     return TestFinished(

@@ -46,7 +46,7 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
         _Form(r"  \d+\) ", heading=r"\s+\d+ failing$"),
     ),
 }
-"""Maps a framework's name (see `frameworks.detect_framework`) to the possible formats of its failures.
+"""Maps a framework (see `frameworks.detect_framework`) to the formats that its failures can have.
 
 The first format that finds a failure is used.
 """

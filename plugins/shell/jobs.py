@@ -1,4 +1,4 @@
-"""The tool read_job_output, and the tool result that describes a background job."""
+"""The tool read_job_output, and the result for a background job."""
 
 from typing import Annotated
 

@@ -44,7 +44,7 @@ class ResolvedTests(RunTestsArgs):
 
 
 class RunTests(api.BaseTool):
-    """Tool that runs a test program, and no other command, and counts its tests."""
+    """Tool that runs a test program and counts its tests. It runs no other command."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)

@@ -1,4 +1,4 @@
-"""Plugin: reading skills, which are instructions for certain tasks, written by the user or a project."""
+"""Plugin: reads skills. A skill is an instruction for certain tasks, written by the user or a project."""
 
 from .read_skill import read_skill
 

@@ -90,7 +90,7 @@ class DelegateReadonlyArgs(api.FrozenModel):
 
 
 class DelegateReadonly(DelegationTool):
-    """Tool that gives a question to an investigator agent and returns the findings."""
+    """Tool that asks an investigator agent and returns its findings."""
 
     def __init__(self) -> None:
         super().__init__("delegate_readonly", DelegateReadonlyArgs)
@@ -102,7 +102,7 @@ class DelegateReadonly(DelegationTool):
         return api.Preview((), content=args.task)
 
     async def run(self, args: DelegateReadonlyArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Run the investigator and return its findings, with a mark on evidence that does not exist."""
+        """Run the investigator and return its findings. Evidence that does not exist is marked."""
         report = await _delegate(api.DelegateTask(args.task, INVESTIGATOR), ctx)
         findings = read_findings(report.summary, trusted=report.success)
         findings = findings.check(await _count_lines(findings.evidence, ctx.env))

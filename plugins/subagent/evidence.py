@@ -1,4 +1,4 @@
-"""Parsing of an investigator's last answer, which should be JSON but can be any text.
+"""Parses an investigator's last answer. It should be JSON but can be any text.
 
 Invariant: an answer that cannot be parsed becomes the summary, with low confidence.
 """
@@ -16,7 +16,7 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 MAX_ENTRIES = 40
 MAX_TEXT_CHARS = 400
 TRAILING_LINES = 1
-"""Evidence can name lines that are at most this many lines past the end of the file."""
+"""Evidence may name up to this many lines after the end of the file."""
 # Editors number the empty last line.
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(r"(?<![\w./:@+-])([\w.@+-][\w./@+-]*+):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
@@ -82,7 +82,7 @@ class Findings:
         return replace(self, evidence=present, confidence=confidence, not_there=missing)
 
     def as_json(self) -> JsonMap:
-        """Return the findings as a JSON object for the model that asked."""
+        """Return the findings as JSON for the model."""
         evidence: list[JsonMap] = [place.as_json() for place in self.evidence]
         missing: JsonMap = {"not_there": list(self.not_there)} if self.not_there else {}
         return {

@@ -23,7 +23,7 @@ RowT = TypeVar("RowT")
 
 
 class Ask(Protocol):
-    """A function that runs `tui-agent` with some arguments and returns the exit status and the output.
+    """A function that runs `tui-agent` and returns its exit status and output.
 
     `stdin`: standard input, for text that is too long for an argument.
     """
@@ -107,7 +107,7 @@ def _adapter(row_type: type[Any]) -> TypeAdapter[Any]:
 
 
 def beside_json(text: str) -> str:
-    """Join the lines that are not JSON into one line. These lines are messages for people."""
+    """Join the lines that are not JSON into one message for the user."""
     words = " ".join(" ".join(line.split()) for line in text.splitlines() if not json_rows(line))
     return words.strip().removeprefix("tui-agent: ")
 

@@ -27,9 +27,9 @@ from tui_agent.tui.panes.plugin_feed import PaneFeed
 from tui_agent.tui.prompt.editor import Editor
 
 DiskChange: TypeAlias = Literal["changed", "undone"]
-"""How a file on disk differs from its last recorded change, because someone changed the file outside the app.
+"""A change that someone made to a file outside the app.
 
-`undone`: the file is again as it was before the session. `changed`: the file differs from that version too.
+`undone`: the file is again as it was before the session. `changed`: the file has other content.
 """
 
 
@@ -49,7 +49,7 @@ class StartPort(Protocol):
     """The start page, shown before the first message."""
 
     local: list[Server]
-    """The model servers on this machine that responded."""
+    """The model servers found on this machine."""
 
     @property
     def is_shown(self) -> bool: ...
@@ -88,7 +88,7 @@ class ReaderPort(Protocol):
 
 
 class DiskChangesPort(Protocol):
-    """Tells which of the session's changed files were changed again outside the app."""
+    """Finds changes that someone made to the session's files outside the app."""
 
     def by_path(self, views: Views) -> Mapping[str, DiskChange]: ...
     def drop_undone(self, files: FilesChangedView, views: Views) -> FilesChangedView: ...
@@ -110,10 +110,9 @@ class ChoicesPort(Protocol):
     """Choices of the user that are saved for later starts."""
 
     addresses: Mapping[str, str]
-    """Mapping from the name of a model to the address that the user gave for it."""
+    """Maps a model's name to the address that the user entered for it."""
     tried_policy: str
-    """The policy that the user is trying out: selected with a key, but not used for any work yet. Empty if there is
-    none."""
+    """The policy that the user selected with a key but has not used yet; empty for none."""
 
     def given_address(self, model: ModelInfo) -> str: ...
     def choose_model(self, name: str, base_url: str = ..., remark: str = ...) -> None: ...
@@ -191,7 +190,7 @@ class AppContext(Protocol):
 
     @property
     def place(self) -> list[str]:
-        """The command-line arguments with which `tui-agent` uses the app's work folder and plugins."""
+        """The command-line arguments that select the app's work folder and plugins."""
 
     def submit(self, command: Command) -> None: ...
     def act(self, name: str, argument: str = "") -> None: ...

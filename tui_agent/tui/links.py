@@ -1,6 +1,6 @@
-"""Addresses of links, in the form that the app shows and opens.
+"""Addresses of links, as the app shows and opens them.
 
-Invariant: the app opens exactly the address that it shows, without hidden characters and with the host in DNS form.
+Invariant: the app opens exactly the address that it shows. It shows the host in DNS form and no hidden characters.
 """
 
 import re

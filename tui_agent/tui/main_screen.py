@@ -53,7 +53,7 @@ BACKGROUND_S = 2.0
 KEY_S = 0.04
 """Time after a key press in seconds. During this time, changes are painted at once."""
 BURST_S = 0.01
-"""Shortest time between two typed keys, in seconds; keys that come faster belong to a paste."""
+"""Keys that follow each other faster than this, in seconds, belong to a paste."""
 PAINT_S = 0.005
 """Minimum time between two paints caused by keys, in seconds."""
 
@@ -172,7 +172,7 @@ class Frame(App[int]):
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions of the app's registry, with the keys that the user configured."""
+        """The app's actions, with the user's keys."""
         return self.key_map.actions
 
     def looks_changed(self) -> None:
@@ -306,7 +306,7 @@ class Frame(App[int]):
         return notice
 
     def copy_text(self, text: str, say: Callable[[str, Level], object] | None = None) -> None:
-        """Copy a text to the clipboard, and show a notice about the result.
+        """Copy a text to the clipboard, and show a notice.
 
         `say`: function that shows the notice; by default on the main screen.
         """
@@ -362,7 +362,7 @@ class SessionApp(Frame, inherit_bindings=False):
     spawn: Spawn | None = None
     """Function that opens a session. If None, a new engine process is started."""
     outside: "Ask | None" = None
-    """Function that runs commands of `tui-agent`; None to run each command in a child process."""
+    """Runs `tui-agent` commands; None to run each command in a child process."""
     waiting_intents: list[Intent | Prompt.Submitted]
     """Actions and messages that wait for an open session."""
 

@@ -73,7 +73,7 @@ def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
 
 
 def clean_typed_text(text: str) -> str:
-    """Remove control sequences and invisible characters from text that the user typed; keep tabs and emoji."""
+    """Remove control sequences and invisible characters from typed text. Tabs and emoji stay."""
     if _PLAIN.fullmatch(text):
         return text
     text = _remove_controls(text)

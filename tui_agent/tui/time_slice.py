@@ -1,4 +1,4 @@
-"""Time slices for long work on the event loop, so that keys are handled and rows painted in between.
+"""Time slices for long work, so that keys and drawing do not wait for its end.
 
 Invariant: after each slice, the work lets other tasks of the event loop run once, without sleeping.
 """

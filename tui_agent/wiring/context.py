@@ -77,7 +77,7 @@ class ContextComposition:
     def _lasting_middlewares(
         self, env: Environment, log: SessionLog, policy: Policy
     ) -> tuple[Instructions, Sequence[Middleware]]:
-        """Create the middlewares that do not change during the session."""
+        """Create the middlewares for the whole session."""
         config, recorder = self._base.config, self._recorder
         files = InstructionFiles(
             env,
@@ -125,7 +125,7 @@ def _describe_system() -> str:
 
 
 def paths_of_call(tools: ToolRegistry, policy: Policy, call: ToolCallPart) -> tuple[str, ...]:
-    """Return the files and folders that the commands in a tool call read or write."""
+    """Return the files and folders that a call's commands read or write."""
     tool = tools.get(call.name)
     args = None if tool is None else tools.parse(call.name, call.arguments)
     if tool is None or not isinstance(args, BaseModel):

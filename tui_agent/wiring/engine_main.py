@@ -92,7 +92,7 @@ def _end_blocked(output_fd: int, error: PluginError) -> None:
 
 
 def _limit_exit() -> None:
-    """Let the system end this process after `EXIT_TIMEOUT_S`, even if a plugin keeps Python from ending."""
+    """Make sure that the process ends within `EXIT_TIMEOUT_S`, even if a plugin hangs."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, EXIT_TIMEOUT_S)
 

@@ -26,10 +26,11 @@ PROGRAMS_FILE = "programs.toml"
 def build_policy(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = (), *, reloading: bool = False
 ) -> tuple[RulePolicy, list[PluginFailed]]:
-    """Build the policy for one start of the program from the rules and program tables.
+    """Build the policy from the rules and program tables.
 
-    Return the policy, and an event for each plugin whose program table was refused. Raise `ConfigError` if a file of
-    the user or project is wrong.
+    Return the policy, and an event for each plugin with a refused program table. Raise `ConfigError` if a file
+    of the
+    user or project is wrong.
     """
     catalog, refused = load_catalog(base, tables)
     if reloading:
@@ -79,7 +80,7 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def make_policy(rule_list: Sequence[Rule], base: StartupContext, catalog: Catalog) -> RulePolicy:
-    """Return a policy with these rules, which also protects tui-agent's own folders."""
+    """Return a policy with these rules. It also protects tui-agent's own folders."""
     return RulePolicy(rule_list, own=_own_folders(base), notes=_notes(base), catalog=catalog)
 
 

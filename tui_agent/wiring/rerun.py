@@ -69,7 +69,11 @@ _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugi
 
 
 def rerun(base: StartupContext, folder: Path, records: Sequence[Record]) -> "RerunResult":
-    """Rerun the turns of the session in `folder`, with the log `records`, up to the first difference."""
+    """Rerun the turns of a recorded session, up to the first difference.
+
+    - `folder`: the session's folder
+    - `records`: the session's log
+    """
     with tempfile.TemporaryDirectory(prefix="tui-agent-rerun-") as temporary:
         return anyio.run(partial(_rerun, base, folder, records, Path(temporary)))
 
@@ -116,7 +120,10 @@ async def _rerun(
 
 
 class RerunBench:
-    """An engine that writes a new log; its prompts, decisions, answers and tool results come from a recorded log."""
+    """An engine that repeats a recorded session and writes a new log.
+
+    Prompts, decisions, answers and tool results come from the recorded log.
+    """
 
     def __init__(
         self,
@@ -278,7 +285,7 @@ def payloads(records: Sequence[Record]) -> list[Payload]:
 
 
 def unoffered_services(tools: Sequence[ToolSpec], recorded: Sequence[Payload]) -> set[Service]:
-    """Return the services, such as `ask`, that `tools` need but the recorded session did not have."""
+    """Return the services, such as `ask`, that `tools` need and the recorded session lacked."""
     requests = [payload for payload in recorded if isinstance(payload, ModelRequested)]
     offered = {name for request in requests for name in request.tools}
     used = {service for spec in tools if spec.name in offered for service in spec.needs}

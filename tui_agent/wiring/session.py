@@ -100,7 +100,7 @@ async def open_session(
     on_trouble: Callable[[TuiAgentError], None] | None = None,
     on_hold: Callable[[SessionLog], None] | None = None,
 ) -> AsyncIterator[LocalSession]:
-    """Open or create the session that the options select, serve it, and close it at the end.
+    """Open or create the session, serve it, and close it at the end.
 
     Raise `ConfigError`, `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.
 
@@ -378,7 +378,7 @@ def _checkpoints(base: StartupContext, workspace: Path, log: SessionLog) -> GitC
 
 
 def _repeat_start(recorder: Recorder, workspace: Path, settings: SessionSettings) -> None:
-    """Record `session.started` again if the log's first line is damaged, or if the workspace was moved."""
+    """Record `session.started` again if the log's first line is damaged. If the workspace was moved, record that."""
     state, place = recorder.state, str(workspace)
     if state.settings is None:
         recorder.append(

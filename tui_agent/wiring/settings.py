@@ -55,10 +55,11 @@ def _resolve(
 
 
 def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Recorder) -> None:
-    """Apply the model and the context mode that the fork was created with.
+    """Apply the fork's own model and context mode.
 
-    A model on the command line takes precedence. Raise `ConfigError` for an unusable model if the client does not let
-    the user choose another one.
+    A model on the command line takes precedence. Raise `ConfigError` for an unusable model, unless the client
+    lets the
+    user choose another one.
     """
     change, known = recorder.state.fork_changes, recorder.state.settings
     if change is None or known is None:

@@ -1,4 +1,4 @@
-"""Configuration, keys, clock and session store, which are needed at every start of the program.
+"""Configuration, keys, clock and session store. Every start of the program needs them.
 
 Invariant: this module reads only configuration files, writes no file and imports nothing slow.
 """

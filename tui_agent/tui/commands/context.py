@@ -32,16 +32,16 @@ _INTENTS: Final = {
     "context_put_away": ("compact", "list"),
     "context_map": ("map",),
 }
-"""Maps each action in the context sheet to the app's action that it runs, with the argument for it."""
+"""Maps an action of the context sheet to the app's action and its argument."""
 _IDLE: Final = ("context_summarise",)
-"""Actions in the context sheet that cannot be used during a turn."""
+"""Actions that are not available during a turn."""
 _LEAST_BAR: Final = 5
 _REASON_CELLS: Final = 22
-"""If a section was shortened, the bar leaves this number of terminal cells for the reason."""
+"""Width kept free beside the bar of a shortened section, for the reason."""
 
 
 class ContextSheet(Viewer):
-    """Sheet with the size of each section of the context, updated while a turn runs."""
+    """Sheet that shows the size of each section of the context. It is updated while a turn runs."""
 
     scope = "context"
 

@@ -140,7 +140,7 @@ async def _switch_plugin(context: AppContext, verb: str, name: str) -> None:
 
 
 def _offers_text(offers: Sequence[str]) -> str:
-    """Return a text that lists what a plugin offers, grouped by kind: `tools read_file, glob; pane tests`."""
+    """List what a plugin offers, grouped by kind: `tools read_file, glob; pane tests`."""
     names: dict[str, list[str]] = {}
     for kind, _, name in (offer.partition(":") for offer in offers):
         names.setdefault(kind.replace("_", " "), []).append(name)

@@ -54,7 +54,7 @@ def choose_model_or_provider(context: AppContext, argument: str) -> None:
 
 
 def use_model(context: AppContext, name: str) -> None:
-    """Switch the open session to the model `name`. If the name is that of a demo (`demo:NAME`), play the demo instead."""
+    """Switch the open session to the model `name`; for `demo:NAME`, play the demo."""
     if name == "demo" or name.startswith("demo:"):
         play_demo(context, name.partition(":")[2])
         return
@@ -191,7 +191,7 @@ async def _test_model(context: AppContext, form: ProviderForm, given: Provider) 
 
 
 async def use_provider(context: AppContext, given: Provider, answer: str = "") -> None:
-    """Switch to the model that the user entered in the provider form, and give the engine the provider's key.
+    """Use the model from the provider form, and give the provider's key to the engine.
 
     `answer`: the model's answer to the test request; empty if none was sent.
     """

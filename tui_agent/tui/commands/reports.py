@@ -121,13 +121,13 @@ def check_terminal(app: SessionApp) -> tuple[str, str]:
 
 
 FORMATS: Final = ("html", "markdown", "jsonl", "atif", "otel", "bundle", "archive", "trajectory")
-"""Formats in which /export writes a session; the first format is the default."""
+"""Formats for /export; the first one is the default."""
 FILE_FORMATS: Final = ("bundle", "archive", "trajectory")
 """Formats that contain the workspace's files."""
 
 
 def export(context: AppContext, argument: str) -> None:
-    """Ask where to save the open session, and export it in the format `argument`."""
+    """Ask where to save the open session, and export it. `argument` is the format."""
     export_format = argument.strip().lower() or FORMATS[0]
     if export_format not in FORMATS:
         context.app.say(f"The format can be {', '.join(FORMATS)}.", "warning")

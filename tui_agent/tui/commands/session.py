@@ -57,7 +57,10 @@ def say_turn_is_running(context: AppContext) -> None:
 
 
 async def _open_or_list(context: AppContext, argument: str, *, lists: bool, can_open: bool) -> None:
-    """Open a session or list sessions, after the checks in `begin`; `can_open` is False while a turn runs."""
+    """Open a session or list sessions, after the checks in `begin`.
+
+    `can_open`: False while a turn runs.
+    """
     session = ""
     try:
         session, problem = await _find_session(context, argument)

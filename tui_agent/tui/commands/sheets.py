@@ -31,7 +31,7 @@ def open_picker(
 
 
 def show_answer(context: AppContext, title: str, ask: Callable[[], Awaitable[str]]) -> None:
-    """Open a sheet at once, and fill it with the text that `ask` returns later."""
+    """Open a sheet at once, and show the text from `ask` when it arrives."""
     text = "looking …"
     viewer = show(context, title, lambda facts: facts.text(text))
 

@@ -35,7 +35,7 @@ def search_command(text: str) -> str:
 
 
 def edit_message(context: AppContext, argument: str) -> None:
-    """Open the message of the prompt in the user's editor."""
+    """Open the unsent message in the user's editor."""
     changed = context.app.edit_outside(context.editor.message)
     if changed is not None:
         context.editor.put_message(changed)

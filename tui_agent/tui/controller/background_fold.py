@@ -56,7 +56,7 @@ class BackgroundFold:
         await self._over.wait()
 
     def adopt(self) -> Pump:
-        """Make the controller use the views of the whole session. Return the object that keeps them up to date."""
+        """Switch to the views of the whole session. Return the pump that updates them."""
         self._adopted = True
         self._over.set()
         self._host.views = self._views

@@ -48,7 +48,7 @@ class ChatWidget(TranscriptWidget):
         """Show a newer view of the transcript.
 
         - `changed`: the indices of the changed entries
-        - `is_whole`: True if earlier views had only the session's end, and this one is the first with the whole session
+        - `is_whole`: True for the first view of the whole session, after views of its end
         """
         first = self._first
         if first is None or is_whole:
@@ -233,7 +233,7 @@ class Chat:
         self.blobs: dict[str, str] = {}
         self.widget: ChatWidget | None = None
         self._preview: ChatWidget | None = None
-        """While a long session is being read, the widget that shows the session's end; otherwise None."""
+        """The widget with the session's end, while a long session is read; otherwise None."""
         self.search = ChatSearch(self)
         self._refused_at = -1
         self.start = app.start or first_page(app.editor)
@@ -360,7 +360,7 @@ class Chat:
 
     @property
     def new_rows_text(self) -> str:
-        """The text `12 new rows (End)` if rows were added while the user has scrolled up; otherwise empty."""
+        """`12 new rows (End)` if rows came while the user was scrolled up; otherwise empty."""
         rows = self.widget.new_rows if self.widget is not None else 0
         key = self.app.key_map.key_of("to_end" if self.context.editor.text else "line_end")
         return f"{format_count(rows, 'new row')} ({key})" if rows else ""

@@ -39,7 +39,7 @@ WORK: Final = SubmitPrompt, Steer, Queue, SendQueued, ContinueTurn, Delegate, Ru
 
 
 class ChoiceKeeper:
-    """Writes the model, the policy and other settings that the user chose to the file of choices."""
+    """Saves the user's choices, such as the model and the policy."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -53,8 +53,7 @@ class ChoiceKeeper:
         self._chosen_policy = ""
         """The user's chosen policy until the session uses it; otherwise empty."""
         self.tried_policy = ""
-        """The policy that the user is trying out: selected with a key, but not used for any work yet. Empty if there is
-        none."""
+        """The policy that the user selected with a key but has not used yet; empty for none."""
         self._has_reported = False
         self._has_warned_unconfined = False
 
@@ -83,8 +82,7 @@ class ChoiceKeeper:
         self._switch_policy(name)
 
     def approve_plan(self, choice: int | None) -> None:
-        """If the user's answer approves a plan, remember the policy that the session uses next, to save it for later
-        starts.
+        """Note the policy that follows an approved plan, to save it once it is in use.
 
         `choice`: index of the user's answer to the plan.
         """
@@ -93,7 +91,7 @@ class ChoiceKeeper:
             self._chosen_policy, self.tried_policy = POLICY_AFTER_PLAN[choice], ""
 
     def note_work(self, command: Command) -> None:
-        """If `command` gives work to the agent, save the policy that the user was trying out."""
+        """Save the policy that the user is trying out, if `command` gives the agent work."""
         if self.tried_policy and isinstance(command, WORK):
             self._chosen_policy, self.tried_policy = self.tried_policy, ""
             self.update(self._context.state)
@@ -116,7 +114,7 @@ class ChoiceKeeper:
             self._context.app.say(f"{text} {clean_line(reason)}", "warning")
 
     def update(self, state: SessionStateView) -> None:
-        """If the session now uses the model or policy that the user chose, save it for later starts."""
+        """Save the model and the policy that the user chose, once the session uses them."""
         if state.settings is None:
             return
         context = self._context
@@ -136,7 +134,7 @@ class ChoiceKeeper:
             self._remember_model(model)
 
     def given_address(self, model: ModelInfo) -> str:
-        """Return the model's URL if the user entered it, or an empty string if it comes from a provider or a profile."""
+        """Return the model's URL if the user entered it; otherwise an empty string."""
         vendor = PROVIDERS.get(model.profile.partition("/")[0])
         is_own = vendor is not None and vendor.base_url == model.base_url
         return "" if is_own or model.profile in self._context.profiles else model.base_url
@@ -148,7 +146,7 @@ class ChoiceKeeper:
         self._context.app.say(f"Using {name}{self._remark}.{note}", "done")
 
     def remember(self, *, policy: str = "", **values: str | bool) -> None:
-        """Write `values` and the project's `policy` to the file of choices in the background."""
+        """Save `values` and the project's `policy` in the background."""
         config = self._context.config
         if config is None or self._context.app.options.client != "app":
             return

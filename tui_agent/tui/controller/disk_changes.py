@@ -60,7 +60,7 @@ class DiskChanges:
 
 
 def _find_differing(workspace: Path, files: Sequence[ChangedFile]) -> dict[tuple[str, int], DiskChange]:
-    """Find the files whose content on disk differs from the last recorded content, and return the kind of each change.
+    """Compare files on disk with their last recorded content, and return the differences.
 
     Blocks.
     """

@@ -60,7 +60,7 @@ class EarlyDrafts:
         return DraftFile(self._folder / f"{self._name}-{os.getpid()}")
 
     def take_abandoned(self) -> str:
-        """Find the newest unsent message that an ended process left behind. Delete its file and return the text, or ""."""
+        """Return the newest unsent message of an ended process, or "". Delete its file."""
         paths = sorted(self._abandoned_files(), key=_modified_at)
         if not paths:
             return ""

@@ -60,7 +60,7 @@ class FaultReporter:
             self.report(part, error)
 
     def report(self, part: str, error: Exception) -> None:
-        """Report that the part of the screen named `part` could not be drawn."""
+        """Report that a part of the screen, such as a pane, could not be drawn."""
         notice = f"could not be drawn ({{}}). Everything else works, and the log is complete. {REPORT}."
         self._report(part, describe_error(error), notice, "".join(traceback.format_exception(error)))
 

@@ -28,7 +28,7 @@ class PanesPort(Protocol):
 
 
 class QuestionsPort(Protocol):
-    """The agent's questions that wait for an answer."""
+    """The agent's unanswered questions."""
 
     @property
     def is_waiting(self) -> bool: ...

@@ -151,8 +151,10 @@ class PaneUpdater:
         return view._replace(below=self._host.chat.new_rows_text)
 
     def _notify(self, before: str, view: StatusView) -> None:
-        """Show the new status in the terminal's title. If the terminal lacks the focus, notify the user that a turn
-        ended or waits for an answer."""
+        """Show the new status in the terminal's title.
+
+        If the terminal lacks the focus, notify the user that a turn ended or waits for an answer.
+        """
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
         self._app.terminal.title(f"{mark}{title}")
@@ -211,7 +213,7 @@ class PaneUpdater:
 
 
 class LineCounts:
-    """Counts the lines that differ between the first and the newest content of the session's files."""
+    """Counts changed lines: compares each file's newest content with its first."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host

@@ -24,7 +24,7 @@ class PromptSubmitter:
         host.editor.on_picture = self._warn_of_unsent_picture
 
     def _warn_of_unsent_picture(self) -> None:
-        """If the model is not known to accept pictures, warn the user that the attached picture will not be sent."""
+        """Warn the user if the model may not accept the attached picture."""
         settings = self._host.state.settings
         if settings is None or not settings.model.model or settings.model.images:
             return
@@ -66,7 +66,7 @@ class PromptSubmitter:
             self._host.submit(SubmitPrompt(text="Try again."))
 
     def _reopen_for(self, item: "Intent | Prompt.Submitted") -> None:
-        """Reopen the session, whose engine has ended, and send `item` to it."""
+        """Reopen the session after its engine ended, and send `item` to it."""
         self._host.app.waiting_intents.append(item)
         self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
 
@@ -155,7 +155,7 @@ class PromptSubmitter:
         return True
 
     def _place_in_queue(self, message: Prompt.Submitted) -> int | None:
-        """Return how many messages before `message` are still queued; None if `message` was never queued."""
+        """Return the number of queued messages before `message`; None if it was never queued."""
         if message.queued_after is None:
             return None
         return len({queued.queue_id for queued in self._host.state.queue}.intersection(message.queued_after))

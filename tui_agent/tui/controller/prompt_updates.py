@@ -1,6 +1,6 @@
 """Updates the prompt's completions, queue, placeholder and bottom row.
 
-Invariant: the menu entries for the engine's slash commands are built again only if the commands changed.
+Invariant: the menu of slash commands is rebuilt only if the engine's commands changed.
 """
 
 from collections.abc import Mapping, Sequence

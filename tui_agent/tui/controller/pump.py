@@ -16,7 +16,7 @@ from tui_agent.tui.time_slice import Slices
 
 FRAME_S = 1 / 30
 SCREEN = "the screen"
-"""The name by which an error report calls the whole screen."""
+"""The name of the whole screen in an error report."""
 
 
 class Pump:
@@ -86,7 +86,7 @@ class Pump:
             await slices.turn()
 
     async def _refold_branch(self) -> None:
-        """After an undo or a redo, rebuild the views from the events of the current branch in the log."""
+        """Rebuild the views from the log after an undo or a redo."""
         self._stop_timer()
         last = self._views.seq
         branch = stretches(self._views.branches.view().moves, last)

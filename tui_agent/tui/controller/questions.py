@@ -40,11 +40,11 @@ class OpenQuestions:
         self._open: Approval | Question | None = None
         self._aside: set[RequestId] = set()
         self._waiting: set[RequestId] = set()
-        """The requests that wait for an answer."""
+        """The unanswered requests."""
         self._view = ApprovalsView()
 
     def update(self, view: ApprovalsView) -> None:
-        """Open and close modals so that they match the open questions in `view`."""
+        """Open and close dialogs to match the open questions in `view`."""
         if view is self._view:
             return
         self._view = view

@@ -1,6 +1,6 @@
-"""Undo, redo and revert, with their questions to the user.
+"""Undo, redo and revert. They ask the user before files are restored.
 
-Invariant: a file is restored only after the app listed the file.
+Invariant: a file is restored only after the app listed it.
 """
 
 from collections.abc import Callable, Sequence
@@ -254,7 +254,9 @@ class RewindActions:
         *,
         then: Callable[[], object] = lambda: None,
     ) -> None:
-        """Ask whether to revert the conversation, the files or both to event `to_seq`, even on another branch.
+        """Ask whether to revert the conversation, the files or both to event `to_seq`.
+
+        The event can be on another branch.
 
         - `entry`: the message that returns to the prompt
         - `then`: called once the user has decided

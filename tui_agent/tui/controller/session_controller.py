@@ -115,7 +115,7 @@ class SessionController:
         )
         self._sent_output_width: tuple[AppSession, int] | None = None
         self.halted_at = -2
-        """If the engine failed to store an event, the number of the newest event at that time; otherwise -2."""
+        """The newest event when storing an event failed; -2 if none failed."""
         self.seen_seq = -1
         """Sequence number of the newest event when the log was opened; later events are announced as new."""
 

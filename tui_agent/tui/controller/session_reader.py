@@ -51,7 +51,7 @@ class SessionReader:
         return await self.read_text(next((text for text in answers if text_preview(text).strip()), ""))
 
     async def compare(self, file: ChangedFile) -> tuple[LineDiff | None, str]:
-        """Return the diff of a file's recorded contents, and a note that explains an empty diff."""
+        """Return the diff of a changed file. If the diff is empty, a note says why."""
         contents: dict[str, bytes] = {}
         for digest in (file.before, file.after):
             if digest is not None and self._context.session is not None:
@@ -60,7 +60,7 @@ class SessionReader:
         return await asyncio.to_thread(diff_contents, file, contents.get)
 
     async def events_between(self, first: int, last: int, most: int = sys.maxsize) -> list[Record]:
-        """Return at most `most` of the records with the sequence numbers from `first` to `last`, both included."""
+        """Return the records from `first` to `last`, both included, but not more than `most`."""
         session, views = self._context.session, self._context.views
         records: list[Record] = []
         if session is None or views.seq < first:

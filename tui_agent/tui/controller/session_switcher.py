@@ -52,7 +52,7 @@ class SessionSwitcher:
         self.under_way = True
         """True while a session is being opened; new messages wait."""
         self._is_lost = False
-        """True if the session on the screen could not be opened again after its engine had ended."""
+        """True if the session could not be reopened after its engine ended."""
         self._locked: tuple[SessionOptions, Path] | None = None
         """The options and the folder of the locked session that can be watched."""
 
@@ -96,7 +96,7 @@ class SessionSwitcher:
         return not work or await self._host.app.push_screen_wait(LeaveQuestion(work))
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Run `work`, which finds or opens another session, in the background."""
+        """Run `work` in the background; it finds or opens another session."""
         self.under_way = True
         if name == "session":
             _show_progress(self._host, "searching", "the sessions")
@@ -106,7 +106,7 @@ class SessionSwitcher:
         self._host.worker(work, name)
 
     def stay(self) -> None:
-        """Keep the open session, and send it the messages that waited for another session."""
+        """Keep the open session, and send it the waiting messages."""
         self.under_way = False
         self._host.panes.show_status()
         self._send_waiting()
@@ -197,7 +197,7 @@ class SessionSwitcher:
         return first, whole
 
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
-        """Return views of the end of a very long session; None if the session is shorter or has no saved outline."""
+        """Return views of the end of a very long session. Return None for a shorter one, or if no outline is saved."""
         if last_seq < VERY_LONG:
             return None
         cached = await session.load_outline()
@@ -302,7 +302,7 @@ class SessionSwitcher:
             self._host.app.say(f"{fault}{watching}", "error")
 
     async def _offer_watching(self, options: SessionOptions) -> None:
-        """Offer on the start page to watch a session that is locked by another process."""
+        """Offer to watch a session that another process has locked."""
         folder = await _find_folder(self._host, options)
         if folder is not None and not self.under_way and self._host.session is None:
             self._locked = options, folder

@@ -114,7 +114,7 @@ class StartPage:
         self.focus()
 
     def show(self) -> None:
-        """Show the start page for a session that was just opened."""
+        """Show the start page for a newly opened session."""
         self._expected_model = ""
         if self._facts_folder not in (None, Path(self._host.work_folder)):
             self._facts = ""
@@ -152,7 +152,7 @@ class StartPage:
             self._host.editor.focus()
 
     def show_fault(self, fault: str) -> bool:
-        """Show the error that prevented opening a session.
+        """Show why a session could not be opened.
 
         Return False if the transcript is visible or the error is already shown.
         """
@@ -194,7 +194,7 @@ class StartPage:
         return bool(self._host.chat.start.display)
 
     def choose(self, argument: str) -> None:
-        """Choose the start page's row that has the number `argument`."""
+        """Choose the row of the start page with the number `argument`."""
         self._host.chat.start.choose(argument)
 
     def focus(self) -> None:

@@ -100,7 +100,7 @@ ENGINE_ENDS_S = 5.0
 
 
 class LinePrinter:
-    """Prints the events of a session as lines, and turns lines that the user types into commands."""
+    """Prints the session's events as lines, and turns typed lines into commands."""
 
     def __init__(self, session: "AppSession", say: Say) -> None:
         self.session = session
@@ -220,7 +220,7 @@ class LinePrinter:
                 return []
 
     def _streamed_lines(self, request_id: str, text: str) -> list[str]:
-        """Add `text` to a streamed answer, and return the complete lines that were not printed yet."""
+        """Add `text` to a streamed answer, and return the newly completed lines."""
         complete, newline, rest = (self._unfinished_lines.get(request_id, "") + text).rpartition("\n")
         self._unfinished_lines[request_id] = rest
         if not newline:
@@ -435,7 +435,7 @@ def _question_lines(question: QuestionAsked) -> list[str]:
 
 
 def _undo_lines(payload: SessionHeadMoved | CheckpointRestored) -> list[str]:
-    """Return the lines for an undo or a redo, and for the files that it restored."""
+    """Return the lines to print about an undo or redo, with the restored files."""
     if isinstance(payload, SessionHeadMoved):
         done = f"{payload.reason} done" if payload.reason in ("undo", "redo") else ""
         return [line for line in (done, describe_kept_commits(payload.kept_commits)) if line]

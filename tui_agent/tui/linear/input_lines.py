@@ -9,7 +9,7 @@ from contextlib import suppress
 import anyio
 
 TWICE_S = 1.5
-"""Maximum number of seconds between two presses that count as a double press."""
+"""Longest time between the two presses of a double press, in seconds."""
 
 
 class InputLines:

@@ -28,7 +28,7 @@ async def ask_about_files(
     read_line: Callable[[], Awaitable[str | None]],
     say: Callable[[str], None],
 ) -> Answer | None:
-    """Ask about the folder's files that have no decision yet, and save the answer.
+    """Ask whether to trust the folder's undecided files, and save the answer.
 
     Return None if there is nothing to ask, and `"quit"` at the end of input.
     """

@@ -1,4 +1,5 @@
-"""The sheet that asks the user to approve a tool call: a preview, the effects, and four answers in a fixed order.
+"""The sheet that asks the user to approve a tool call. It shows a preview, the effects, and four answers in a fixed
+order.
 
 Invariant: the user can allow the call only after everything relevant was visible.
 """
@@ -36,8 +37,7 @@ class Approval(ApprovalRows):
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scopes whose keys work now. If a text field is open, its scope replaces this sheet's scope. The
-        scope of all sheets comes last."""
+        """Return the scopes whose keys work now: an open text field or this sheet, then all sheets."""
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
         return self.scope, "sheet"
@@ -92,7 +92,7 @@ class Approval(ApprovalRows):
             self._decide("n")
 
     def give_typed(self) -> None:
-        """Give the answer that belongs to the open text field."""
+        """Give the answer of the open text field."""
         answer = self.typed_answer
         if answer != "n" and self.hidden_rows:
             self._show_hidden_rows(answer)
@@ -109,7 +109,7 @@ class Approval(ApprovalRows):
         self._set_typing(on=False)
 
     def edit_rule(self) -> None:
-        """Open the text field for editing the rule that "always" would save.
+        """Let the user edit the rule for the answer "always".
 
         The field starts with the wider rule, if there is one.
         """
@@ -146,7 +146,7 @@ class Approval(ApprovalRows):
         self.give_unless_typing(self.edit_rule)
 
     def answer(self, answer: Answer) -> None:
-        """Give an answer if it is available; if parts of the request are hidden, show them instead.
+        """Give an answer, if it is available. If rows are hidden, show them first.
 
         The answer no first opens a text field for the reason.
         """

@@ -29,7 +29,10 @@ LABEL_WIDTH: Final = 9
 
 
 class ApprovalBody:
-    """Draws the content of a permission request for the approval sheet `sheet`; `read` loads its long texts."""
+    """Draws the content of a permission request on the approval sheet.
+
+    `read`: loads long texts.
+    """
 
     def __init__(
         self, sheet: Sheet[Any], request: PermissionRequested, policy: str, workspace: str, read: ReadLong
@@ -117,9 +120,9 @@ class ApprovalBody:
         return rows
 
     def commands(self, width: int, *, only_risky: bool = False) -> list[Strip]:
-        """Draw a table of the commands in a command line and their effects.
+        """Draw a table of the commands in a command line, with their effects.
 
-        `only_risky`: True to count commands without a risky effect instead of drawing them.
+        `only_risky`: True to draw only risky commands, and count the others.
         """
         commands = numbered_commands(self._request)
         shown = [
@@ -161,9 +164,9 @@ class ApprovalBody:
         return self._sheet.text_rows(width, f"in {folder}{at_most}, {confined}", "t3")
 
     def labelled_rows(self, width: int, *, reason: bool = True) -> list[Strip]:
-        """Draw the effects that have a label, such as `Undo`.
+        """Draw the labelled effects, such as `Undo`.
 
-        `reason`: False to leave out the reason for the question (label `Asked`).
+        `reason`: False to leave out the row `Asked`, which tells why the user is asked.
         """
         rows: list[Strip] = []
         for label, text in effect_lines(self._request, self._policy, self._workspace):
@@ -187,13 +190,13 @@ class ApprovalBody:
         return [part(before + "policy "), name, part(after)]
 
     def risk(self, width: int, max_rows: int = 0) -> list[Strip]:
-        """Draw the risks of the request in at most `max_rows` rows (0: no limit)."""
+        """Draw the risks of the request in at most `max_rows` rows; 0 means no limit."""
         return self._draw_marked_text(
             self._request.risk, self._sheet.looks.symbols.warning, "warning", width, max_rows
         )
 
     def failure(self, width: int) -> list[Strip]:
-        """Draw at most two rows about the access that the sandbox blocked in the command's first run."""
+        """Draw which access the sandbox blocked in the first run, in at most two rows."""
         return self._draw_marked_text(
             self._request.reason, self._sheet.looks.symbols.failed, "error", width, 2
         )

@@ -309,7 +309,7 @@ class ApprovalRows(ApprovalState):
         return field.rows(room, pen, max_rows)
 
     def _reach(self, answer: Answer, room: int) -> list[str]:
-        """Return at most three rows that describe what an answer allows, or why it is not available."""
+        """Return up to three rows about an answer: what it allows, or why it is not available."""
         choice, session = self.choice(answer), self.choice("s")
         is_exact = choice.rule.startswith("allow exact ") and bool(choice.unavailable_reason)
         reason = choice.unavailable_reason

@@ -25,7 +25,7 @@ REACHES: Final[dict[Answer, Reach]] = {"y": "once", "s": "session", "a": "always
 
 
 class AnswerWords(NamedTuple):
-    """The action that gives an answer, the answer's usual label, and a shorter label for the smallest screens."""
+    """An answer's action, its usual label, and a short label for very small screens."""
 
     action: str
     label: str
@@ -86,7 +86,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         self.following_calls = 0
         """Number of later calls of the same tool that will also need approval."""
         self.chosen: Answer | None = "n" if request.default_no else "y"
-        """The selected answer; None if no answer is selected, because the user is writing a message."""
+        """The selected answer; None while the user writes a message."""
         self.chosen_before_edit: Answer | None = self.chosen
         """The selected answer before the rule was edited."""
         self.reason = Field()
@@ -104,7 +104,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         self.plan = Plan()
         self.file_rows: list[Strip] = []
         self.is_gated = False
-        """True while the call cannot be allowed, because some risky parts of the request were not visible yet."""
+        """True while the user has not seen all risky parts, so the call cannot be allowed."""
         self.fits = False
         """True if the whole request is visible without scrolling."""
         self._seen_enough = False
@@ -137,7 +137,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
 
     @property
     def typed_answer(self) -> Answer:
-        """The answer to which the open text field belongs."""
+        """The answer for which the user types a text."""
         return "a" if self.chosen == "a" else "n"
 
     @property

@@ -36,9 +36,9 @@ from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 from tui_agent.units import format_bytes
 
 MAX_COLOURED_LINE: Final = 3000
-"""Maximum length of a line in a diff with code colours, in characters."""
+"""Diff lines longer than this, in characters, get no code colours."""
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
-"""A function that returns a preview of a long text, and later passes the full text to the given callback."""
+"""A function that returns a preview of a long text. Later it passes the full text to the callback."""
 Line: TypeAlias = list[tuple[str, Role]]
 """A line as a sequence of (text, colour role) pairs."""
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+|[\s{}\[\],:]+')

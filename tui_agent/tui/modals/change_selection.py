@@ -12,9 +12,9 @@ from tui_agent.tui.widgets.lists import Lines
 
 
 class Stop(NamedTuple):
-    """A hunk that the user can select, or a file without hunks (`hunk` is -1).
+    """A hunk that the user can select. A file without hunks has one stop with the `hunk` -1.
 
-    `row`: its first row in the sheet.
+    `row`: the stop's first row in the sheet.
     """
 
     file: ChangedFile
@@ -38,12 +38,12 @@ class ChangeSelection:
         self.path, self.hunk = path, hunk
 
     def limit(self, hunks: int) -> None:
-        """Select the last hunk if the selected file has fewer hunks than before."""
+        """Select the last hunk, if the file now has fewer hunks."""
         self.hunk = min(max(0, self.hunk), hunks - 1)
 
     @property
     def stop(self) -> Stop | None:
-        """The selected stop; None if there is none, or if it is not drawn yet."""
+        """The selected stop; None if nothing is selected or it is not drawn yet."""
         index = self._index
         return None if index < 0 else self.stops[index]
 
@@ -69,7 +69,7 @@ class ChangeSelection:
         return self.stops[min(ranked)[1]] if ranked else None
 
     def top_stop(self, lines: Lines) -> Stop | None:
-        """Return the stop that covers the first visible row."""
+        """Return the stop at the top of the visible rows."""
         index = bisect_right([stop.row for stop in self.stops], lines.scroll_offset.y) - 1
         return self.stops[max(0, index)] if self.stops else None
 

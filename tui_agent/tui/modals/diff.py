@@ -1,4 +1,4 @@
-"""A sheet with the diffs of changed files, in which the user can revert single hunks (changes in a diff).
+"""A sheet with diffs of changed files. The user can revert single hunks (changes in a diff).
 
 Invariant: nothing is reverted without a question that names the lines.
 """
@@ -53,19 +53,19 @@ class DiffSheet(Viewer):
         self.follows = frozenset({"files", "transcript"})
         self._session, self._read_files, self._if_none = context, read_files, empty
         self._view = self._counted = FilesChangedView()
-        """`_view` has all files of the sheet; `_counted` leaves out files whose change was undone outside the app."""
+        """`_view` has all files. `_counted` leaves out files that were undone outside the app."""
         self._first = 0
         """Index of the first drawn file."""
         self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
         self._hunks: dict[tuple[str, int], list[list[Strip]]] = {}
-        """Maps (path, width in cells) to the rows of each hunk in the file."""
+        """Maps (path, width in cells) to the rows of each hunk."""
         self._selection = ChangeSelection()
         self._reverted: frozenset[RevertedHunk] = frozenset()
         self._disk_changes: Mapping[str, DiskChange] = {}
         """Maps a path to the user's change after the last recorded change."""
         self._message: tuple[str, Role] = "", "t2"
         self._asked_at = -1
-        """Number of the newest event when the user last asked to revert a change; -1 if no revert is running."""
+        """The newest event's number when the user asked for a revert; -1 if none is running."""
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class DiffSheet(Viewer):
         self.call_after_refresh(self._selection.reveal, self.scrolled)
 
     def head(self, width: int) -> list[Strip]:
-        """Return the rows that do not scroll: the title, and the chosen file and change."""
+        """Return the fixed rows at the top: the title, the chosen file and change."""
         rows = super().head(width)
         counted, chosen = self._counted, self._selection.path
         if not chosen:

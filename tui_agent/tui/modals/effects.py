@@ -26,7 +26,7 @@ from tui_agent.tui.widgets.rows import Part, Pen, wrap
 VERB_WIDTH = 9
 GAP = 3
 NARROW = 36
-"""Width in cells below which effects are drawn under their command, and texts under their label."""
+"""On screens narrower than this, in cells, effects stand below their command and texts below their label."""
 MIN_TARGET_WIDTH = 10
 """Minimum width, in cells, for the object of an effect next to its command."""
 _FILE_VERBS = frozenset({"writes", "deletes", "removes"})
@@ -51,7 +51,7 @@ _RERUN_QUESTIONS = {
 
 
 def question_of(request: PermissionRequested) -> str:
-    """Return the question of the approval sheet in a few words, e.g. `Use the network?`."""
+    """Return the sheet's short question, e.g. `Use the network?`."""
     if request.rerun:
         return _RERUN_QUESTIONS[request.rerun]
     effects = request.effects
@@ -92,7 +92,7 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
 
 
 def numbered_commands(request: PermissionRequested) -> list[NumberedCommand]:
-    """Return the commands of a request with their effects; hidden characters are made visible in all texts."""
+    """Return the request's commands with their effects. Hidden characters are made visible."""
     return [
         NumberedCommand(number, reveal_line(command.command), _reveal_effects(command.effects))
         for number, command in enumerate(request.commands, 1)

@@ -16,18 +16,18 @@ from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.rows import Part, Pen
 
 NARROW: Final = 36
-"""Width in cells below which a command is drawn without a margin."""
+"""On screens narrower than this, in cells, a command has no margin."""
 MAX_INNER_BLANKS: Final = 8
-"""Maximum number of consecutive blanks within a line that are drawn as blanks."""
+"""Longest run of blanks within a line that is drawn as blanks."""
 MAX_INDENT: Final = 40
 """Maximum number of blanks drawn as blanks at the start of a line."""
 MAX_BREAKS: Final = 3
-"""Maximum number of consecutive line breaks that are drawn as empty lines."""
+"""Longest run of line breaks that is drawn as empty lines."""
 CHARACTERS_PER_CELL: Final = 6
 """Maximum number of characters in one cell: a letter and its combining marks."""
 
 _CUT: Final = " … [cut: "
-"""Marks the place where the log cut off a text, followed by the text's original length."""
+"""Marks where the log shortened a text; the text's original length follows."""
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
 _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")

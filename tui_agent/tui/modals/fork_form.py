@@ -64,7 +64,7 @@ class ForkDraft:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The names of the lines in the form, from top to bottom."""
+        """The form's lines, from top to bottom."""
         first: tuple[str, ...] = ("change", "value") if self.change is not None else ()
         return (*first, "workplace") if self.workplace == "here" else (*first, "workplace", "folder")
 
@@ -252,14 +252,14 @@ class ForkForm(Form[ForkRequest | None]):
 
     @property
     def open_field(self) -> Field | None:
-        """The text field on the selected line; None if the line has no field, or if its text has several lines."""
+        """The text field of the selected line; None if it has no field or several lines of text."""
         if self.line_name == "folder":
             return self.draft.folder
         field = self.draft.text_field(self.line_name)
         return field if field is not None and "\n" not in field.text else None
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Pass a key to the field; for a text of several lines, show the key that opens the editor."""
+        """Pass a key to the text field. For a text of several lines, show the key for the editor."""
         if super().type_key(key, character):
             return True
         is_typing = key in ("backspace", "delete") or (character is not None and character.isprintable())

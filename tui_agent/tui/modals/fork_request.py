@@ -47,7 +47,7 @@ class ForkPoint:
     entry_text: str = ""
     """The transcript text at the event."""
     is_next: bool = False
-    """True if `entry_text` comes after the event and is therefore not in the fork."""
+    """True if the message `entry_text` comes after the event, so the fork does not contain it."""
     message_seq: int | None = None
     message: str = ""
     """The user's newest message before the event."""
@@ -56,7 +56,7 @@ class ForkPoint:
     model: str = ""
     effort: str = ""
     efforts: tuple[Effort, ...] = EFFORTS
-    """The reasoning efforts that can be sent to the model."""
+    """The reasoning efforts that the model accepts."""
     context: str = ""
     prompt_text: str = ""
     """Text to put into the prompt of the fork."""
@@ -90,7 +90,7 @@ class ForkResult(NamedTuple):
 
 
 class Workplaces(NamedTuple):
-    """The folders in which a fork can work.
+    """The folders that a fork can use as its workspace.
 
     - `repository`: True if the workspace is in a git repository
     - `folder`: unused name for a new folder
@@ -193,7 +193,7 @@ async def fork_point_at(
 
 
 async def with_known_files(point: ForkPoint, records: Sequence[Record]) -> ForkPoint:
-    """Return the fork point moved to the nearest event for which the files are known.
+    """Move the fork point to the nearest event with known files.
 
     `records`: all records of the session.
     """
@@ -211,7 +211,7 @@ def _find_results(records: Sequence[Record], last: int) -> dict[CallId, int]:
 
 
 def _newest_text(entries: Sequence[Entry], results: Mapping[CallId, int]) -> str:
-    """Return the text of the message, answer or tool call that finished last."""
+    """Return the text of the newest finished message, answer or tool call."""
     # The calls of one answer can finish in any order, so the last entry need not be the newest.
     finished = {
         results[entry.call_id] if isinstance(entry, ToolEntry) else entry.seq: entry

@@ -1,4 +1,4 @@
-"""A sheet that shows a pressed key and its code from the terminal, and can bind the key to an action.
+"""A sheet that shows a pressed key and its terminal code. The user can bind the key to an action.
 
 Invariant: every key except Esc is shown, even a key of the app.
 """

@@ -1,6 +1,6 @@
-"""The list of models (from config.toml, from providers, and from servers on this machine) and of demos.
+"""The list of models and demos. Models come from config.toml, from providers, and from servers on this machine.
 
-Invariant: the list opens immediately with the models that the app knows; others are added later.
+Invariant: the list opens immediately with the known models; others are added later.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ DEMOS: Final = ("bugfix", "todo-api")
 def choose_model(context: AppContext, then: Callable[[str], None], *, with_actions: bool = False) -> None:
     """Open the list of models, and call `then` with the chosen name.
 
-    `with_actions`: True to add items for other providers and demos, with values that begin with `ACT`.
+    `with_actions`: True to add items for other providers and demos. Their values begin with `ACT`.
     """
 
     def offered_items(loaded: Sequence[Item]) -> list[Item]:

@@ -53,7 +53,7 @@ def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
 
 
 def score_words(words: Sequence[str], item: Item) -> int | None:
-    """Return how well the words match an item: 0 is the best match, and None means no match.
+    """Return how well the words match an item: 0 is best, None is no match.
 
     Each word must be the beginning of a word in the item.
     """
@@ -79,7 +79,10 @@ def _right_text(item: Item, *, is_filtered: bool) -> str:
 
 
 def _right_room(cells: int, item: Item) -> int:
-    """Return the room for `item.right` and the blanks before it; `cells` is the room after the label."""
+    """Return the width for `item.right` with the blanks before it.
+
+    `cells`: width of the row after the label.
+    """
     return cells - min(MIN_ABOUT_CELLS, width(clean_line(item.about)))
 
 
@@ -325,7 +328,7 @@ class Picker(ChoiceSheet[str | None]):
         ]
 
     def _mark_matches(self, pen: Pen, text: str, role: Role, *, bold: bool = False) -> list[Part]:
-        """Return a text as parts; the parts that match the typed text are underlined."""
+        """Split a text into styled parts, with the typed words underlined."""
         text, end, parts = clean_line(text), 0, list[Part]()
         for hit in self._marks.finditer(text) if self._marks is not None and self.field.text else ():
             parts.append(pen.part(text[end : hit.start()], role, bold=bold))

@@ -80,7 +80,7 @@ class PolicySheet(ChoiceSheet[None]):
 
     @property
     def choices(self) -> list[str | FileRule]:
-        """The rows that can be selected, from top to bottom: policies, rules of the session, the user's saved rules."""
+        """The selectable rows: policies, rules of the session, then saved rules."""
         return [
             *GRID,
             *self.context.state.granted_rules,

@@ -48,8 +48,7 @@ _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 class ProviderForm(Form[Provider | None]):
     """The form for setting up a model: three fields and a checkbox.
 
-    Enter on the last line calls `test`, which shows a fault or closes the form. A second Enter accepts the values
-    despite the fault.
+    Enter on the last line calls `test`. If `test` finds a fault, a second Enter accepts the values anyway.
 
     - `variables`: for each model profile, the environment variable with its API key
     - `keys`: the environment variables that are set
@@ -206,7 +205,7 @@ class ProviderForm(Form[Provider | None]):
         self.redraw()
 
     def _drop_given_scheme(self) -> None:
-        """Remove the preset `http://` if the user types or pastes a whole URL after it."""
+        """Remove the preset `http://` if the user types or pastes a whole URL."""
         address = self.fields[ADDRESS]
         rest = address.text.removeprefix("http://")
         if rest != address.text and is_web_address(rest):

@@ -206,7 +206,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 
     @property
     def unseen_files(self) -> int:
-        """The number of files on the sheet that the user has not seen yet."""
+        """The number of files that the user has not seen yet."""
         return len(self.entries) - len(self._seen_files)
 
     def mark_seen(self, rows: int) -> None:
@@ -237,7 +237,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         return answer in answers
 
     def look_inside(self) -> None:
-        """Show the content of the selected file, or of the first file if an answer is selected."""
+        """Show the content of the selected file. If an answer is selected, show the first file."""
         entry = next(iter(self.entries[max(0, self.chosen) :] or self.entries), None)
         file = entry.file if entry is not None else None
         if entry is None or file is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the views are loaded after the first paint
 
 
 MIN_TITLE_WIDTH: Final = 12
-"""Number of cells reserved for the title next to the folder's name; twice as many on a wide screen."""
+"""Width in cells kept free for the title beside the folder's name. Wide screens keep twice as much."""
 MIN_PART_WIDTH: Final = 6
 """Minimum width, in cells, of a shortened title or branch."""
 
@@ -45,7 +45,7 @@ class Header(LinePane):
     status: StatusView = StatusView()
 
     def set_status(self, status: StatusView) -> None:
-        """Set the session's status, which the header shows on a very low screen."""
+        """Set the session's status. The header shows it on a very low screen."""
         if status != self.status:
             before, self.status = self.status, status
             if self.shape.tiny or "opening" in (before.word, status.word):
@@ -81,7 +81,7 @@ class Header(LinePane):
         return [pen.line(width, self.left_parts(room - 2), right)]
 
     def left_parts(self, room: int) -> list[Part]:
-        """Return the left part of the header in at most `room` cells: agent, folder, git branch and title."""
+        """Return the header's left side in at most `room` cells: agent, folder, branch and title."""
         shape, pen = self.shape, self.pen._replace(margin=2 if self.shape.width >= 30 else 0)
         left = [pen.part(" " * pen.margin), pen.part(f"{self.looks.symbols.bar} ", "accent")]
         agent = self.state.settings.agent if self.state and self.state.settings else "default"

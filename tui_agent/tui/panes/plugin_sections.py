@@ -1,4 +1,4 @@
-"""The panes of plugins as rows: sections of the sidebar, folded until they are opened.
+"""The panes of plugins, drawn as sections of the sidebar. Sections are closed at first.
 
 Invariant: the functions change nothing but the cached rows in a pane's state.
 """

@@ -1,4 +1,4 @@
-"""Colours and short descriptions of the policies, and the row below the message editor that shows the policy.
+"""Colours and short descriptions of the policies, and the row that shows the policy below the message editor.
 
 Invariant: a policy's name is always shown with its colour.
 """
@@ -40,7 +40,7 @@ GRID: dict[str, tuple[str, ...]] = {
     "accept-edits": ("yes", "yes", "asks*", "sandbox", "asks", "asks"),
     "bypass": ("yes", "yes", "yes", "yes", "yes", "yes"),
 }
-"""For each policy, tells whether each kind of action in `COLUMNS` is allowed: `yes`, `no` or `asks`.
+"""Maps a policy to its row of the table, with `yes`, `no` or `asks` for each of `COLUMNS`.
 
 `sandbox`: `yes` if commands run in a sandbox, otherwise `asks`. `asks*`: `asks`, with the exception in `RESTORABLE`.
 """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the views are loaded after the first paint
 
 
 class PaneStrip(LinePane):
-    """Row in place of the side panes: todos, changed files, and the keys that open the panes."""
+    """A row that replaces the side panes: todos, changed files, and keys to open the panes."""
 
     surface = "s1"
     todo: "TodoView | None" = None

@@ -25,9 +25,9 @@ if TYPE_CHECKING:  # the views are loaded after the first paint
 
 
 class Sidebar(LinePane):
-    """The side panes of the main screen: todo, trace, the panes of plugins, and context.
+    """The side panes of the main screen: todo, trace, plugins' panes, and context.
 
-    `folds`: maps the index of a span to True if the user folded it, and to False if the user unfolded it.
+    `folds`: maps a span's index to True if the user folded it, False if the user unfolded it.
     """
 
     surface = "s1"

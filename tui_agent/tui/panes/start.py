@@ -26,7 +26,7 @@ MIN_WIDE_ROOM: Final = 62
 MAX_WIDTH: Final = 92
 MAX_NOTICES: Final = 3
 FOLDER_INDENT: Final = " " * 6
-"""Indent that aligns the facts about the folder with the names of the rows above."""
+"""Indent that aligns the facts about the folder with the rows above."""
 
 
 class Choice(NamedTuple):
@@ -304,7 +304,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         self.focus()
 
     def choose(self, number: str) -> None:
-        """Run the action of the clicked row with the digit `number`."""
+        """Run the action of the row with this number."""
         if number.isascii() and number.isdigit():
             self.pick(int(number) - 1)
 

@@ -102,7 +102,7 @@ class Status(LinePane):
         return [*parts, pen.part(clock + note, "t3")]
 
     def _pipeline(self, room: int) -> list[Part]:
-        """Return the stages of the turn, with the current one marked, in the longest form that fits."""
+        """Return the longest form of the turn's stages that fits, with the current stage marked."""
         symbols, lit, pen = self.looks.symbols, self.view.stage, self.pen
         lit_stage = pen.part(f"[{lit}]", "accent", bold=True)
         every: list[Part] = []

@@ -25,7 +25,7 @@ def progress(view: "TodoView") -> str:
 
 
 def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int) -> list[Strip]:
-    """Return the title row and the items of the todo list in at most `limit` rows.
+    """Return the todo list as at most `limit` rows: a title and the items.
 
     If space is short, done items are left out first.
     """

@@ -47,7 +47,7 @@ def state_symbol(span: "Span", symbols: Symbols) -> tuple[str, Role]:
 
 
 def is_group(span: "Span") -> bool:
-    """Return True for turns and iterations, which have a fold mark instead of a state symbol."""
+    """Return True for turns and iterations. They have a fold mark, but no state symbol."""
     return span.kind in ("turn", "iteration")
 
 
@@ -113,10 +113,10 @@ def is_notable(span: "Span", view: "TraceView") -> bool:
 
 
 def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[int]) -> list[int]:
-    """Return the indices of the visible spans, from top to bottom: `roots` and the spans below them.
+    """Return the indices of `roots` and the visible spans below them, from top to bottom.
 
-    `folds`: maps the index of a span to True if it was folded, and to False if it was unfolded. By default, only
-    successful subtasks are folded.
+    `folds`: maps a span's index to True if it was folded, False if it was unfolded. By default, only successful
+    subtasks are folded.
     """
     shown: list[int] = []
     stack = list(reversed(roots))
@@ -163,7 +163,7 @@ COLUMNS_FROM = 46
 def trace_rows(
     view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, most: int, now: float
 ) -> list[Strip]:
-    """Return the title row and the spans of the trace in at most `most` rows.
+    """Return the trace as at most `most` rows: a title and the spans.
 
     If space is short, finished iterations are folded, then the oldest rows are left out.
     """

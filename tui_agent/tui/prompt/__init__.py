@@ -1,4 +1,4 @@
 """The prompt, in which the user writes messages.
 
-Invariant: typed text survives Esc, a menu, a crash, and a session that is not open yet.
+Invariant: typed text survives Esc, a menu and a crash. Text typed before a session opens is kept too.
 """

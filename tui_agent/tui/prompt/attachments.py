@@ -46,7 +46,7 @@ class Picture(NamedTuple):
 
 
 class Chips:
-    """The chips in a message: their labels, and the texts and pictures that they represent."""
+    """The chips in a message. A chip is a label for a pasted text or a picture."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -120,7 +120,7 @@ class Chips:
         return " ".join(own.split())[:MAX_OWN_WORDS] if own != text else ""
 
     def pictures_in(self, text: str) -> tuple[Picture, ...]:
-        """Return the pictures that have a chip in the text, in the order of the text."""
+        """Return the pictures with a chip in the text, in the text's order."""
         labels = CHIP.findall(text)
         return tuple(self.pictures[label] for label in labels if label in self.pictures)
 
@@ -202,7 +202,10 @@ class PastedSpans:
 
 
 def paths_as_mentions(text: str, root: Path) -> str | None:
-    """Return pasted paths of files in the workspace as mentions, e.g. `@src/app.py `; None for any other text."""
+    """Convert pasted paths to mentions, e.g. `@src/app.py `. Return None for any other text.
+
+    Only files in the workspace can be mentioned.
+    """
     plain = text.strip()
     if len(plain) > MAX_PATHS_LENGTH or "\n" in plain or not plain.startswith(_PATH_STARTS):
         return None

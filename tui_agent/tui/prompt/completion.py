@@ -20,12 +20,12 @@ MAX_FILES_BEFORE_SYMBOLS = 5
 MAX_FOUND: Final = 50
 """Maximum number of files, folders and symbols in the menu."""
 _SCATTERED_SCORE = 100
-"""Best possible score for a match whose letters are in order but not adjacent; lower scores are better."""
+"""Best score if the typed letters are in order but not adjacent; lower is better."""
 _ENDS_EARLY = re.compile(r"[\s@`<>|']|[.,;:!?)\]}]$")
 """Matches characters that would end a resource's mention too early. The mention must then be quoted."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 AT_SIGN = "@"
-"""The name under which `Session.complete` completes mentions of resources."""
+"""The name under which `Session.complete` completes resources."""
 MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
 
 
@@ -58,7 +58,7 @@ class Candidate(NamedTuple):
     runs: bool = False
     """True if Enter sends the completed text; False if Enter only inserts it."""
     needs_whole_word: bool = False
-    """True if the user must type the row's word completely before Enter has an effect."""
+    """True if Enter does nothing until the user has typed the whole word."""
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
@@ -190,7 +190,7 @@ def file_candidates(
 
 
 def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list[Candidate]:
-    """Return the resources of MCP servers (`SERVER:URI`) that match the query."""
+    """Return the matching resources of MCP servers (`SERVER:URI`)."""
     candidates: list[Candidate] = []
     for text, _ in mentions:
         result, (start, variable, _) = match(query, text), text.partition("{")

@@ -45,7 +45,7 @@ class PasteArea(TextArea, inherit_css=False):
         """The number of characters that the mentioned files and folders add to the message."""
         self.pasted = PastedSpans()
         self._is_pasting = False
-        """True during an edit that inserts pasted text."""
+        """True while pasted text is inserted."""
         super().__init__(
             id="editor", show_line_numbers=False, tab_behavior="focus", highlight_cursor_line=False
         )
@@ -227,7 +227,7 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
         self.paste(event.text)
 
     def paste(self, text: str) -> None:
-        """Insert pasted text; long texts and pictures become labels, and paths become mentions.
+        """Insert pasted text. Long texts and pictures become labels, and paths become mentions.
 
         A text that is too long for a message is refused.
         """
@@ -460,4 +460,4 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return True
 
     def action_none(self) -> None:
-        """Do nothing: the app itself handles the keys that are bound to this action."""
+        """Do nothing, because the app itself handles these keys."""

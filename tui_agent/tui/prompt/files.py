@@ -20,7 +20,7 @@ from tui_agent.config.project.git_query import list_own_files
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
-"""If a search finds fewer paths than this, it also returns paths that contain the query's letters in order."""
+"""A search with fewer results also finds paths with the query's letters in order."""
 ENOUGH_MATCHES: Final = 200
 """Each way to search (by name, by path and so on) stops after this number of matches."""
 MAX_QUERY_LENGTH: Final = 64
@@ -53,7 +53,7 @@ def _walk(root: Path) -> list[str]:
 
 
 class _Lines:
-    """Many strings joined into one string, so that searching them for a substring is fast."""
+    """Many strings joined into one, for a fast search."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         lowered = [text.lower().replace("\n", " ") for text in texts]
@@ -181,9 +181,9 @@ class Symbols:
         self._searched_at = float("-inf")
 
     def find(self, query: str) -> Sequence[Symbol]:
-        """Return those symbols from the last search whose names contain `query`.
+        """Return the symbols from the last search whose names contain `query`.
 
-        If `query` does not begin with the text of the last search, return nothing.
+        Return nothing if `query` does not begin with the last query.
         """
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()

@@ -58,7 +58,7 @@ class Menu(LinePane):
 
     @property
     def runs(self) -> bool:
-        """True if Enter sends the selected row; a mention or an earlier message is only inserted."""
+        """True if Enter sends the selected row; False if it only inserts it."""
         return any(candidate.runs for candidate in self.candidates[:1])
 
     @property

@@ -107,7 +107,7 @@ class Prompt(Vertical):
         self.arguments = ArgumentCompletion()
         self.running = False
         self.drafts_of_sent: dict[str, str] = {}
-        """Maps the text of a sent message with pastes or pictures to its draft (see `Chips.to_json`)."""
+        """Maps a sent text to its draft, for messages with pastes or pictures."""
         self._words = ""
         self._waits_for = ""
         self.answers_question = False
@@ -385,7 +385,7 @@ class Prompt(Vertical):
             editor.load_text("")  # Keep the chips, because the message may be put back.
 
     def give_back(self, unsent: Sequence[Submitted]) -> None:
-        """Put unsent messages back into the editor, in front of the text in the editor."""
+        """Put unsent messages back into the editor, before the text there."""
         # An open menu would cover the notice about the unsent messages.
         texts = [*(message.written for message in unsent), self.editor.text]
         rows = self.queue_rows
@@ -411,7 +411,7 @@ async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
 
 
 async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]", typing: str) -> None:
-    """Show the names of the files, symbols and resources that the mentions attach.
+    """Show the names of mentioned files, symbols and resources.
 
     `typing`: the name at the cursor, which may be incomplete.
     """

@@ -27,7 +27,7 @@ class QueueRows(LinePane):
     can_send: bool = True
     """True if the user can send the first message before the end of the work `after`."""
     is_prompt_empty: bool = True
-    """True if the prompt contains no text; the keys for the queue work only then."""
+    """True if the prompt is empty; only then do the queue's keys work."""
     queued_after: "tuple[RequestId, ...] | None" = None
     """The ids of the earlier messages in the queue, if the edited message was taken out of it; otherwise None."""
     _is_taken: bool = False
@@ -47,7 +47,7 @@ class QueueRows(LinePane):
         self.show()
 
     def set_prompt_empty(self, is_empty: bool) -> None:
-        """Show the keys for the queued messages only while the prompt is empty."""
+        """Show the queue's keys only while the prompt is empty."""
         if is_empty != self.is_prompt_empty:
             self.is_prompt_empty = is_empty
             self.show()

@@ -48,7 +48,7 @@ def find_definitions(root: Path, query: str) -> list[Symbol]:
 
 
 async def search_git(root: Path, query: str) -> Sequence[Symbol]:
-    """Return the definitions that git finds, without blocking the event loop."""
+    """Find definitions with git, without blocking the event loop."""
     return await asyncio.to_thread(find_definitions, root, query)
 
 

@@ -1,4 +1,4 @@
-"""Finds the mentions that the user typed or chose in a message, outside of pasted text.
+"""Finds the mentions in a message, except in pasted text.
 
 Invariant: this module is imported only when a message can contain a mention.
 """

@@ -110,7 +110,10 @@ class BoardScreen(Page["BoardCell"]):
 
 
 def open_board(context: AppContext, argument: str) -> None:
-    """Show the board of the run in the folder `argument`, by default the workspace's newest run."""
+    """Show the board of an evaluation run.
+
+    `argument`: the run's folder; by default the workspace's newest run.
+    """
     # Imported here, because the app loads the evaluation's types only when it shows a run.
     board = import_module("tui_agent.evals.runs.board")
     path = context.app.options.cwd / argument if argument else board.newest_run(context.app.options.cwd)

@@ -1,4 +1,4 @@
-"""The screen with the background jobs of the open session: commands, times and output, and actions that end jobs.
+"""The screen with the session's background jobs: their commands, times and output. The user can end jobs.
 
 Invariant: new output is shown as it arrives, and the last line is always visible.
 """
@@ -155,7 +155,7 @@ class JobsScreen(Page[JobView]):
 
 
 def elapsed_s(job: JobView, now: float) -> float:
-    """Return the running time of a job in seconds; for an ended job, the total running time."""
+    """Return how long a job has run, in seconds. For an ended job, return the total time."""
     return max(0.0, (job.ended_at or now) - job.started_at)
 
 

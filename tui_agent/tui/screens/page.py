@@ -143,9 +143,9 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     AUTO_FOCUS = "ChoiceList"
     use_action: ClassVar[str]
-    """Name of the page's main action, which calls `use` with the selected item."""
+    """Name of the page's main action. The action calls `use` with the selected item."""
     detail_word: ClassVar[str] = "show"
-    """On a narrow screen that does not show the details yet, the word in the footer for the key of `use_action`."""
+    """The footer's word for the main action, while a narrow screen hides the details."""
     DEFAULT_CSS = """
     PageFrame { background: $s0; }
     PageFrame #page-body { height: 1fr; }
@@ -175,7 +175,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.detail = Detail(self.show_detail)
         self.notice = Notice(id="page-notice")
         self._detail_opened = False
-        """True if the details replace the list, because there is no room for both."""
+        """True if the details replace the list, on a screen without room for both."""
         self._state: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -206,7 +206,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         fill_header(self.header, self.context)
 
     def show_keys(self) -> None:
-        """Update the footer with the keys that are available on the page."""
+        """Show the page's available keys in the footer."""
         hints = self.key_map.hints(self.scope)
         if not self.listing.items:
             on_items = {action.name for action in self.key_map.actions if action.method[:1] == ("on_chosen",)}
@@ -258,7 +258,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     # -- for subclasses to define ----------------------------------------------------------------------------------
 
     def draw_row(self, item: ItemT, width: int, line: Pen) -> Strip:
-        """Draw the row of an item with the pen `line`; by default, a blank row."""
+        """Draw an item's row with the pen `line`. By default, the row is blank."""
         return Strip.blank(width)
 
     def follow(self) -> None:
@@ -319,7 +319,7 @@ class Page(PageFrame[ItemT]):
     """
 
     opens_above: ClassVar[frozenset[str]] = frozenset()
-    """Actions of the header and footer that open something above this page; others first close the page."""
+    """Actions that open something above this page. All other actions of header and footer close it first."""
 
     @on(ChoiceList.Chosen)
     def _on_chosen(self, event: ChoiceList.Chosen) -> None:
@@ -351,14 +351,14 @@ class Page(PageFrame[ItemT]):
         self.context.app.do("help")
 
     def move(self, direction: int) -> None:
-        """Select the row below (`direction` 1) or above (-1); if only the details are shown, scroll the details."""
+        """Select the row below (`direction` 1) or above (-1). If only the details are shown, scroll them."""
         if self.detail_alone:
             self.detail.scroll_relative(y=direction, animate=False, force=True)
         else:
             self.listing.move(direction)
 
     def move_page(self, direction: int) -> None:
-        """Move by a page in the list or, if only the details are visible, in the details."""
+        """Move by a page in the list. If only the details are shown, scroll them."""
         if self.detail_alone:
             self.move(direction * self.detail.size.height)
         else:

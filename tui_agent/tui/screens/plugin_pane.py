@@ -1,6 +1,6 @@
-"""The page of one plugin's pane: its title, and its rows over the whole screen.
+"""A plugin's pane on the whole screen: its title and its rows.
 
-Invariant: the page shows the newest rows that the plugin has sent, and never waits for the plugin.
+Invariant: the page shows the newest rows from the plugin, and never waits for the plugin.
 """
 
 from textual.app import ComposeResult

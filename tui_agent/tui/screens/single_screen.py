@@ -49,11 +49,11 @@ class SingleScreenApp(Frame, inherit_bindings=False):
             self.content.say(f"[keys] in config.toml: {' '.join(settings.messages)}", "warning")
 
     def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
-        """Show a notice on the app's only screen, because this app has no prompt to show it above."""
+        """Show a notice on the screen itself, because this app has no prompt."""
         self.content.say(text, level)
 
     def on_key(self, event: events.Key) -> None:
-        """Close the app on the keys that quit the main app."""
+        """Close the app on the same keys that quit the main app."""
         if any(self.key_map.means(event.key, name) for name in ("copy_or_stop", "quit")):
             self.action_leave()
 

@@ -14,9 +14,9 @@ PATIENCE_S = 0.9
 CLOSE_S = 0.6
 """Time to wait for a session to close after a signal, in seconds."""
 STALLED_S = 2.0
-"""If the terminal accepts no output after a signal, the process ends after this time, in seconds."""
+"""Seconds until the process ends, if the terminal accepts no output after a signal."""
 STATUS = 129
-"""Exit status that shells expect of a program terminated by SIGHUP."""
+"""Exit status after SIGHUP, as shells expect it."""
 
 
 def end_for_sure(status: int) -> threading.Timer:

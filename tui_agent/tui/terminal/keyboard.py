@@ -1,4 +1,4 @@
-"""Parser of the terminal's input, which corrects Textual's own parser for some keys and for pastes.
+"""Parser of the terminal's input. It corrects Textual's own parser for some keys and for pastes.
 
 Invariant: everything between the two marks of a bracketed paste is text, never a key.
 """
@@ -57,7 +57,10 @@ class TypingBurst(Message):
 
 
 def is_dark_colour(colour: str) -> bool | None:
-    """Return True if a colour such as `rgb:1c1c/1c1c/1c1c` or `#1c1c1c` is dark; None if the text is not a colour."""
+    """Return True if a colour is dark; None if the text is not a colour.
+
+    Colours have the form `rgb:1c1c/1c1c/1c1c` or `#1c1c1c`.
+    """
     match = re.fullmatch(r"rgba?:(\w{1,4})/(\w{1,4})/(\w{1,4})(?:/\w{1,4})?|#(\w\w)(\w\w)(\w\w)", colour)
     parts = [part for part in match.groups() if part] if match is not None else []
     try:
@@ -168,7 +171,7 @@ class Keyboard(XTermParser):
             yield from super().feed(piece)
 
     def _release_esc(self) -> Iterable[Message]:
-        """Release an Esc that the parser still holds, and yield it as a key."""
+        """Yield the Esc that the parser still holds, as a key."""
         self._timeout_time = None
         self._awaiting = self._gen.throw(ParseTimeout())
         while self._tokens:

@@ -25,7 +25,7 @@ MAX_ANSWER_LENGTH: Final = 4000
 """Maximum length of the last answer in the text after quitting, in characters."""
 MAX_NOTIFICATION_CHARS: Final = 120
 MOST_CLIPBOARD: Final = 100_000
-"""Maximum length of copied text in characters; terminals drop longer OSC 52 sequences."""
+"""Copied text can have at most this many characters, because terminals drop longer OSC 52 sequences."""
 
 
 class Terminal:
@@ -46,7 +46,7 @@ class Terminal:
         is_osc777 = bool(environ.get("VTE_VERSION")) or environ.get("TERM", "").startswith(("foot", "rxvt"))
         self._default_sequence = "osc777" if is_osc777 else "osc9"
         self.notifications = "auto"
-        """Value of the setting `notifications`, which decides how `notify` works."""
+        """The setting `notifications`: how `notify` reaches the user."""
 
     def title(self, text: str) -> None:
         """Set the window's title; the terminal stores the old title until `restore`."""
@@ -70,7 +70,7 @@ class Terminal:
             self._titled = ""
 
     def notify(self, title: str, text: str) -> None:
-        """Notify the user in the way that the setting `notifications` selects, e.g. with the terminal's bell."""
+        """Notify the user as the setting `notifications` says, e.g. with the terminal's bell."""
         title, text = (clean_line(part)[:MAX_NOTIFICATION_CHARS] for part in (title, text))
         kind = self.notifications
         if kind == "off" or (kind == "desktop" and not self._remote and self._notify_desktop(title, text)):

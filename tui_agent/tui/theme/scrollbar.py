@@ -34,7 +34,7 @@ class ThumbOnly(ScrollBarRender):
         back_color: Color = _BLACK,
         bar_color: Color = _WHITE,
     ) -> Segments:
-        """Return one segment for each row of the scrollbar, with the click actions that Textual's scrollbar handles."""
+        """Draw the scrollbar, one segment per row. Clicks work as on Textual's scrollbar."""
         back = Style(bgcolor=back_color)
         if not window_size or virtual_size <= window_size or size <= 0:
             return Segments([Segment(" ", back)] * max(size, 0), new_lines=True)

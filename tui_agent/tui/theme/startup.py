@@ -126,7 +126,7 @@ def colour_mode(environ: Mapping[str, str]) -> ColourMode:
 
 
 def has_256_colours(environ: Mapping[str, str]) -> bool:
-    """Return True if the terminal has only 256 colours."""
+    """Return True if the terminal supports 256 colours, but not more."""
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
     is_named = environ.get("TERM", "").rpartition("-")[2] in ("256color", "kitty")
     return wanted == "256" or (wanted == "auto" and not _is_true_color(environ) and is_named)
@@ -143,7 +143,7 @@ def guess_theme(environ: Mapping[str, str]) -> str:
 
 
 def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the folders with themes: the bundled themes, then the user's themes, which take precedence."""
+    """Return the folder of the bundled themes, then the user's folder. The user's themes take precedence."""
     return bundled_folder(), user_config_dir(environ) / "themes"
 
 
@@ -156,9 +156,9 @@ def find_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginTheme
 
 
 def named_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThemes = lambda: ()) -> ThemeFile:
-    """Return the theme of this name: a user's theme first, then a bundled one, then a plugin's.
+    """Return the theme with this name. The user's themes come first, then bundled ones, then plugins' ones.
 
-    Raise `ConfigError` if no theme has this name, or if the theme's file is not valid.
+    Raise `ConfigError` if there is no such theme, or if its file is not valid.
     """
     paths = (folder / f"{name}.toml" for folder in reversed(theme_folders(environ)))
     # os.path returns False for a folder that may not be read.
@@ -172,7 +172,7 @@ def named_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThem
 
 
 def find_plugin_themes(options: SessionOptions, environ: Mapping[str, str]) -> Sequence[tuple[str, Path]]:
-    """Return the theme files of the user's plugins with the plugins' names, without importing a plugin."""
+    """Return (plugin name, theme file) pairs for the user's plugins, without importing a plugin."""
     if options.no_plugins:
         return ()
     settings = _user_file(environ)

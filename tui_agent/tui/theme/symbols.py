@@ -81,7 +81,7 @@ _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
 def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
-    """Return the symbols of the configured set; for `auto`, the symbols that the terminal can draw."""
+    """Return the configured symbols. For `auto`, return symbols that the terminal can draw."""
     if wanted != "auto":
         return ASCII if wanted == "ascii" else UNICODE
     if environ.get("TERM", "") in ("linux", "dumb"):

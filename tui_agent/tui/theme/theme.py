@@ -84,7 +84,7 @@ _VARIABLES: Final[tuple[tuple[Role, tuple[str, ...]], ...]] = (
     ("t2", ("text-muted",)),
     ("t3", ("text-disabled", "footer-foreground")),
 )
-"""Pairs of a colour role and the Textual variables that get this role's colour in every colour mode."""
+"""Maps a colour role to the Textual variables of this colour in every colour mode."""
 
 
 class ThemeFile(NamedTuple):
@@ -135,7 +135,7 @@ def contrast(first: str, second: str) -> float:
 
 
 def contrast_pairs(theme: ThemeFile) -> list[ContrastPair]:
-    """Return the contrast of every text and background pair that the screens use, lowest ratio first.
+    """Return the contrast of each used pair of text and background, lowest ratio first.
 
     The result is empty for the terminal's own colours.
     """

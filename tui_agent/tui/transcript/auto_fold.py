@@ -152,7 +152,7 @@ class AutoFold:
         return any(run.act == "fold" for row in self._layout.rows(index)[1:] for run in row.runs)
 
     def open_group(self, leader: int) -> None:
-        """Show a row for each entry in the group whose first entry has the index `leader`."""
+        """Show each entry of a group in its own row. `leader` is the index of the first entry."""
         slots = self._layout.slots
         self._open_groups.add(slots[leader].id)
         for index in self._group_range(leader):
@@ -160,7 +160,7 @@ class AutoFold:
             self._layout.touch(index)
 
     def group_members(self, leader: int) -> list[ToolEntry]:
-        """Return the tool calls in the group whose first entry has the index `leader`."""
+        """Return the tool calls in a group. `leader` is the index of its first entry."""
         entries = map(self._layout.entry, self._group_range(leader))
         return [entry for entry in entries if isinstance(entry, ToolEntry)]
 

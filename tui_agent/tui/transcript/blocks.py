@@ -68,7 +68,7 @@ class Body:
     start: int | None = None
 
     def shown_part(self, lines: int, *, from_end: bool = False) -> slice:
-        """Return the slice of the lines to show, for a text that has `lines` lines.
+        """Return which of the text's `lines` lines to show.
 
         `from_end`: True to show the last lines by default, not the first lines.
         """

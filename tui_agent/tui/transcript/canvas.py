@@ -33,9 +33,9 @@ from tui_agent.tui.transcript.viewport import Line, Viewport
 
 _MAX_STRIPS: Final = 400
 TAIL_S: Final = 1 / 30
-"""Minimum time between a frame that changed some rows and the next frame, in seconds."""
+"""Shortest time before the next frame, in seconds, if only some rows changed."""
 SCROLL_S: Final = 1 / 12
-"""Minimum time between a frame that moved all rows and the next frame, in seconds."""
+"""Shortest time before the next frame, in seconds, if all rows moved."""
 # A frame that moves all rows sends about 10 KB.
 
 
@@ -50,7 +50,7 @@ class Pace:
         self._next = self._clock() + (SCROLL_S if scrolled else TAIL_S)
 
     def wait_s(self) -> float:
-        """Return the seconds until the next frame is allowed; 0 or less if a frame is allowed now."""
+        """Return the seconds until the next frame; 0 or less if it can be drawn now."""
         return self._next - self._clock()
 
 
@@ -77,7 +77,7 @@ class _PaintedLine(NamedTuple):
     selected: tuple[int, int] | None = None
     needle: str = ""
     current: tuple[int, int] | None = None
-    """The bounds of the current match of the search; None if the match is in another row."""
+    """The (start, end) of the search's current match; None if it is in another row."""
 
 
 class TranscriptCanvas(ScrollView, can_focus=True):
@@ -94,7 +94,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     """
 
     anchored: reactive[bool] = reactive(True, repaint=False)
-    """True while the view follows the end of the transcript when new rows come."""
+    """True while the view stays at the end as new rows come."""
     new_rows: reactive[int] = reactive(0, repaint=False)
     """Number of rows added below the view while it was scrolled up."""
     find_place: reactive[str] = reactive("", repaint=False)

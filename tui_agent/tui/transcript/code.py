@@ -88,7 +88,7 @@ def tokens(lines: Sequence[str], lexer: Lexer | None) -> list[list[Token]]:
 
 
 def color_tokens(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[Run]:
-    """Convert the tokens of a line of code to runs (styled pieces of a row), and expand tabs.
+    """Convert a line of code to coloured pieces, with tabs expanded.
 
     `src`: the offset of the line in the source.
     """

@@ -36,7 +36,7 @@ class Finder:
         self.text = ""
         self.current: Hit | None = None
         self._counts: dict[int, int] = {}
-        """Maps an entry's index to the number of matches in the entry."""
+        """Maps an entry's index to its number of matches."""
         # When the user moves to a match, matches split by a line break are subtracted.
         self._pattern: re.Pattern[str] | None = None
         self._read: Reader | None = None
@@ -120,7 +120,7 @@ class Finder:
         return [(index, span) for index, row in enumerate(rows, first) for span in self.hits(row)]
 
     def _lines_of(self, layout: Layout, slot: int, rows: Sequence[Row]) -> list[int | None]:
-        """Return the line number of each match in a very long entry; empty for any other entry."""
+        """Return the line number of each match in a very long entry. For other entries, return an empty list."""
         if slot not in self._lines and self._pattern is not None and self._read is not None:
             in_parts = any(part_move(row) is not None for row in rows)
             entry = layout.entry(slot)

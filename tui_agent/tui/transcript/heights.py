@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class Heights:
-    """A growable list of heights in rows."""
+    """A list of heights in rows, which can grow."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)

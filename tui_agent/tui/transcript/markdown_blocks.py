@@ -30,7 +30,7 @@ _PIPE = re.compile(r"(?<!\\)\|")
 
 @dataclass(slots=True)
 class OpenPiece:
-    """The last piece of a Markdown text; it grows while lines are added.
+    """The last piece of a Markdown text. It grows with each added line.
 
     `blank_before`: True if an empty line comes before the piece.
     """
@@ -147,7 +147,7 @@ def alignments(line: str) -> str:
 
 
 def interrupts(line: str) -> bool:
-    """Return True if a line begins a new block even without an empty line after the paragraph above."""
+    """Return True if a line ends a paragraph and begins a new block, even without an empty line between."""
     if _FENCE.match(line) or _HEADING.match(line) or _RULE.match(line) or _QUOTE.match(line):
         return True
     item = _ITEM.match(line)

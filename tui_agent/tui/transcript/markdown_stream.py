@@ -195,7 +195,7 @@ def markdown_text(text: str, looks: Looks, width: int) -> str:
 
 
 class _Fence:
-    """A fenced code block that is open."""
+    """An open code block."""
 
     def __init__(self, piece: OpenPiece, place: Place, look: Look) -> None:
         self.piece = piece
@@ -206,12 +206,12 @@ class _Fence:
         self._starts: list[int] = []
 
     def add(self, line: str, start: int) -> list[Row]:
-        """Add a complete line; return the rows that are final now."""
+        """Add a complete line. Return the rows that can no longer change."""
         self._push(line, start)
         return self._flush() if group_ends(self._lines, self.piece.language) else []
 
     def tail(self, unfinished: str | None, start: int) -> list[Row]:
-        """Return the rows of the last group of lines, followed by the incomplete line `unfinished` if there is one."""
+        """Return the rows of the last group of lines, and of the incomplete line `unfinished`."""
         if unfinished is not None:
             self._push(unfinished, start)
         rows = self._render()

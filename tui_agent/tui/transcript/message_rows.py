@@ -127,7 +127,7 @@ def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
 
 
 def answer_tail(entry: AnswerEntry, look: Look) -> list[Row]:
-    """Return the row below an answer that the user stopped; an empty list for other answers."""
+    """Return the row below a stopped answer; no row below other answers."""
     return [look.row(look.gutter(), Run("stopped here", look.style("t3")))] if entry.stopped else []
 
 
@@ -192,7 +192,7 @@ def _is_edited(entry: QuestionEntry, answer: str) -> bool:
 
 
 def fold_answer(rows: list[Row], look: Look) -> list[Row]:
-    """Shorten an answer to its first row and a hint that the answer has more rows."""
+    """Shorten an answer to its first row. An ellipsis stands for the other rows."""
     if len(rows) <= 1:
         return rows
     mark = look.hint(f" {look.symbols.ellipsis}")

@@ -52,7 +52,7 @@ def notice_rows(
 def _error(
     entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None, start: int | None
 ) -> list[Row]:
-    """Draw a row that names the failed part, then the explanation and the keys to press."""
+    """Draw an error: a row with the failed part, the explanation, and the keys to press."""
     verb = _VERBS.get(entry.kind, "error")
     head = look.head(look.symbols.failed, "error", verb)
     lines = [clean(line) for line in entry.lines] or ["Something failed."]
@@ -91,7 +91,7 @@ def _actions(line: str, body: Body) -> list[Row]:
 def _shell(
     entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None, start: int | None
 ) -> list[Row]:
-    """Draw a shell command that the user ran, in the same way as a tool call."""
+    """Draw the user's shell command like a tool call."""
     symbol = look.symbols.done if entry.level == "info" else _symbol(entry.level, look)
     role: Role = "success" if entry.level == "info" else _LEVELS[entry.level]
     right = [Run(f"{clean_line(line)}   ", look.style("t3")) for line in entry.lines[1:]]

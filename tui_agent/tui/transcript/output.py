@@ -32,7 +32,7 @@ _NAMED: Final[tuple[Role, ...]] = ("t3", "error", "success", "warning", "accent"
 
 @dataclass(frozen=True, slots=True)
 class Pen:
-    """The text style that SGR sequences have set.
+    """The current text style, as set by SGR sequences.
 
     `color`: None, 0 to 255, or `#rrggbb`.
     """
@@ -64,7 +64,7 @@ def output_rows(lines: Sequence[Sequence[Run]], prefix: Sequence[Run], look: Loo
 
 
 def show_addresses(raw: str) -> str:
-    """Insert the address of each link after the link's text, unless the text is the address."""
+    """Insert each link's address after its text, unless both are the same."""
     if "8;" not in raw:
         return raw
     pieces: list[str] = []
@@ -97,7 +97,7 @@ def _line(raw: str, pen: Pen, look: Look) -> tuple[list[Run], Pen]:
 
 
 def _split_codes(raw: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the parts of a line in order: (text, None) and ("", SGR parameters)."""
+    """Split a line into texts and SGR codes: (text, None) or ("", SGR parameters)."""
     end = 0
     for match in _SGR.finditer(raw):
         yield from ((piece, None) for piece in split_tabs(raw[end : match.start()]))

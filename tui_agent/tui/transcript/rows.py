@@ -84,7 +84,7 @@ def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
 
 
 def _looks_alike(before: Style, text: str, style: Style) -> bool:
-    """Return True if `text` would look the same in the style `before` as in `style`."""
+    """Return True if `text` looks the same in both styles."""
     if before is style:
         return True
     if not text.isspace() or before.underline or style.underline or before.reverse or style.reverse:

@@ -58,10 +58,10 @@ def word_at(row: Row, char: int) -> tuple[int, int]:
 
 
 def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None], source: str | None) -> str:
-    """Return the source text of the selected characters in one entry's rows.
+    """Return the source of the selected text in one entry.
 
     - `bounds`: the selected (start, end) in each row; None for a row without a selection
-    - `source`: the text that the rows were made from, e.g. Markdown; None if the rows show the text unchanged
+    - `source`: the source of the rows, e.g. Markdown; None if the rows show it unchanged
     """
     if source is not None:
         low, high = _span(rows, bounds)

@@ -45,7 +45,7 @@ class Look:
     def style(
         self, role: Role, ground: Role | None = None, *, bold: bool = False, underline: bool = False
     ) -> Style:
-        """Return the style of text in a role on a background role."""
+        """Return the style for a text role and a background role."""
         return self.palette.style(role, ground or self.base, bold=bold, underline=underline)
 
     def available_actions(self, *names: str) -> tuple[str, ...]:

@@ -146,9 +146,9 @@ class Viewport:
         self._show_next_part(rows)
 
     def _show_next_part(self, direction: int) -> int:
-        """Show the earlier (`direction` -1) or later (1) lines of a very long entry on the screen.
+        """Show the earlier (`direction` -1) or later (1) lines of a very long entry.
 
-        Return the number of rows on the screen that changed.
+        Return the number of changed rows on the screen.
         """
         lines = self.lines()
         for number, line in enumerate(lines):
@@ -159,7 +159,10 @@ class Viewport:
         return 0
 
     def show_part(self, index: int, start: int, target: int) -> None:
-        """Show the lines of a very long entry from `target` on; `start` is the first line that it shows now."""
+        """Show the lines of a very long entry from `target` on.
+
+        `start`: the first line that is shown now.
+        """
         # Both parts contain this line; it keeps its place.
         line = max(start, target)
         offset = self.layout.top(index) + row_of_line(self.layout.rows(index), line) - self.y

@@ -33,7 +33,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
     # Keys
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope `chat`, after the scope `find` if a search is open."""
+        """Return the scope `chat`. If a search is open, the scope `find` comes first."""
         return ("find", "chat") if self.finder.current is not None else ("chat",)
 
     def on_key(self, event: events.Key) -> None:

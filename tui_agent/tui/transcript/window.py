@@ -1,4 +1,4 @@
-"""The newest part of a very long transcript, which is laid out first.
+"""The newest part of a very long transcript. It is laid out first.
 
 Invariant: a window begins at the start of a turn, and ends at the transcript's end.
 """

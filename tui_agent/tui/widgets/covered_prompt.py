@@ -12,9 +12,9 @@ from tui_agent.tui.actions import Scope, command_word, is_shell_line
 from tui_agent.tui.widgets.keymap import KeyMap
 
 RECENT_S: Final = 2.0
-"""The user counts as writing if they pressed a key at most this many seconds before a question appeared."""
+"""The user counts as writing after a key press less than this many seconds before a question."""
 WRITING_PAUSE_S: Final = 0.8
-"""If the user was writing when a question appeared, the question accepts keys after a pause of this many seconds."""
+"""After a pause of this many seconds, a question accepts keys from a user who was writing."""
 _EDITING_KEYS: Final = frozenset({"backspace", "delete", "left", "right"})
 _SENDING_ACTIONS: Final = frozenset({"send", "steer", "queue"})
 _EDITING_ACTIONS: Final = _SENDING_ACTIONS | {
@@ -90,9 +90,9 @@ class CoveredPrompt:
         self._editor.post_message(events.Paste(text))
 
     def type_key(self, event: events.Key, *, sends: bool = False) -> None:
-        """Pass the keys that `hold_key` has kept, and then the key in `event`, to the message.
+        """Pass the kept keys and then this key to the message.
 
-        `sends`: True if the key in `event` sends the message.
+        `sends`: True if this key sends the message.
         """
         self.was_sent = sends
         for key in (*self._held, event):
@@ -100,9 +100,9 @@ class CoveredPrompt:
         self._held.clear()
 
     def hold_key(self, event: events.Key) -> bool:
-        """If the user seems to be writing the message, keep a letter that the question did not use.
+        """Keep a letter that the question did not use, if the user seems to be writing a message.
 
-        If another letter has already been kept, pass both letters to the message and return True.
+        If a letter was kept before, pass both letters to the message and return True.
         """
         # A single letter is never passed on, because it can be meant as an answer.
         if not (self.is_typing and event.is_printable):

@@ -77,7 +77,7 @@ class Facts:
             self.pair(name, value, role, names=names)
 
     def pair(self, name: str, value: str, role: Role = "t1", *, names: int = 12) -> None:
-        """Add a row for `name value`, and more rows if the value is too long.
+        """Add the row `name value`. A long value takes several rows.
 
         `names`: width of the name's column in cells.
         """
@@ -86,9 +86,9 @@ class Facts:
             self.line([(label.ljust(names), self.style("t2")), (line, self.style(role))])
 
     def figures(self, name: str, role: Role, *figures: tuple[str, int, Role]) -> None:
-        """Add a row of a table: a name, and right-aligned figures in columns on its right.
+        """Add a table row: a name on the left, and right-aligned figures.
 
-        `figures`: for each figure its text, the width of its column in cells, and its colour role.
+        `figures`: each figure's text, column width in cells, and colour role.
         """
         room = max(12, self.width - sum(cells for _, cells, _ in figures))
         shown = fit(clean_line(name), room - 1, self.looks.symbols.ellipsis).ljust(room)

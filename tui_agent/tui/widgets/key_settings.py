@@ -182,7 +182,10 @@ def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
 
 
 def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator[tuple[Action, Action, str]]:
-    """If two actions share a key that they do not share by default, yield (first action, second action, key)."""
+    """Yield (first action, second action, key) for each new clash of two actions.
+
+    Actions that share a key by default do not clash.
+    """
     if not given:
         return
     keys = {action.name: action.keys for action in actions}
@@ -212,7 +215,7 @@ def _describe_clash(first: Action, other: Action, key: str) -> str:
 
 
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
-    """Add default keys to actions whose keys some terminals cannot send; return a message for each such action."""
+    """Add default keys to actions whose own keys some terminals cannot send. Return a message for each such action."""
     messages = []
     for name, keys in list(given.items()):
         rare = [key for key in keys if needs_protocol(key)]

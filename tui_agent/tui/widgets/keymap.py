@@ -29,7 +29,7 @@ BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
 
 
 def normalize_key(key: str) -> str:
-    """Return one name for a key that terminals report in several ways: `N`, `upper_n` and `shift+n` are one key."""
+    """Return one name for each key: `N`, `upper_n` and `shift+n` are the same key."""
     key = key.replace("\r", "enter")
     letter = key.removeprefix("upper_")
     if len(letter) == 1 and letter.isalpha() and (letter != key or letter.isupper()):
@@ -38,7 +38,7 @@ def normalize_key(key: str) -> str:
 
 
 def without_shift(key: str) -> str:
-    """Return the key of a letter without Shift, as footers show it; return any other key unchanged."""
+    """Return a letter's key without Shift, for a footer; return any other key unchanged."""
     letter = key.removeprefix("shift+")
     return letter if len(letter) == 1 and letter.isalpha() else key
 
@@ -172,7 +172,7 @@ class KeyScreen(KeyActions):
     """Mixin for screens: runs the action of each key, and passes keys without an action to `type_key`."""
 
     takes_every_key: ClassVar[bool] = False
-    """True if the keys of the app's own actions are passed to this screen instead of running these actions."""
+    """True if this screen gets the keys of the app's own actions, and these actions do not run."""
 
     def on_key(self, event: Key) -> None:
         if claims_key(cast("Screen[Any]", self), event) and not self.run_key(event.key):
@@ -183,7 +183,7 @@ class KeyScreen(KeyActions):
         return ()
 
     def expect_text(self) -> None:
-        """Prepare the screen for typed or pasted text, whose keys must not run the screen's actions."""
+        """Expect typed or pasted text, so that its keys do not run the screen's actions."""
 
     def follow_message(self) -> None:
         """Handle a change of the message in the prompt."""

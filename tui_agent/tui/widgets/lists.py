@@ -31,7 +31,7 @@ class Intent(Message):
 
 
 class HasLooks:
-    """Mixin for widgets and screens that are drawn in their app's look, on the background `surface`."""
+    """Mixin for widgets and screens with the app's look, on the background `surface`."""
 
     surface: Role = "s0"
 
@@ -41,7 +41,7 @@ class HasLooks:
 
     @property
     def pen(self) -> Pen:
-        """The pen that draws parts and rows on the background."""
+        """The pen for drawing on the background."""
         return Pen(self.looks, self.surface)
 
     def style(self, text: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
@@ -157,7 +157,7 @@ class Lines(HasLooks, ScrollView):
 
 
 class ScrollsLines(HasLooks):
-    """Mixin for screens and sheets with keys that scroll the rows `scrolled`."""
+    """Mixin for screens and sheets with keys that scroll."""
 
     scrolled: Lines
 
@@ -172,7 +172,7 @@ class ScrollsLines(HasLooks):
         self.scroll_rows(direction * self.scrolled.size.height)
 
     def scroll_to_end(self, direction: int) -> None:
-        """Scroll to the first row if `direction` is -1, to the last if it is 1."""
+        """Scroll to the first row (`direction` -1) or to the last (1)."""
         self.scrolled.scroll_to(
             y=0 if direction < 0 else len(self.scrolled.strips), animate=False, force=True
         )
@@ -192,7 +192,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         """Posted when another item is selected."""
 
     class Used(Message):
-        """Message that asks to run the main action of an item, posted by a click on the selected row."""
+        """Message for a click on the selected row: run the main action of its item."""
 
     def __init__(self, draw: Callable[[ItemT, int, Pen], Strip]) -> None:
         super().__init__()
@@ -259,7 +259,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         self.choose(self.index + direction * len(self.items))
 
     def choose(self, index: int) -> None:
-        """Select this row, or the nearest row that can be selected, and post `Chosen`."""
+        """Select this row, or the nearest selectable row, and post `Chosen`."""
         index = self._nearest_selectable(
             max(0, min(len(self.items) - 1, index)), -1 if index < self.index else 1
         )

@@ -1,4 +1,4 @@
-"""The keys of a question: each key is an answer, or belongs to a text that the user is typing.
+"""The keys of a question. Each key gives an answer or belongs to typed text.
 
 Invariant: if a premature answer could do harm, keys are ignored in the first `grace_period_s` seconds.
 """
@@ -40,7 +40,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     give_action: ClassVar[str] = ""
     """The action whose key gives the selected answer."""
     answer_actions: ClassVar[frozenset[str]] = frozenset()
-    """The actions whose letters or digits select, give or edit an answer."""
+    """Actions with letters or digits for selecting, giving or editing an answer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,8 +55,8 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self.is_picked = False
         """True if the user selected the current row, with an arrow key or with its letter."""
         self._letters: list[events.Key] = []
-        """The letters typed in the last seconds. If a further letter shows that they are text, not answers, the message
-        gets them."""
+        """The recently typed letters. If another letter shows that they are text and not answers, the message gets
+        them."""
         self._answer_timer: Timer | None = None
 
     @abstractmethod
@@ -79,12 +79,11 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return None
 
     def end_grace_period(self) -> None:
-        """End the grace period: accept keys from now on, and give an answer at once instead of waiting for further
-        letters."""
+        """Accept keys from now on. Answers do not wait for further letters any more."""
         self._opened_at, self.answer_delay_s = -math.inf, 0
 
     def expect_text(self) -> None:
-        """Begin the grace period again, so that the keys of typed or pasted text go to the prompt."""
+        """Begin the grace period again. Typed or pasted text then goes to the prompt."""
         if self.has_grace_period and self.open_field is None:
             self._begin_grace_period(WRITING_PAUSE_S)
             if self.covered_prompt is not None:

@@ -183,7 +183,7 @@ class Column(NamedTuple):
     """A column at the right edge of a list.
 
     - `width`: width in cells
-    - `from_width`: minimum width of the list, in cells, for which the column is shown
+    - `from_width`: the column is shown if the list is at least this wide, in cells
     """
 
     name: str
@@ -194,7 +194,7 @@ class Column(NamedTuple):
 def right_columns(
     columns: Sequence[Column], values: Sequence[str | Sequence[Part]], width: int, style: Style
 ) -> list[Part]:
-    """Return one value for each column, right-aligned; leave out the columns that need a wider list."""
+    """Return the right-aligned value of each column. Columns that need a wider list are left out."""
     parts: list[Part] = []
     for column, value in zip(columns, values, strict=True):
         if width >= column.from_width:
@@ -254,5 +254,5 @@ def fit_hints(hints: Iterable[KeyHint], room: int, least: int = 0) -> list[KeyHi
 
 
 def hints_width(hints: Sequence[KeyHint], gap: int = HINTS_GAP) -> int:
-    """Return the width in cells of a row with these keys and their words."""
+    """Return the width in cells of the keys with their words."""
     return sum(len(hint.key) + len(hint_caption(hint)) + gap for hint in hints) - gap

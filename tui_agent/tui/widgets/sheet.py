@@ -1,4 +1,4 @@
-"""The base classes of sheets (screens over the middle of the main screen), with their keys and their selected row.
+"""The base classes of sheets, which cover the middle of the main screen. They have keys and a selected row.
 
 Invariant: a sheet shows the keys that work now, in the footer or in its last row.
 """
@@ -18,7 +18,7 @@ from tui_agent.tui.widgets.rows import Pen, fit_hints, hint_parts, hints_width, 
 from tui_agent.tui.widgets.sheet_frame import SheetFrame
 
 NO_ROW = -1
-"""The index that stands for no selected row."""
+"""The row index if no row is selected."""
 
 
 class Sheet(SheetFrame[ResultT]):
@@ -111,7 +111,7 @@ class ChoiceSheet(Sheet[ResultT]):
 
     @abstractmethod
     def use(self) -> object:
-        """Carry out the action of the selected row, e.g. close the sheet with the answer in that row."""
+        """Use the selected row. In a question, for example, give its answer and close the sheet."""
 
     def choice_pen(self, number: int, ground: Role = "selection") -> Pen:
         """Return the `Pen` for the selectable row with this index (from 0)."""

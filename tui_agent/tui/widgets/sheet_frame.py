@@ -72,7 +72,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         self.cursor_row: int | None = None
         """Index of the body row to scroll into view. None: keep the scroll position."""
         self.rows_below_cursor = 0
-        """Number of body rows below `cursor_row` that `redraw` scrolls into view too."""
+        """`redraw` also scrolls this many rows below the cursor into view."""
         self._sheet = Vertical(id="sheet")
         # It covers the footer of the screen below, which is dimmed.
         self._footer = Footer(id="sheet-keys")
@@ -89,7 +89,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         """Compute values for several rows, before `head`, `body` and `foot` are drawn."""
 
     def mark_seen(self, rows: int) -> None:
-        """Record that the body was visible down to this row."""
+        """Record that the user saw the body down to this row."""
 
     def head(self, width: int) -> list[Strip]:
         """Return the rows above the scrolling body: the title, and an empty row if there is room."""
@@ -139,7 +139,7 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         return [self.line(width, [(" " * indent + piece, style)]) for piece in wrap(text, width - indent)]
 
     def choice_row(self, chosen: bool, intent: str, ground: Role = "selection") -> Pen:
-        """Return the `Pen` for a row that the user can select; a click on the row runs `intent`."""
+        """Return the pen for a selectable row. A click on the row runs `intent`."""
         return self.pen._replace(ground=ground if chosen else "s3", intent=intent, chosen=chosen)
 
     def on_mount(self) -> None:

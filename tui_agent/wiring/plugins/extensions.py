@@ -78,7 +78,7 @@ class ExtensionBuilder:
         self._config_fault: ErrorRaised | None = None
 
     def build(self, loaded: LoadedPlugins) -> tuple[Extensions, Sequence[Payload]]:
-        """Return the extensions, and the events that report refused tools, faulty hooks and changed slash commands."""
+        """Return the extensions, and events about refused tools, faulty hooks and changed slash commands."""
         served = self._servers.offers()
         tools, failed = build_tool_registry(loaded, served.tools, self._context.ablation)
         commands, events = self._load_commands(loaded, served)

@@ -28,7 +28,7 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 def watched_folders(base: StartupContext) -> tuple[Path, ...]:
-    """Return the folders of plugins and slash commands that the user can edit."""
+    """Return the folders of plugins and slash commands. The user can edit the files in them."""
     # Of a project, only the trusted content is used, so its files are not watched.
     places = plugin_places(base.config, base.options)
     paths = base.config.paths
@@ -54,7 +54,7 @@ def plugin_host(base: StartupContext) -> PluginHost:
 
 
 def configure_host(host: PluginHost, base: StartupContext, config: Config) -> None:
-    """Let the host load the plugins that are on in `config`."""
+    """Let the host load the plugins that `config` switches on."""
     places = replace(plugin_places(config, base.options), keys=base.keys)
     host.configure(places, config.plugins_disabled, config.plugins_enabled)
 
@@ -90,7 +90,7 @@ def build_tool_registry(
 
 
 def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
-    """Return a `dict` that maps each agent's name, including the default agent, to its factory."""
+    """Map each agent's name to its factory. The default agent is included."""
     agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
     agents |= {name: partial(_refuse_program, name) for name in PROGRAMS}
     for offered in loaded.agents:
@@ -119,7 +119,7 @@ async def require_program(env: Environment, agent: str) -> None:
 
 
 def missing_program(agent: str, environment: str) -> ConfigError:
-    """Return the error for an agent whose program is not in an environment."""
+    """Return the error for an agent if its program is missing in an environment."""
     program = PROGRAMS[agent]({}).program
     return ConfigError(
         f"The agent {agent} needs the program {program}, which was not found in the environment {environment}.",

@@ -24,7 +24,7 @@ from tui_agent.workspace.remote.machine import RemoteMachine
 
 
 class Environments:
-    """The environments of one session: `active` for commands, and `local` (this machine) for files, hooks and servers.
+    """The environments of one session. `active` runs commands; `local` (this machine) is for files, hooks and servers.
 
     - `active`: the same as `local` by default
     - `recorded`: name of the environment in the session's log; empty for a new session

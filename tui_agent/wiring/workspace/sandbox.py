@@ -49,7 +49,7 @@ def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
 
 
 def find_sandbox(base: StartupContext, workspace: Path) -> Sandbox:
-    """Return the sandbox that a new session would have, or the reason why none can be used."""
+    """Return the sandbox of a new session, or the reason why there is none."""
     name = base.config.environment
     if name != LOCAL_ENVIRONMENT:
         return Sandbox(unavailable_reason=f"Commands run in the environment {name}, not in the sandbox.")
@@ -57,7 +57,7 @@ def find_sandbox(base: StartupContext, workspace: Path) -> Sandbox:
 
 
 def _private_paths(base: StartupContext) -> tuple[Path, ...]:
-    """Return the private folders, such as those of the sessions, in all data folders that tui-agent could be using."""
+    """Return the private folders, such as the sessions, in each possible data folder of tui-agent."""
     usual = {name: value for name, value in os.environ.items() if name != "TUI_AGENT_HOME"}
     cwd = base.options.cwd
     folders = (base.config.data_dir, find_paths(cwd, os.environ).data_dir, find_paths(cwd, usual).data_dir)

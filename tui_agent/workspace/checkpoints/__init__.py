@@ -1,1 +1,1 @@
-"""Checkpoints of a workspace in the session's own git repository, and restoring them."""
+"""Checkpoints of a workspace, which can be restored. They are in the session's own git repository."""

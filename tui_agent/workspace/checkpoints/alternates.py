@@ -1,4 +1,4 @@
-"""The file in which a checkpoint store lists the object folders it borrows from, and the search for missing folders.
+"""The object folders that a checkpoint store borrows from: the file with their paths, and a search for missing ones.
 
 The folders belong to the user's repository or to the store of the parent session.
 """
@@ -18,7 +18,7 @@ def alternates_file(store: Path) -> Path:
 
 
 def find_missing_folders(store: Path) -> list[Path]:
-    """Return the missing object folders that the checkpoint store borrows from, directly or indirectly."""
+    """Return the missing folders that the store borrows objects from, directly or indirectly."""
     missing: list[Path] = []
     folders = [store / "objects"]
     for _ in range(MAX_DEPTH):

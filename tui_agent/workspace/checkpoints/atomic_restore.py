@@ -25,7 +25,7 @@ LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
 
 class FileOperations:
-    """File operations that change the workspace; tests replace them by failing ones."""
+    """Operations that change files of the workspace. Tests replace them by failing ones."""
 
     def link(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
         """Create a second name (a hard link) for a file or a symbolic link; never overwrites."""
@@ -93,7 +93,7 @@ class Move:
 
 
 class StagingFolder:
-    """The staging folder of one restore: it holds the new files before the moves, the old files after the moves."""
+    """The staging folder of a restore: it first holds the new files, and after the moves the old ones."""
 
     def __init__(self, files: RootedFiles, name: str, operations: FileOperations) -> None:
         self._files = files

@@ -1,4 +1,4 @@
-"""Git objects that the checkpoint store borrows from the user's repository.
+"""Git objects borrowed from the user's repository.
 
 Invariant: a borrowed object is copied before the store stops borrowing.
 """
@@ -93,7 +93,7 @@ async def _list_pack(shadow: CheckpointStore, index: Path) -> list[str]:
 
 
 async def _write_kept_pack(shadow: CheckpointStore, oids: list[str]) -> str:
-    """Write the objects to a pack file that `git repack` does not change; return the pack's name."""
+    """Write the objects to a pack file, and return its name. `git repack` does not change this file."""
     base = shadow.git.folder / "objects" / "pack" / "pack"
     stdin = "".join(f"{oid}\n" for oid in oids).encode()
     name = await shadow.git.run_line(

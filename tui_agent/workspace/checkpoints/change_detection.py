@@ -1,6 +1,6 @@
-"""Detection of changes in the workspace since the newest checkpoint.
+"""Finds changes in the workspace since the newest checkpoint.
 
-Git lists the new and possibly changed files, and this module compares each one with the checkpoint.
+Git lists the new and possibly changed files. This module compares each one with the checkpoint.
 """
 
 import os
@@ -120,7 +120,7 @@ def _count_generated(shadow: CheckpointStore, changes: Sequence[ChangedPath]) ->
 
 
 async def _new_special_files(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the new pipes, sockets and devices that git does not ignore."""
+    """Return the new pipes, sockets and devices, unless git ignores them."""
     # Git never lists special files. Only these folders are searched, so that nothing is read below an ignored folder.
     folders = {path.rpartition("/")[0] for path in (*shadow.tracked, *candidates) if not path.endswith("/")}
     paths = await run_sync(_special_files, shadow, folders | {""})
@@ -236,7 +236,7 @@ def write_patterns(shadow: CheckpointStore) -> None:
 
 
 def find_changed_bits(shadow: CheckpointStore) -> list[str]:
-    """Return the files with permission bits that differ from the newest checkpoint."""
+    """Return the files with other permission bits than in the newest checkpoint."""
     modes, stat_file = shadow.modes, os.stat
     plain, executable = modes.usual
     usual = {PLAIN: plain, EXECUTABLE: executable}
@@ -346,7 +346,7 @@ def is_change(
 async def limit_to_quota(
     shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths
 ) -> list[ChangedPath]:
-    """Return the changes that fit in the store's size quota, and add all remaining changes to `skips`."""
+    """Return the changes that fit in the store's size quota. Add the other ones to `skips`."""
     new_bytes = sum(change.state.size for change in changes)
     if shadow.growth_bytes + new_bytes > shadow.limits.total_bytes:
         shadow.growth_bytes = await run_sync(measure_growth, shadow)
@@ -400,7 +400,7 @@ def _file_stand(change: ChangedPath, sizes: dict[str, int], contents: dict[str, 
 
 
 def read_outer_patterns(workspace: Path) -> str:
-    """Return the ignore patterns that apply in the workspace but come from files outside it."""
+    """Return the ignore patterns for the workspace from files outside it."""
     repository = find_repository(workspace)
     if repository is None:
         return ""

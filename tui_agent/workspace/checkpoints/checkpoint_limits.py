@@ -16,7 +16,7 @@ class Limits:
     """Size limits of a checkpoint store, in bytes except `max_paths`."""
 
     file_bytes: int = 5 * MEGABYTE
-    """A new file above this size, in bytes, is not saved; a file that an earlier checkpoint contains has no limit."""
+    """Maximum size of a new file in bytes; larger ones are not saved. A file in an earlier checkpoint has no limit."""
     total_bytes: int = 1_000 * MEGABYTE
     """Maximum number of bytes to read for the first checkpoint. Later checkpoints together can add as much again."""
     baseline_bytes: int = 256 * MEGABYTE
@@ -28,7 +28,7 @@ class Limits:
 
 
 def read_limits(settings: CheckpointSettings) -> Limits:
-    """Return the size limits that the configuration sets."""
+    """Return the configured size limits."""
     return Limits(
         file_bytes=round(settings.file_mb * MEGABYTE),
         total_bytes=round(settings.total_mb * MEGABYTE),

@@ -89,7 +89,7 @@ async def update_draft(shadow: CheckpointStore, draft: Path, paths: Collection[s
 async def _add(
     shadow: CheckpointStore, draft: Path, paths: list[str], states: Mapping[str, FileState]
 ) -> None:
-    """Add the files at `paths` to the draft index; skip a file that another program has replaced in the meantime."""
+    """Add the files at `paths` to the draft index. Skip a file if another program has just replaced it."""
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
     try:
         await shadow.git("update-index", *options, stdin=join_paths(paths), index=draft)

@@ -52,7 +52,7 @@ CONFIG = """[core]
 \trecurse = false
 """
 ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -eol !diff !merge\n"
-"""Git attributes of the checkpoint store, with which git stores every content unchanged."""
+"""Git attributes for the checkpoint store. With them, git stores all content unchanged."""
 
 COMMON_OPTIONS = (
     "--no-pager",
@@ -256,7 +256,7 @@ class Git:
         )
 
     async def read_sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:
-        """Return a `dict` that maps object ids to sizes in bytes.
+        """Map object ids to sizes in bytes.
 
         `missing`: True to leave out missing objects, False to raise `CheckpointError` for them.
         """
@@ -280,5 +280,5 @@ def split_names(out: bytes) -> list[str]:
 
 
 def join_paths(paths: list[str]) -> bytes:
-    """Join paths into the NUL-terminated form that git's -z options read."""
+    """Join paths in the NUL-terminated form of git's -z options."""
     return b"".join(os.fsencode(path) + b"\0" for path in paths)

@@ -141,8 +141,9 @@ async def describe_borrowed(shadow: CheckpointStore) -> str:
 
 
 def clear_locks(store: Path) -> None:
-    """Remove the locks and unfinished files that a killed git left in the store. The caller must hold the session's
-    lock.
+    """Remove what a killed git left in the store: locks and unfinished files.
+
+    The caller must hold the session's lock.
     """
     for leftover in (*store.glob("*.lock"), *store.glob("draft-*"), *store.glob("refs/**/*.lock")):
         leftover.unlink(missing_ok=True)
@@ -150,7 +151,7 @@ def clear_locks(store: Path) -> None:
 
 
 def clear_drafts(store: Path) -> None:
-    """Remove the unfinished objects and packs that an interrupted git left in the store."""
+    """Remove unfinished objects and packs of an interrupted git."""
     for leftover in (*store.glob("objects/**/tmp_*"), *store.glob("objects/pack/.tmp-*")):
         if leftover.is_dir():
             shutil.rmtree(leftover)

@@ -144,7 +144,7 @@ async def apply_operations(
 
 
 def _own_first(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[RestoreOperation]:
-    """Return the operations sorted so that operations on generated folders come last."""
+    """Sort the operations: those on generated folders come last."""
     folder_of = shadow.find_generated().folder_of
     return sorted(operations, key=lambda operation: bool(folder_of(operation.path)))
 
@@ -315,7 +315,7 @@ def _clear(staging: StagingFolder) -> None:
 
 
 def undo_interrupted(shadow: CheckpointStore, operations: FileOperations) -> None:
-    """Undo a restore that a killed program left unfinished, but not the restore of a running program."""
+    """Undo the unfinished restore of a killed program. A running restore is left alone."""
     for leftover in sorted(shadow.workspace.glob(f"{STAGING_PREFIX}*")):
         if leftover.is_dir() and not leftover.is_symlink():
             staging = StagingFolder(shadow.files, leftover.name, operations)

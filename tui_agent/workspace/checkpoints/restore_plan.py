@@ -156,7 +156,7 @@ class PreparedRestore:
     operations: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """The small contents that the operations need, by git's object id."""
+    """Small contents for the operations, by git's object id."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
     """Maps each path missing in the source checkpoint to the commit that first saved it."""
     as_found: frozenset[str] = frozenset()
@@ -255,8 +255,10 @@ def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
 async def _first_kept(
     shadow: CheckpointStore, ours: TouchedPaths, differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> dict[str, tuple[Entry, int]]:
-    """For each path that the session changed and the source checkpoint lacks, return the first saved version as (entry,
-    mode bits)."""
+    """Return the first saved version of some paths, as (entry, mode bits).
+
+    These are the paths that the session changed and the source checkpoint lacks.
+    """
     versions = {}
     modes: dict[str, Modes] = {}
     for path, commit in ours.first_kept.items():

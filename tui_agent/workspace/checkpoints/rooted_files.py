@@ -43,12 +43,12 @@ class FileState:
 
     @property
     def can_be_saved(self) -> bool:
-        """True for files and links, because a checkpoint can contain only these kinds."""
+        """True for files and links; a checkpoint can contain nothing else."""
         return self.kind in ("file", "link")
 
     @property
     def git_mode(self) -> int:
-        """Git's mode of the file; 0 for kinds that a checkpoint cannot contain."""
+        """Git's mode of the file; 0 if a checkpoint cannot contain it."""
         if self.kind == "link":
             return LINK
         return 0 if self.kind != "file" else EXECUTABLE if self.bits & 0o100 else PLAIN

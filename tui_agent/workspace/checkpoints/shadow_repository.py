@@ -43,7 +43,10 @@ class CheckpointFile(NamedTuple):
 
 
 class LineChange(NamedTuple):
-    """A path that differs between two checkpoints, with the numbers of added and removed lines (0 for binary files)."""
+    """A path that differs between two checkpoints.
+
+    The numbers of added and removed lines are 0 for binary files.
+    """
 
     path: str
     added: int
@@ -90,7 +93,7 @@ class GitCheckpoints:
     async def _open_exclusively(
         self, *, begun: bool = True, upkeep: bool = False
     ) -> AsyncIterator[CheckpointStore]:
-        """Open the store so that no other call can use it; cancel a running maintenance."""
+        """Open the store for one call at a time. Cancel a running maintenance."""
         if self.unavailable_reason:
             raise CheckpointError(self.unavailable_reason)
         if self._upkeep_scope is not None and not upkeep:
@@ -115,9 +118,10 @@ class GitCheckpoints:
             yield shadow
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from the checkpoint `known`; if `known` is empty or lost, take a first checkpoint and return it.
+        """Continue from the checkpoint `known`. If it is empty or lost, take a first checkpoint and return it.
 
-        `unchanged`: True if the session changed nothing after `known`. If `known` is lost, the first checkpoint then
+        `unchanged`: True if the session changed nothing after `known`. If `known` is lost, the first checkpoint
+        then
         replaces it.
         """
         if self.unavailable_reason:
@@ -144,7 +148,7 @@ class GitCheckpoints:
             return await store_setup.resume_checkpoint(shadow, known)
 
     def take_notices(self) -> tuple[str, ...]:
-        """Return and forget the messages about repairs, and about restores that were rolled back."""
+        """Return and forget the messages about repairs and undone restores."""
         sentences = tuple(self._shadow.notices)
         self._shadow.notices.clear()
         return sentences
@@ -279,10 +283,10 @@ class GitCheckpoints:
                 await run_sync(_set_bits, dest, files, modes)
 
     async def export_bundle(self, dest: Path, redact: Redact | None = None) -> dict[str, str]:
-        """Write all checkpoints into one file that `git clone` accepts.
+        """Write all checkpoints into one file for `git clone`.
 
         `redact`: function that redacts files, names and messages.
-        Return a map from the commits that redaction changed to their new names.
+        Return the new name of each commit that redaction changed.
         """
         async with self._read_access() as shadow:
             if redact is None:
@@ -297,7 +301,7 @@ class GitCheckpoints:
             return renamed
 
     async def import_bundle(self, bundle: Path, last_commit: str = "") -> None:
-        """Create the store, which must not exist yet, from a bundle, and check the whole bundle.
+        """Create the store from a bundle, and check the whole bundle. The store must not exist yet.
 
         `last_commit`: the checkpoint to keep with its ancestors; by default, all are kept.
         """
@@ -329,8 +333,10 @@ class GitCheckpoints:
             return [commit for commit, line in zip(actual, lines, strict=True) if line.endswith(b" missing")]
 
     async def describe_borrowed(self) -> str:
-        """Return a sentence if objects of the first checkpoint are only in the user's repository; otherwise an empty
-        string."""
+        """Return a sentence if objects of the first checkpoint are only in the user's repository.
+
+        Otherwise, return an empty string.
+        """
         async with self._read_access() as shadow:
             return await maintenance.describe_borrowed(shadow)
 

@@ -42,7 +42,7 @@ def resolve_stand_in(store: Path, commit: str) -> str:
 
 
 async def is_complete(shadow: CheckpointStore, commit: str) -> bool:
-    """Return True if `commit`, all commits before it, and all folders of `commit` can be read."""
+    """Return True if a commit, its ancestors, and its folders can be read."""
     for words in (
         ("cat-file", "-e", f"{commit}^{{commit}}"),
         ("rev-list", "--quiet", commit, "--"),

@@ -64,8 +64,7 @@ def recreate_refs(store: Path) -> list[str]:
 
 
 async def restore_borrowing(shadow: CheckpointStore) -> None:
-    """If the store borrows objects from missing folders, let it borrow from the git repository that contains the
-    workspace."""
+    """If borrowed folders are missing, borrow from the git repository around the workspace instead."""
     if await run_sync(find_missing_folders, shadow.git.folder):
         repository = await run_sync(find_repository, shadow.workspace)
         if repository is not None:

@@ -144,8 +144,10 @@ class CheckpointStore:
         return None
 
     async def compare_trees(self, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
-        """Return the paths that differ between two trees or commits. Each path is mapped to its old entry and its new
-        entry (None: no file)."""
+        """Return the paths that differ between two trees or commits.
+
+        The result maps a path to its old and new entry. An entry is None if there is no file.
+        """
         out = await self.git(
             "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after, "--"
         )

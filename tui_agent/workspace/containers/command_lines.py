@@ -42,7 +42,7 @@ class ContainerSettings:
     arguments: tuple[str, ...] = ()
     environment: str = "docker"
     work_dir: str = ""
-    """A second path of the workspace in the container; empty for none."""
+    """A second path of the workspace in the container; empty if there is only one."""
 
     @property
     def program(self) -> str:
@@ -66,7 +66,7 @@ class DockerCommandLine:
     """The command lines of docker and podman, which address containers by name."""
 
     ends_with_supervisor = True
-    """True if the container ends, and is removed, when its first process (the script `scripts.SUPERVISOR`) ends."""
+    """True if the container ends with its first process, `scripts.SUPERVISOR`, and is then removed."""
 
     def __init__(self, settings: ContainerSettings, environ: Mapping[str, str]) -> None:
         self._settings = settings
@@ -129,11 +129,11 @@ class DockerCommandLine:
         return (*self._command, "image", "inspect", tag)
 
     def build_image(self, tag: str, dockerfile: str) -> tuple[str, ...]:
-        """Return the command line that builds an image, with the Dockerfile's folder as build context."""
+        """Return the command line for building an image. The Dockerfile's folder is the build context."""
         return (*self._command, "build", "-t", tag, "-f", dockerfile, os.path.dirname(dockerfile))  # noqa: PTH120
 
     def create_container(self, name: str, image: str) -> tuple[str, ...]:
-        """Return the command line that creates a container to copy files from; it is never started."""
+        """Return the command line for creating a container. It is never started; files are copied from it."""
         return (*self._command, "create", "--pull=never", "--name", name, image, "sh")
 
 
@@ -169,7 +169,10 @@ class ApptainerCommandLine(DockerCommandLine):
 
 
 def explain_failure(settings: ContainerSettings, errors: bytes) -> ConfigError:
-    """Return an error that explains why a container did not start, given the program's error output."""
+    """Explain why a container did not start.
+
+    `errors`: the program's error output.
+    """
     low, name = errors.decode("utf-8", "replace").lower(), settings.environment
     if any(sign in low for sign in _NOT_RUNNING):
         hint = f"Start it (such as: systemctl start {settings.program}), or use --environment local."

@@ -133,7 +133,7 @@ _VALUES = {
     "submodule.recurse": _OFF,
     "tag.sort": _SORT,
 }
-"""Maps a git setting to a pattern that matches its harmless values."""
+"""Maps a git setting to a pattern for its harmless values."""
 VALUES: Mapping[str, re.Pattern[str]] = {key: re.compile(value) for key, value in _VALUES.items()}
 VALUES_OF_SECTIONS: Mapping[str, re.Pattern[str]] = {
     "fsck": re.compile("error|warn|ignore"),
@@ -170,7 +170,7 @@ COMMANDS = frozenset(
     show-ref sparse-checkout stash status submodule svn switch symbolic-ref tag update-ref var verify-commit verify-tag
     version whatchanged worktree""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Git commands that the policy knows; an alias with one of these names counts as harmful."""
+"""Git commands that the policy knows. An alias with one of these names counts as harmful."""
 # A git version without the command runs the alias.
 
 
@@ -184,7 +184,7 @@ _SETTING = re.compile(
 )
 """Regular expression for a key and its value; possessive quantifiers prevent slow matching."""
 _TOOL_SECTIONS = frozenset({"branch", "remote"})
-"""Sections in which a key with a hyphen belongs to another tool, and so is harmless for git."""
+"""In these sections, a key with a hyphen belongs to another tool, and so is harmless for git."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ def read_config(path: str) -> GitConfig:
 
 
 def _parse(text: str, path: str) -> list[tuple[str, str]]:
-    """Return the settings that refer to other folders, as pairs of key and value.
+    """Return the settings that name other folders, as (key, value).
 
     Raise `SteeredError` for any setting that is not certainly harmless.
     """

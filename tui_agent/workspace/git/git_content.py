@@ -35,7 +35,7 @@ class _Entry(NamedTuple):
 
 
 class GitContent:
-    """The content that git repositories in and around a folder already have.
+    """Content that is already in git repositories, in and around a folder.
 
     The methods block: call them in a thread.
     """
@@ -51,7 +51,10 @@ class GitContent:
         self._tops.clear()
 
     def find_version(self, path: str, info: os.stat_result) -> TrackedVersion:
-        """Return the version of a file in its git repository, given the file's current status."""
+        """Return a file's version in its git repository.
+
+        `info`: the file's current status.
+        """
         repository = self._find_repository(path.rpartition("/")[0])
         if repository is None:
             return TrackedVersion()
@@ -67,7 +70,7 @@ class GitContent:
         return cached[1]
 
     def may_track_files_in(self, folder: str) -> bool:
-        """Return False only if the folder's repository certainly tracks no files below the folder."""
+        """Return False if git certainly tracks no files below the folder. In doubt, return True."""
         top = self._find_repository(folder.rpartition("/")[0])
         if top is None:
             return True
@@ -127,7 +130,7 @@ def _stamp(info: os.stat_result) -> tuple[int, ...]:
 
 
 def _find_entries(index: bytes, path: bytes) -> Iterator[_Entry]:
-    """Yield the index entries of a path; none for index version 4, which compresses paths."""
+    """Yield the index entries of a path. For index version 4, which compresses paths, yield nothing."""
     if index[:4] != b"DIRC" or index[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
         return
     position = index.find(path + b"\0")

@@ -128,7 +128,7 @@ class RepositoryCheck:
             pending += [f"{path}/{name}" for name in self._folders(path)]
 
     def _check_objects(self, objects: str, homes: Sequence[str], depth: int = 0) -> None:
-        """Raise `SteeredError` if a pack is a link, or if the folder borrows objects from outside `homes`."""
+        """Raise `SteeredError` if a pack is a link, or if objects are borrowed from outside `homes`."""
         # Git verifies loose objects by their names.
         for name in {"info", "pack"}.intersection(self._folders(objects)):
             self._check_tree(f"{objects}/{name}")

@@ -52,9 +52,9 @@ _indexes = StampedReader(read_gitlinks)
 
 
 def read_pointer(path: str) -> str | None:
-    """Return the only line of a small file, or None if the file does not exist.
+    """Return the line of a small file; None if the file does not exist.
 
-    Raise `SteeredError` for a file that is large or has several lines.
+    Raise `SteeredError` for a large file, or for several lines.
     """
     return _pointers.get(path)
 
@@ -112,7 +112,7 @@ def _resolve_dot_git(work_tree: str, dot_git: str, mode: int) -> str:
 
 
 def looks_like_repository(folder: str) -> bool:
-    """Return False only if git certainly does not accept a folder as a repository."""
+    """Return False if git certainly does not accept a folder as a repository. In doubt, return True."""
     if read_stamp(f"{folder}/HEAD") is None:
         return False
     parts = (read_stamp(f"{folder}/{name}") is not None for name in ("objects", "refs"))
@@ -122,7 +122,7 @@ def looks_like_repository(folder: str) -> bool:
 def open_folder(work_tree: str, folder: str) -> Repository:
     """Return the repository with the git folder `folder`.
 
-    Raise `SteeredError` if `folder` uses data of another repository, or if git might not accept it.
+    Raise `SteeredError` if it uses another repository's data, or if git might not accept it.
     """
     repository = Repository(work_tree, folder, folder)
     if (shared := read_pointer(f"{folder}/commondir")) not in (None, _ITSELF):

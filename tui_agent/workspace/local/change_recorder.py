@@ -30,7 +30,7 @@ A larger change is recorded as a replacement of all lines.
 
 
 class RecordingEnvironment(EnvironmentWrapper):
-    """Environment for one tool call that emits `file.changed` for each write and removal."""
+    """Environment for one tool call. It emits `file.changed` for each write and removal."""
 
     def __init__(
         self,

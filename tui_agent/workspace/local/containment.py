@@ -77,7 +77,7 @@ def _is_too_long(path: str) -> bool:
 
 
 class Containment:
-    """Access to everything below the folder `root`.
+    """Access to the folder `root` and everything below it.
 
     `exact`: True to refuse a path that contains a link.
     """
@@ -190,9 +190,9 @@ class Containment:
         return parts
 
     def open_to_enter(self, parts: tuple[str, ...]) -> int:
-        """Return an open descriptor of a folder for starting programs in it; refuse links.
+        """Open a folder in which a program will be started, and refuse links.
 
-        The caller must close the descriptor.
+        The caller must close the returned descriptor.
         """
         return open_to_enter((*self._root_names, *parts))
 

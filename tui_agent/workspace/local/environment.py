@@ -117,7 +117,10 @@ class LocalEnvironment(WorkspaceFiles):
             os.close(entry)
 
     def open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
-        """Return the working folder's path and its open descriptor, or a result that reports the failure."""
+        """Return the working folder's path and its open descriptor.
+
+        If the folder cannot be opened, a result with the failure replaces the descriptor.
+        """
         # A program that is started in the folder of the descriptor gets this folder even if the path is renamed.
         contain = self.containment.for_folder(self.root) if spec.resolved_cwd else self.containment
         parts = contain.resolve_parts(spec.resolved_cwd or spec.cwd)
@@ -228,7 +231,7 @@ class LocalEnvironment(WorkspaceFiles):
         return can_run_programs(self.root, folders)
 
     async def aclose(self) -> int:
-        """End all running programs and the processes that earlier programs left behind; return the number of kills."""
+        """End all running programs, and processes left behind by earlier ones. Return the number of kills."""
         self._closed = True
         killed = await to_thread.run_sync(self._reaper.close)
         if sys.platform == "linux":

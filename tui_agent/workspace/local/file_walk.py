@@ -1,4 +1,4 @@
-"""Walk over the files below a folder, without the files that git ignores.
+"""Walks over the files below a folder. Files that git ignores are left out.
 
 The functions block.
 
@@ -21,7 +21,7 @@ from tui_agent.workspace.local.containment import MAX_DEPTH, Containment
 from tui_agent.workspace.local.local_files import scan_folder
 
 ALWAYS_SKIPPED = REPOSITORY_FOLDERS | CACHE_FOLDERS
-"""Folders without user content, such as `.git`, which a walk always leaves out."""
+"""A walk always leaves out these folders, such as `.git`, because they have no user content."""
 _MAX_IGNORE_BYTES = 1_000_000
 _BATCH_SIZE = 512
 _MAX_BATCH_S = 0.05
@@ -85,7 +85,7 @@ def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Ign
     """Return (prefix, rules) for the folder `start`.
 
     - `prefix`: the workspace's path from the repository's top, empty or with `/` at the end
-    - `rules`: rules of the ignore files in all folders above `start`
+    - `rules`: rules from the ignore files above `start`
     """
     repository = _repository_top(contain.root)
     names = [name for name in contain.root[len(repository) :].split("/") if name]

@@ -1,4 +1,4 @@
-"""Hooks that are commands: each gets an event as JSON, and answers with JSON or an exit status.
+"""Hooks that are commands. A hook gets an event as JSON, and answers with JSON or an exit status.
 
 Invariant: the command and all its processes end within the time limit.
 """
@@ -22,7 +22,7 @@ MAX_ERROR_BYTES = 4_096
 
 
 AnswerReader: TypeAlias = Callable[[JsonMap, int, bytes, str], HookAnswer | str]
-"""Function that reads the output of a hook command and returns the hook's answer, or an error text.
+"""Function that reads a hook command's output. It returns the hook's answer or an error text.
 
 Arguments: facts about the event, exit status (0 or 2), standard output, standard error.
 """

@@ -21,13 +21,13 @@ CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
 MAX_BYTES = 300_000
 """Maximum bytes of all ignore files in one scan. Beyond that, every file counts as possibly re-included."""
 MAX_WORK = 500_000
-"""Maximum pattern comparisons in one scan; beyond that, every file is treated as possibly re-included."""
+"""Maximum number of pattern comparisons in a scan. After that, every file counts as possibly re-included."""
 MAX_STARS = 10
-"""Maximum number of `*` in a pattern that re-includes files; a pattern with more counts as matching everything."""
+"""Maximum number of `*` in a pattern that re-includes files. A pattern with more counts as matching everything."""
 MAX_PATTERNS = 1_000
-"""Maximum re-including patterns in one folder; beyond that, every file is treated as possibly re-included."""
+"""Maximum number of re-including patterns in a folder. With more, every file counts as possibly re-included."""
 _AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
-"""Regular expression for characters in a pattern that have different meanings in different programs."""
+"""Matches pattern characters that mean different things in different programs."""
 _ANYTHING = "*"
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -43,7 +43,7 @@ class _FolderRules:
     left_out: bool = False
     """True if the folder itself is hidden from searches."""
     brought_back: tuple[str, ...] = ()
-    """File name patterns that a rule can re-include, in lower case: `!logs/*.LOG` gives `*.log`."""
+    """Re-included file names, as patterns in lower case: `!logs/*.LOG` gives `*.log`."""
 
 
 class IgnoreFiles:

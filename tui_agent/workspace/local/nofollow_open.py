@@ -14,7 +14,7 @@ from functools import cache
 from typing import TypeAlias
 
 OpenFolder: TypeAlias = Callable[[Sequence[str]], int]
-"""Function that opens a folder by the names on its path, and returns a descriptor for listing and syncing.
+"""Function that opens a folder by the names on its path. It returns a descriptor for listing and syncing.
 
 It raises `OSError` if this fails.
 """

@@ -12,7 +12,7 @@ MAX_LISTED = 250_000
 
 
 class NameLookup:
-    """Name lookups in this machine's file systems, which tests can replace."""
+    """Looks up names in this machine's file systems. Tests can replace it."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
         """Return the device and inode of a path, without following links; None if it does not exist."""
@@ -33,9 +33,10 @@ class NameLookup:
 
 
 def listed_spelling(path: str, above: str, names: NameLookup) -> str:
-    """Return `path`, which must be absolute and without links, as it is spelled on disk.
+    """Return `path` as it is spelled on disk.
 
-    `above`: a folder above `path`; the spelling of the path up to this folder is not changed.
+    - `path`: absolute and without links
+    - `above`: a folder above `path`; its spelling is not changed
     """
     base = above.rstrip("/") if path.startswith(above.rstrip("/") + "/") else ""
     remaining = [name for name in path[len(base) :].split("/") if name]

@@ -1,4 +1,4 @@
-"""Background programs that are connected by pipes, such as MCP servers.
+"""Background programs with pipes, such as MCP servers.
 
 Invariant: the reaper ends the program when this process ends or is killed.
 """

@@ -38,7 +38,7 @@ IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
 """Maximum number of descriptors in one order to start a command."""
 MIN_DESCRIPTOR = 64
-"""Received descriptors get numbers from this one on; later they are moved to the numbers that the command expects."""
+"""Received descriptors first get numbers from this one on. Later they get the numbers that the command expects."""
 _LENGTH_BYTES = 4
 
 

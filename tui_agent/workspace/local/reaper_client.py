@@ -33,7 +33,7 @@ _RECEIVE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class StartFailure:
-    """A failure to start a command.
+    """The reason why a command did not start.
 
     `where`: the cause, `cwd` (the working folder) or `program`.
     """
@@ -59,7 +59,7 @@ class Child:
         self.is_gone = False
 
     def await_start(self) -> StartFailure | None:
-        """Wait until the command has started, or return the failure; call this in a thread, because it blocks."""
+        """Wait until the command has started, or return why it failed. Call this in a thread, because it blocks."""
         self._line.settimeout(START_TIMEOUT_S)
         while b"\n" not in self._buffer:
             data = self._line.recv(_RECEIVE_BYTES)

@@ -57,7 +57,7 @@ class _Folder:
     every_link: tuple[str, ...] = ()
     """Names of all symbolic links in the folder."""
     option_names: tuple[str, ...] = ()
-    """Names that a program could take for an option, such as `-rf`."""
+    """Names that look like an option of a program, such as `-rf`."""
     odd_names: tuple[str, ...] = ()
     """Names with blanks, or with a special meaning for some programs."""
     installed: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class SecretFiles:
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
-        """Maps a path to its folder, for the folders that were read in the current scan."""
+        """Maps a path to its folder, if this scan read it."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
         """Maps the path of a possible certificate file to (stamp, True if the file contains a private key)."""
         self._git = GitContent()
@@ -103,7 +103,7 @@ class SecretFiles:
         self.incomplete_reason = ""
         """The reason why the newest scan was incomplete, as a sentence; empty if it was complete."""
         self._unreached: tuple[str, ...] = ()
-        """Folders that the newest scan did not reach, relative to the workspace."""
+        """Folders not reached by the newest scan. Their paths are relative to the workspace."""
         self._unread: list[str] = []
         """Folders that the newest scan could not read."""
 
@@ -277,7 +277,10 @@ def _display_name(entry: os.DirEntry[str]) -> str:
 
 
 def find_public_certificates(paths: Iterable[str]) -> frozenset[str]:
-    """Return the subset of these absolute paths that are certificate files without a private key."""
+    """Return the paths of certificate files without a private key.
+
+    `paths`: absolute paths.
+    """
     return frozenset(
         path
         for path in paths

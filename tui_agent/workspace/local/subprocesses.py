@@ -57,11 +57,11 @@ class Command:
     errors: int | None = None
     max_written: int | None = None
     descriptors: Mapping[int, int] = field(default_factory=dict)
-    """Maps the number of an additional descriptor in the program to our descriptor."""
+    """Maps a descriptor number in the program to our own descriptor."""
     is_wrapper: bool = False
     """True if the program only runs another program. SIGTERM is then sent to that program."""
     cleanup: tuple[str, ...] = ()
-    """A program to run after the end of the command if tui-agent itself has ended by then."""
+    """A program that runs after the command's end, if tui-agent itself has already ended."""
 
 
 class RunningProgram(Protocol):
@@ -130,7 +130,7 @@ class OutputCollector:
 
     @property
     def cut_offset(self) -> int:
-        """Offset of the omitted bytes in the collected output."""
+        """The place in the collected output where bytes were omitted."""
         return len(self._first)
 
     def output(self) -> bytes:
@@ -145,9 +145,9 @@ async def run_command(
     grace: float = TERMINATE_GRACE_S,
     on_start: Callable[[ProcessControl], None] | None = None,
 ) -> ExecResult:
-    """Run a program to its end, and also end all its processes if the caller is cancelled.
+    """Run a program to its end. If the caller is cancelled, end all its processes.
 
-    `on_start`: called with the limits that apply to the program.
+    `on_start`: called with the limits of the program.
     """
     began = time.monotonic()
     collector = OutputCollector(command.max_output, sink, command.newest)
@@ -236,7 +236,7 @@ def _start(command: Command, write_ends: Sequence[int], launcher: Launcher) -> R
 
 
 def explain_failure(started: StartFailure, program: str, cwd: str) -> ExecResult:
-    """Return the result for a program that the reaper could not start in the folder `cwd`."""
+    """Return a result that tells why the reaper could not start the program."""
     match started.errno:
         case errno.ENOENT | errno.ENOTDIR if started.where == "cwd":
             return start_failure("not_found", f"The folder {cwd} does not exist.")

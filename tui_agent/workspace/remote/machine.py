@@ -6,7 +6,7 @@ from typing import Protocol
 from tui_agent.errors import EnvironmentFault, EnvironmentLost
 
 SERVER_ERROR = 500
-"""Lowest HTTP status that means an error of the provider's server."""
+"""HTTP status codes from this one on are errors of the provider's server."""
 
 
 def provider_fault(message: str, error: Exception, interruptions: Collection[str]) -> EnvironmentFault:

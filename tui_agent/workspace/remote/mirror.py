@@ -19,7 +19,7 @@ from tui_agent.errors import EnvironmentFault
 from tui_agent.workspace.remote.machine import RemoteMachine
 
 Listing: TypeAlias = Mapping[str, str]
-"""Maps a path, relative to the workspace, to a text that changes whenever the file changes."""
+"""Maps a path in the workspace to a text. The text changes whenever the file changes."""
 
 _CREATE = 'mkdir -p -- "$1" "$(dirname -- "$2")" && { [ -e "$2" ] || ln -s -- "$1" "$2"; }'
 _LIST = "find . -mindepth 1 -printf '%P\\t%y %s %T@ %l\\0'"

@@ -54,9 +54,9 @@ _FILES = {"blank": 0o444, "shut": 0o000}
 
 @dataclass(frozen=True, slots=True)
 class ConfinedCommand:
-    """A command prepared to run in the sandbox.
+    """A command prepared for the sandbox.
 
-    `descriptors`: maps the descriptor numbers that the command expects to our descriptors.
+    `descriptors`: maps the command's descriptor numbers to our descriptors.
     """
 
     argv: tuple[str, ...]
@@ -280,7 +280,7 @@ class Confinement:
         *,
         network: bool,
     ) -> Iterator[tuple[list[str], Mapping[int, int], int]]:
-        """Yield (bubblewrap's command line, the descriptors that it gets, our descriptor for reading its status)."""
+        """Yield (bubblewrap's command line, its descriptors, our descriptor for its status)."""
         covers = bubblewrap.cover_files(mounts, private)
         guards = tuple(guard_arguments(mounts, covers, [place.path for place in extra]))
         filtered = self._support.filter is not None

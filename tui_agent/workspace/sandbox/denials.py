@@ -1,4 +1,4 @@
-"""Detection of the sandbox's denials from a failed command's last output.
+"""Detects the sandbox's denials in the last output of a failed command.
 
 Invariant: only the existence of mentioned files and the variable names in masked files are read.
 
@@ -59,7 +59,7 @@ _ASSIGNMENT = re.compile(r"^[ \t]*+(?:export[ \t]++)?([A-Z][A-Z0-9_]*+)[ \t]*+="
 _COMMON_VARIABLES = frozenset({"NODE_ENV", "LOG_LEVEL", "FLASK_ENV", "RAILS_ENV", "APP_ENV"})
 """Names of variables in many settings files. They do not show which file is missing."""
 _BAD_SYSTEM_CALL = 128 + 31
-"""Exit code that a shell reports for a process ended by SIGSYS, the signal for a forbidden system call."""
+"""A shell's exit code for a process ended by SIGSYS, after a forbidden system call."""
 
 
 class SecretDenial(NamedTuple):
@@ -137,14 +137,14 @@ def find_denied_secrets(
 def _files_in_lines(
     text: str, pattern: re.Pattern[str], masked: Sequence[SecretFile]
 ) -> tuple[SecretFile, ...]:
-    """Return the files that are named in lines matching `pattern`, those in the last line first."""
+    """Return the files named in lines that match `pattern`. Those in the last line come first."""
     lines = [line for line in text.splitlines() if pattern.search(line)]
     files = dict.fromkeys(file for line in reversed(lines) for file in _files_in_line(line, masked))
     return tuple(files)[:_MAX_FILES]
 
 
 def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
-    """Return the files that `line` names, by the full name or by the last path component."""
+    """Return the files that a line names, by full path or by file name."""
     linked = tuple(
         file
         for file in masked

@@ -37,7 +37,7 @@ class OpenedPath:
 
 @contextmanager
 def open_paths(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[OpenedPath, ...]]:
-    """Yield those `paths` that the command can write, as real paths opened without following links."""
+    """Open the writable ones of these paths, without following links, and yield them as real paths."""
     created: list[OpenedPath] = []
     try:
         candidates = [

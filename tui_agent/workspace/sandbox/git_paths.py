@@ -98,7 +98,10 @@ class BareRepositoryPaths:
     absent: tuple[str, ...] = ()
 
     def read_only_paths(self, placeholders: Collection[str]) -> tuple[str, ...]:
-        """Return the paths that a command must not change, given the existing placeholder files."""
+        """Return the paths that a command must not change.
+
+        `placeholders`: the existing placeholder files.
+        """
         if not self.parts:
             return ()
         placeholders = [path for path in self.parts if path in placeholders]

@@ -117,7 +117,7 @@ def main(words: list[str]) -> None:
 
 
 def _check_guard(device: str, inode: str, own_device: str, own_inode: str, path: str) -> None:
-    """Exit if `path` is not the expected file in the expected folder, or is not mounted read-only."""
+    """Exit unless `path` is the expected file in the expected folder and is mounted read-only."""
     folder, _, name = path.rpartition("/")
     try:
         folder_fd = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

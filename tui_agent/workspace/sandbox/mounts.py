@@ -16,7 +16,7 @@ from tui_agent.workspace.sandbox.git_paths import GitPlaces, find_git_places
 from tui_agent.workspace.sandbox.sockets import find_listening, find_listening_below
 
 PRIVATE_FOLDERS = ("/tmp", "/var/tmp", "/run")
-"""Folders that are replaced by a private, empty folder in the sandbox."""
+"""In the sandbox, a private, empty folder replaces each of these."""
 _VISIBLE_RUN_FOLDERS = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
 _SYSTEM_SETTINGS = tuple("sys sysrq-trigger irq bus acpi asound driver fs mtrr scsi pressure".split())  # noqa: SIM905
 _SYSTEM_SECRETS = tuple("kcore kmsg keys kpagecount kpageflags kpagecgroup timer_list sched_debug".split())  # noqa: SIM905
@@ -82,7 +82,7 @@ class Mounts:
     masked_as_empty: bool = False
     """True if masked files appear empty to the command; otherwise they cannot be opened."""
     replacements: Mapping[str, str] = field(default_factory=dict)
-    """Maps a file in `masked` to the file that is mounted over it instead of the usual empty or unreadable file."""
+    """Maps a file in `masked` to the file mounted over it. By default, this is an empty or unreadable file."""
     read_only: bool = False
     """True if this command must not write, not even to the `writable` paths."""
 
@@ -172,7 +172,7 @@ def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
 
 
 def find_existing(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the real paths of the existing `paths`, whose last component can be a glob.
+    """Yield the real paths of existing `paths`. The last component can be a glob.
 
     A folder's path ends with a slash.
     """
@@ -216,7 +216,7 @@ def is_private(path: str) -> bool:
 
 
 PRIVATE_NAMES = {"/tmp": "tmp", "/var/tmp": "longer"}
-"""Maps a folder that the sandbox replaces by one for the session, such as /var/tmp, to the replacement's name."""
+"""Maps a folder such as /var/tmp to the name of the session's own folder that replaces it."""
 
 
 def first_private_name(path: str) -> str:

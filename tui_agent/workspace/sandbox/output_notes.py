@@ -121,7 +121,7 @@ def _is_listed_alone(text: str, name: str) -> bool:
 
 
 def _exists_in_listing(name: str, words: Sequence[str], folder: str, placeholders: Sequence[str]) -> bool:
-    """Return True if a folder on the command line really has an entry of this name, not only a placeholder."""
+    """Return True if a folder on the command line has an entry of this name. Placeholders do not count."""
     paths = (os.path.normpath(f"{Path(folder, word)}/{name}") for word in (".", *_possible_paths(words)))
     return any(path not in placeholders and os.path.lexists(path) for path in paths)
 

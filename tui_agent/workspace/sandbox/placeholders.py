@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 _FILES = {"commondir": b".\n", "config.worktree": b""}
-"""Maps a name in a git folder to the content of a placeholder file, which git ignores."""
+"""Maps a name in a git folder to a placeholder's content. Git ignores this content."""
 _MAX_RECORD_BYTES = 100_000
 
 
@@ -61,7 +61,7 @@ class Placeholders:
                 os.close(descriptor)
 
     def removal_command(self) -> tuple[str, ...]:
-        """Return the command that removes the placeholders of a killed process."""
+        """Return the command that removes a killed process's placeholders."""
         program = (os.path.realpath(sys.executable), "-I", "-S", "-B", __file__)
         return (*program, self._root or "/", str(self._file.parent))
 

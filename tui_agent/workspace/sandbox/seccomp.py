@@ -41,7 +41,7 @@ UNSUPPORTED_CALLS: Final = ("clone3", "openat2", "io_uring_setup", "io_uring_ent
 SET_USER_ID: Final = 0o4000
 """Mode bit that makes a program run as its owner, whoever starts it."""
 _CREATES: Final = 0x400040
-"""Flags `O_CREAT` and `O_TMPFILE`: without one of them, a call that opens a file ignores its mode argument."""
+"""Flags `O_CREAT` and `O_TMPFILE`. Without them, a call that opens a file ignores its mode."""
 _MODE_ARGUMENTS: Final = {
     "chmod": 1,
     "fchmod": 1,
@@ -52,7 +52,7 @@ _MODE_ARGUMENTS: Final = {
     "mknodat": 2,
 }
 _OPENING_CALLS: Final = {"open": (1, 2), "openat": (2, 3)}
-"""Maps a system call that opens a file to the argument positions of its flags and its mode."""
+"""Maps a system call for opening files to the positions of its arguments flags and mode."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Sockets on which programs of this machine listen.
+"""Listening sockets on this machine.
 
 The sandbox mounts something over each socket: even on a read-only file system, programs could connect to it.
 

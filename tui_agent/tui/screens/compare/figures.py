@@ -80,9 +80,9 @@ def sums_at(side: Side, ms: float) -> Beat:
 
 
 def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None) -> list[Figure]:
-    """Return the rows of the comparison's table in their fixed order.
+    """Return the rows of the comparison's table.
 
-    `now`: the numbers of both sessions at one moment; the default is the end of each session.
+    `now`: the numbers of both sessions at one moment; by default, at the end of each session.
     """
     ends = final_sums(left), final_sums(right)
     own, other = now or ends
@@ -127,7 +127,7 @@ def describe_missing(file: FileDifference, side: Side) -> str:
 
 
 _DrawCell: TypeAlias = Callable[[Side, Beat, Beat], Cell]
-"""A function that returns a figure's `Cell` from a session, its numbers and the other session's numbers."""
+"""A function that draws one cell of the table: (session, its numbers, the other's numbers)."""
 
 
 def _time(side: Side, own: Beat, other: Beat) -> Cell:

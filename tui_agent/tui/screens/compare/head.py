@@ -31,7 +31,7 @@ from tui_agent.units import format_line_changes
 
 MARGIN = 2
 TINY = 30
-"""Width in cells below which the screen has no room for labels."""
+"""On screens narrower than this, in cells, there is no room for labels."""
 
 
 class Columns(NamedTuple):

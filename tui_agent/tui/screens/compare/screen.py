@@ -28,7 +28,7 @@ from tui_agent.tui.widgets.rows import Part
 from tui_agent.units import format_clock
 
 PLAY_S: Final = 10.0
-"""Time in seconds that both timelines take to play at the initial speed."""
+"""Playing both timelines at the initial speed takes this many seconds."""
 MIN_LINES: Final = 3
 
 

@@ -29,7 +29,7 @@ _SCORE_FROM = 60
 """Minimum width of the list, in cells, for a bar next to the score."""
 _PREVIEW_LINES: Final = 40
 _LINES_OF_SYMBOL: Final = 4
-"""The preview of a file shows this number of lines after the first line of each symbol."""
+"""Number of lines to preview after the first line of a symbol."""
 
 
 def column_names(width: int, looks: Looks) -> Strip:
@@ -86,7 +86,7 @@ def _highlight(text: str, line: Pen) -> list[Part]:
 
 
 PINNED = "pinned"
-"""The reason that the ranking gives for a pinned file."""
+"""The ranking's reason for a pinned file."""
 MEANINGS: Final = {
     "named": "the question names it",
     "words": "it contains words of your question",
@@ -147,7 +147,7 @@ def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most
 
 
 def code_preview(line: MapLine, text: str) -> str:
-    """Return the code to preview for a file or symbol, in the form of a diff without changes."""
+    """Return the code of a file or symbol to preview, in the form of a diff without changes."""
     lines = text.split("\n")
     last = len(lines) - (not lines[-1])
     if line.symbol is not None:

@@ -1,4 +1,4 @@
-"""The screen with the repository map: the files that the model sees, why they are listed, and actions on the map.
+"""The screen with the repository map: the files that the model sees, and why. The user can change the map.
 
 Invariant: `tui-agent map` ranks the files in the same way for this screen and for the model.
 """
@@ -384,7 +384,7 @@ class MapScreen(MapPage):
         self.request_map()
 
     def switch_injection(self) -> None:
-        """Switch between sending the map at the session's start and sending it only when the model asks."""
+        """Switch between sending the map at the session's start and on the model's request."""
         settings = self.context.state.settings
         if settings is None or not self.context.is_connected:
             self.say(

@@ -44,7 +44,7 @@ class ReplayActions(MomentScreen):
     """The replay screen with its actions; the subclass `ReplayScreen` adds the keys that move through the session."""
 
     def offered_actions(self) -> list[Action]:
-        """Return the actions that are available in this replay, with their current words for the footer."""
+        """Return the replay's available actions, with their words for the footer."""
         optional = {"replay_revert": self.host.revert, "replay_what_if": self.host.what_if}
         words = {"replay_play": "pause"} if self.playhead.playing else {}
         if self.panes_replace_chat:
@@ -105,7 +105,7 @@ class ReplayActions(MomentScreen):
             self.say(result.fault, "error")
 
     def _show_fork(self, command: str, note: str) -> None:
-        """Open a sheet with the command that opens the fork."""
+        """Show the command that opens the fork."""
         # A notice could cut the command off.
         self.say("Forked.", "done")
 

@@ -153,9 +153,9 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
 
 
 class MomentScreen(PlayheadScreen):
-    """Shows the panes of a replay at the event under the playhead; subclasses add keys and actions.
+    """Shows the panes as they were at the event under the playhead. Subclasses add keys and actions.
 
-    `to_seq`: the event at which the replay starts; None for the last event.
+    `to_seq`: the replay starts at this event; None for the last event.
     """
 
     DEFAULT_CSS = """
@@ -197,7 +197,7 @@ class MomentScreen(PlayheadScreen):
         self._notice: tuple[str, Role] = ("reading …", "t2")
         self._faults = ReplayFaults(self.header, self.say)
         self._panes_opened = False
-        """True if the side panes replace the chat, because there is no room for both."""
+        """True if the side panes replace the chat, on a screen without room for both."""
 
     def compose(self) -> ComposeResult:
         yield self.header

@@ -45,7 +45,7 @@ class Playhead:
         return min(self._seconds, self.line.length) if self.playing else self.line.clock[self.place]
 
     def move_to(self, place: int) -> None:
-        """Move to the place with this index; a playhead that is playing continues from there."""
+        """Move to the place with this index. A playing playhead continues from there."""
         self.place = max(0, min(place, self.last))
         self._seconds = self.line.clock[self.place] if len(self.line) else 0.0
 

@@ -82,7 +82,7 @@ class ReplayScreen(ReplayActions):
         self.show_head()
 
     def find_again(self, direction: int) -> None:
-        """Go to the next event (`direction` 1) or previous event (-1) that contains the text of the last search."""
+        """Repeat the last search, forward (`direction` 1) or backward (-1)."""
         if self._wanted and self.ready:
             self.start_worker(self._find(forward=direction > 0), "find")
 

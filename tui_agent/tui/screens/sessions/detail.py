@@ -57,9 +57,9 @@ class PendingInput:
 
 @dataclass(frozen=True, slots=True)
 class BranchPreview:
-    """A branch of the session, or a fork.
+    """A branch or a fork of the session.
 
-    `current`: True for the branch that the session is on.
+    `current`: True for the session's current branch.
     """
 
     kind: str = ""
@@ -109,7 +109,7 @@ class SessionDetail:
         """All text drawn so far, to check which words of the search appear in it."""
 
     def draw(self, session: Row, hit: Hit | None, preview: Preview | None) -> None:
-        """Add all rows; if there is no preview, add only the facts from the list of sessions."""
+        """Add all rows. Without a preview, add only the facts from the list of sessions."""
         facts = self._facts
         facts.gap()
         for line in wrap(session.name, facts.room):

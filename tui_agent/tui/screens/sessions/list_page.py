@@ -65,7 +65,7 @@ class SessionsPage(SearchPage[Line]):
         self._status = "Reading the sessions …"
         """Text shown in the list while there are no sessions to show."""
         self._previews: dict[str, tuple[float, Preview]] = {}
-        """Maps a session's id to (time, preview); `time` is the newest change that the preview contains."""
+        """Maps a session's id to (time, preview). The preview includes changes up to this time."""
         self._count = 0
 
     def on_mount(self) -> None:
@@ -76,7 +76,7 @@ class SessionsPage(SearchPage[Line]):
 
     @property
     def text(self) -> str:
-        """The text to search for, which does not change during a rename."""
+        """The text to search for. It does not change while the user renames a session."""
         return self.search_field.text.strip()
 
     @property

@@ -107,7 +107,7 @@ def parse_hits(output: str) -> dict[str, Hit]:
 
 
 def filter_rows(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspace: str = "") -> list[Row]:
-    """Return the sessions in `hits`, and the sessions whose name contains every word of `text`.
+    """Return the sessions that are in `hits` or have every word of `text` in their name.
 
     `workspace`: if set, return only the sessions of this workspace.
     """

@@ -1,4 +1,4 @@
-"""The rows of the trace screen: spans in columns, each with a bar that is proportional to the span's duration.
+"""The rows of the trace screen. Each shows a span in columns, and a bar for its duration.
 
 Invariant: a row is drawn only when it becomes visible.
 """
@@ -86,7 +86,7 @@ class Columns:
         return cls(tokens, time, cost, width - measures - NAME_CELLS if width >= WATERFALL_FROM else 0)
 
     def cells(self, tokens_in: str, tokens_out: str, time: str, cost: str) -> list[str]:
-        """Return the texts right-aligned in their columns; the text of a column without room is empty."""
+        """Return the texts right-aligned in their columns. Without room for its column, a text becomes empty."""
         widths = (self.tokens, self.tokens, self.time, self.cost)
         texts = (tokens_in, tokens_out, time, cost)
         return [f" {text}".rjust(cells) if cells else "" for text, cells in zip(texts, widths, strict=True)]

@@ -176,7 +176,7 @@ class CheckpointsScreen(Page[Checkpoint]):
 
 
 def _name(checkpoint: Checkpoint) -> str:
-    """Return a name for a checkpoint that tells what it did, e.g. `app.py and 2 more` or `restored 3 files`."""
+    """Return a short description of a checkpoint: `app.py and 2 more`, `restored 3 files`."""
     count = len(checkpoint.files) + checkpoint.unlisted_count
     if checkpoint.restored:
         return f"restored {format_files(count, checkpoint.folders)}"

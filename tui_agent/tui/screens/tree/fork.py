@@ -32,7 +32,7 @@ from tui_agent.tui.panes.notice import Level
 
 Say: TypeAlias = Callable[[str, Level], None]
 StartFork: TypeAlias = Callable[[ForkPoint, Say], None]
-"""A function that creates a fork at an event and opens it; it shows its notices with the given `Say`."""
+"""A function that creates and opens a fork. It shows notices with the given `Say`."""
 
 
 async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
@@ -73,7 +73,11 @@ def fork(context: AppContext, point: ForkPoint, say: Say) -> None:
 
 
 def fork_session(context: AppContext, folder: Path, seq: int, name: str, say: Say) -> None:
-    """Fork the session `name`, stored in `folder`, at its newest event, which has the number `seq`."""
+    """Fork the session `name` at its newest event.
+
+    - `folder`: the folder of the session
+    - `seq`: the number of the newest event
+    """
     context.worker(_fork_session(context, folder, seq, name, say), "fork")
 
 

@@ -75,7 +75,7 @@ class Node:
 
     @property
     def title(self) -> str:
-        """The message as one line, or a description of a message without text."""
+        """The message as one line. A message without text is described."""
         text = clean_line(" ".join((self.result.text or self.repeated).split()))
         return f"again: {text}" if text and not self.result.text else text or CONTINUED
 
@@ -211,7 +211,7 @@ def _describe_tools(calls: Mapping[str, int]) -> str:
 
 
 def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the message of a row, or the newest message of its branch; None if the message has no text."""
+    """Return the row's message, or the newest message of its branch. Return None if there is no text."""
     if node.is_message:
         return node if node.result.text else None
     own = [other for other in nodes if other.is_message and other.branch is node.branch]

@@ -1,4 +1,4 @@
-"""The screen with the tree of a session: its branches and forks, their messages, and actions that open them.
+"""The screen with a session's branches, forks and messages as a tree. The user can open each of them.
 
 Invariant: moving through the tree changes nothing.
 """
@@ -129,7 +129,7 @@ class TreeScreen(Page[Node]):
         return point
 
     def what_if(self, node: Node) -> None:
-        """Create a fork with one change, in which the agent answers the row's newest message again."""
+        """Create a fork with one change. In it, the agent answers the row's newest message again."""
         message = last_message(self.listing.items, node)
         key = self.key_map.key_of("tree_what_if")
         if message is None:
@@ -141,8 +141,10 @@ class TreeScreen(Page[Node]):
             self.start_worker(self._what_if_at(point, Path(message.branch.path)), "message")
 
     async def _what_if_at(self, point: ForkPoint, folder: Path) -> None:
-        """Read the whole message at the fork point, because the tree has only part of it, and ask the user how to
-        change it."""
+        """Ask the user how to change the message at the fork point.
+
+        The message is read again, because the tree has only part of it.
+        """
         point = replace(point, message=await read_message(self.context, folder, point.at_seq))
         what_if(self.context, point, self.say)
 
