@@ -6,7 +6,8 @@ import pytest
 
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
-from tui_agent.protocol.commands import PlanRevert, Redo, RevertHunk, SubmitPrompt, Undo
+from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.commands import PlanRevert, Redo, RevertHunk, RunUserShell, SubmitPrompt, Undo
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
     CheckpointRestored,
@@ -14,6 +15,7 @@ from tui_agent.protocol.events.files import (
     FileChanged,
 )
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
+from tui_agent.protocol.events.turn import UserShellFinished, UserShellStarted
 from tui_agent.protocol.messages import UserMessage
 
 LINES = [f"line {number}" for number in range(1, 31)]
@@ -78,6 +80,20 @@ async def test_one_hunk_is_reverted_recorded_and_restored_by_redo(tmp_path: Path
         await go(bench, Redo())
         assert place(tmp_path).read_text() == NEW
         assert len([one for one in bench.recorder.messages() if isinstance(one, UserMessage)]) == 1
+
+
+async def test_redo_of_a_hunk_keeps_a_command_of_the_user_and_its_long_output(tmp_path: Path) -> None:
+    async with told(tmp_path, rewrite(NEW), say("Done."), say("Seen.")) as bench:
+        await begin(bench, tmp_path)
+        await go(bench, hunk(bench, 1))
+        await go(bench, RunUserShell(command="seq 100000"))
+        started, finished = bench.of(UserShellStarted), bench.of(UserShellFinished)
+        assert isinstance(finished[-1].full_output, BlobText)
+        await go(bench, Redo())
+        assert place(tmp_path).read_text() == NEW
+        assert bench.of(UserShellStarted) == started * 2 and bench.of(UserShellFinished) == finished * 2
+        await turn(bench, "go on")
+        assert str(bench.model.requests[-1].messages).count("The user ran a command: seq 100000") == 1
 
 
 async def test_undo_after_a_reverted_hunk_undoes_the_whole_turn_without_asking(tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ from tests.engine.harness import Bench, call, running, say
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.sandboxed import git
 from tests.stubs.tool_context import tools_of
+from tui_agent.folds.base import current_branch
+from tui_agent.folds.transcript.entries import NoticeEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.commands import (
     Command,
     Interrupt,
@@ -19,6 +22,7 @@ from tui_agent.protocol.commands import (
     Queue,
     Redo,
     Revert,
+    RunUserShell,
     SendQueued,
     SetPolicy,
     SubmitPrompt,
@@ -68,7 +72,7 @@ async def turn(bench: Bench, text: str) -> None:
 
 
 async def go(bench: Bench, command: Command) -> None:
-    """Carry out a command that goes back or forth, to its end."""
+    """Carry out a command that goes back or forth, or that runs a command of the user, to its end."""
     before = len(bench.events)
     bench.submit(command)
     count = bench.kinds().count("agent.state_changed")
@@ -107,6 +111,58 @@ async def test_undo_takes_back_a_turn_with_its_files_and_redo_brings_both_again(
         await go(bench, Redo())
         assert (files(tmp_path), said(bench)) == ({"a.txt": "one", "b.txt": "two"}, ["first", "second"])
         assert check_pairs(bench.recorder.messages()) == []
+
+
+def ran(bench: Bench) -> list[str]:
+    """The user's messages and commands as the model sees them now, each as its last line."""
+    return [text.splitlines()[-1] for text in said(bench)]
+
+
+async def test_redo_keeps_the_users_commands_since_the_undo_in_the_conversation(tmp_path: Path) -> None:
+    async with told(tmp_path, say("A."), say("B."), say("C.")) as bench:
+        await turn(bench, "first")
+        await go(bench, RunUserShell(command="echo before"))
+        await turn(bench, "second")
+        await go(bench, Undo())
+        await go(bench, RunUserShell(command="echo one"))
+        await go(bench, Undo())
+        await go(bench, RunUserShell(command="echo two > two.txt; cat two.txt", typed="/read two.txt"))
+        await go(bench, RunUserShell(command="echo hidden", hidden=True))
+        assert ran(bench) == ["two"]
+        await go(bench, Redo())
+        assert ran(bench) == ["first", "before", "one", "two"]
+        await go(bench, Redo())
+        assert ran(bench) == ["first", "before", "second", "one", "two"]
+        assert files(tmp_path) == {"two.txt": "two\n"}
+        chat = Transcript()
+        for event in current_branch(bench.events):
+            chat.apply(event)
+        commands = [entry.command for entry in chat.view().entries if isinstance(entry, NoticeEntry)]
+        assert [text for text in commands if text] == [
+            "echo before",
+            "echo one",
+            "/read two.txt",
+            "echo hidden",
+        ]
+        await turn(bench, "third")
+        assert str(bench.model.requests[-1].messages).count("\\ntwo") == 1
+        assert check_pairs(bench.recorder.messages()) == []
+
+
+async def test_a_switch_back_to_a_branch_takes_only_the_commands_since_the_switch_along(
+    tmp_path: Path,
+) -> None:
+    async with told(tmp_path, say("A."), say("B.")) as bench:
+        await turn(bench, "first")
+        await go(bench, RunUserShell(command="echo old"))
+        there = bench.recorder.state.seq
+        await go(bench, Undo())
+        await turn(bench, "other")
+        await go(bench, Revert(to_seq=there))
+        await go(bench, RunUserShell(command="echo new"))
+        assert ran(bench) == ["first", "old", "new"]
+        await go(bench, Redo())
+        assert ran(bench) == ["other", "new"]
 
 
 async def test_an_undo_names_the_commits_that_git_keeps(tmp_path: Path) -> None:

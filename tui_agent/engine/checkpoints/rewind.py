@@ -32,7 +32,9 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Reason, is_on_branch, last_shared, stretches
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestorePlan, RestoreResult
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, RevertHunk, Undo
+from tui_agent.protocol.envelope import known_events
 from tui_agent.protocol.events.files import (
     MAX_PATHS_IN_EVENT,
     CheckpointPlanned,
@@ -49,7 +51,13 @@ from tui_agent.protocol.events.session import (
     SessionTitled,
     WorkspaceMoved,
 )
-from tui_agent.protocol.events.turn import TurnFinished, UserQueued, UserUnqueued
+from tui_agent.protocol.events.turn import (
+    TurnFinished,
+    UserQueued,
+    UserShellFinished,
+    UserShellStarted,
+    UserUnqueued,
+)
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_BLOCKED_NAMED = 8
@@ -157,6 +165,7 @@ class Rewind:
             plan = await self._plan(store, target.checkpoint, target.to_seq, named, target.kept_changes)
             restored = await self._restore(store, target, plan)
         left = await self._file_records(shared) if target.conversation else None
+        own_commands = await self._find_own_commands() if target.reason == "redo" else []
         if target.conversation:
             commits = await self._find_kept_commits(target, shared)
             files, from_seq = restored is not None, self._recorder.state.seq
@@ -165,6 +174,8 @@ class Rewind:
             await self._move_past_file_changes(replace(target, reason="files"), *restored, from_seq=start)
         if restored is not None:
             self._record_restored(target, *restored)
+        for event in own_commands:
+            self._recorder.append(event)
         folders: tuple[FolderChange, ...] = ()
         if store is None and left is not None:
             folders = await self._record_kept_changes(left, shared)
@@ -173,6 +184,20 @@ class Rewind:
             result = None if restored is None else restored[1]
             await self._record_remaining_changes(store, left, shared, result)
         await self._recorder.commit()
+
+    async def _find_own_commands(self) -> list[Payload]:
+        """Return the events of the user's commands (`!`) since the move that a redo reverses."""
+        move = self._recorder.branches.undone_move
+        if move is None:
+            return []
+        own, records_after = (UserShellStarted, UserShellFinished), self._recorder.records_after
+        return await to_thread.run_sync(
+            lambda: [
+                event.payload
+                for event in known_events(records_after(move.seq))
+                if isinstance(event.payload, own)
+            ]
+        )
 
     async def _find_kept_commits(self, target: Target, shared: int) -> tuple[str, ...]:
         if not target.files or target.reason not in ("undo", "revert"):

@@ -59,12 +59,18 @@ class BranchesView:
     redo_to: int | None = None
 
     @property
-    def redo_reason(self) -> MoveReason | None:
-        """The reason of the move that a redo would reverse."""
+    def undone_move(self) -> HeadMove | None:
+        """The move that a redo would reverse."""
         for move in reversed(self.moves):
             if move.reason != "redo" and move.from_seq == self.redo_to:
-                return move.reason
+                return move
         return None
+
+    @property
+    def redo_reason(self) -> MoveReason | None:
+        """The reason of the move that a redo would reverse."""
+        move = self.undone_move
+        return None if move is None or move.reason == "redo" else move.reason
 
 
 def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:

@@ -95,6 +95,9 @@ class UserSteered(Payload):
 class UserShellStarted(Payload):
     """A shell command of the user (`!`) started. Such commands run one at a time, and not during a turn.
 
+    If the command ran between an undo and its redo, the redo records this event and `user.shell_finished` again, so that
+    the command stays in the conversation.
+
     `typed`: slash command that produced the command, such as `/search hours`; empty if the user typed `!`.
     """
 
