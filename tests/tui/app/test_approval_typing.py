@@ -64,19 +64,39 @@ async def test_what_someone_is_writing_when_an_approval_appears_goes_on_in_the_p
         assert driven.app.prompt.editor.text == "you and this, always"
 
 
-async def test_after_erasing_a_message_the_next_letters_are_a_new_message_and_no_answer() -> None:
+async def erase_message(driven: Driven) -> Approval:
+    """Begin a message in an open approval, and erase it."""
+    modal = await ask(driven, request())
+    await driven.press("z", "z")
+    await driven.until(lambda: driven.app.editor.text == "zz")
+    assert modal.is_writing
+    await driven.press("ctrl+u")
+    await driven.until(lambda: driven.app.editor.text == "")
+    return modal
+
+
+async def test_after_the_message_is_erased_a_letter_is_an_answer_again() -> None:
     async with open_app(golden("night_shift")) as driven:
-        modal = await ask(driven, request())
-        modal.end_grace_period()
-        await driven.type("maybe")
-        await driven.press(*["backspace"] * 5)
-        assert driven.app.prompt.editor.text == "" and "send message" not in driven.rows()[-1]
+        modal = await erase_message(driven)
+        assert modal.chosen is None and "send message" not in driven.rows()[-1]
         await driven.press("enter")
-        await driven.type("yes but")
-        assert driven.app.prompt.editor.text == "yes but"
         assert driven.session.submitted == [] and driven.app.screen is modal
-        await driven.press("escape", "y", "y")
-        assert isinstance(driven.session.submitted[-1], DecidePermission)
+        await driven.press("n")
+        await driven.type("there is no such folder")
+        await driven.press("enter")
+        [decision] = driven.session.submitted
+        assert isinstance(decision, DecidePermission)
+        assert (decision.decision, decision.message) == ("deny", "there is no such folder")
+        assert driven.app.editor.text == ""
+
+
+async def test_after_the_message_is_erased_letters_typed_in_a_row_are_a_new_message() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await erase_message(driven)
+        modal.answer_delay_s = 0.5
+        await type_slowly(driven, "yes but", 0.1)
+        assert driven.app.editor.text == "yes but" and modal.is_writing
+        assert driven.session.submitted == [] and driven.app.screen is modal
 
 
 async def test_a_key_to_an_empty_prompt_that_may_be_an_answer_too_early_is_neither() -> None:

@@ -201,16 +201,18 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         """Select no row."""
 
     def follow_message(self) -> None:
-        """Handle a change of the message in the prompt. After the user has sent it, keys are answers again."""
-        # After the user erased the message, keys still go to the prompt: the user probably wants to write a new
-        # message.
+        """Handle a change of the message in the prompt.
+
+        After the user has sent or erased it, keys are answers again.
+        """
         if self.covered_prompt is None or self.message == self._shown_message:
             return
         self._shown_message = self.message
         if self.message:
             self.begin_writing()
-        elif self.is_writing and self.covered_prompt.was_sent:
-            self._begin_grace_period(WRITING_PAUSE_S)
+        elif self.is_writing:
+            if self.covered_prompt.was_sent:
+                self._begin_grace_period(WRITING_PAUSE_S)
             self.end_writing()
         self.redraw()
 
