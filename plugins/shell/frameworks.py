@@ -3,10 +3,13 @@
 import json
 import re
 import tomllib
+from collections import deque
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, ToolError
+
+from .command_words import plain_words
 
 MAX_PROJECT_FILE = 1_000_000
 MAX_TEST_FILES = 20
@@ -22,6 +25,10 @@ _TEST_FILE = re.compile(r"(test_.*|.*_test|tests?)\.py")
 _PYTEST_SIGNS = re.compile(
     rb"^[ \t]*+(?:import|from) pytest|^def test_|^class Test\w*(\(\s*\))?:", re.MULTILINE
 )
+_SCRIPT_COMMAND = re.compile(r"""(?:>&|\\.|'[^']*+'|"(?:[^"\\]|\\.)*+"|[^;&|\n\\'"])++""")
+"""Matches each command of a script such as `node --test && npm run lint`."""
+_NODE_FLAGS = frozenset({"--test", "--bail", "--ci", "--coverage", "--exit", "--recursive", "--verbose"})
+"""Options of Node's test programs that take no value, so that the next word is a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,8 @@ async def find_test_command(env: Environment, path: str) -> TestCommand:
     if path and info is None:
         raise ToolError(f"File or folder not found: {file or path}.", hint=_ONE_TEST_HINT)
     command = await _command_for(env, info)
+    if not command.argv:
+        raise _no_path_error(file)
     if not test:
         return command
     if command.framework != "pytest" or info is None or info.kind == "directory":
@@ -105,6 +114,27 @@ async def _command_for(env: Environment, info: FileInfo | None) -> TestCommand:
             hint="Give the command, for example `python -m pytest tests`.",
         )
     return command
+
+
+async def add_path(env: Environment, command: TestCommand, path: str) -> TestCommand:
+    """Return the command that runs only the tests in `path`, relative to the command's folder.
+
+    Raise `ToolError` if the command runs a script of several commands, and none of these is a known test program.
+    """
+    words = (*command.argv, path)
+    if _script_name(words):
+        scripts = await _read_scripts(env, str(PurePosixPath(command.cwd, "package.json")))
+        words = _narrow_script(scripts, words)
+    if not words:
+        raise _no_path_error(path)
+    return replace(command, argv=words)
+
+
+def _no_path_error(path: str) -> ToolError:
+    return ToolError(
+        "The test script in package.json runs several commands, so `path` cannot be used with it.",
+        hint=f"Give the test program as `command`, for example `npx mocha {path}`, or use run_command.",
+    )
 
 
 async def _nearest_project_command(env: Environment, path: str) -> TestCommand | None:
@@ -140,11 +170,63 @@ async def _folder_command(env: Environment, folder: str, narrow: str) -> TestCom
         return TestCommand(
             ("go", "test", "-v", "./..." if subfolder in ("", ".") else f"./{subfolder}/..."), "go", cwd
         )
-    if "package.json" in names and await _has_test_script(env, names["package.json"]):
+    scripts = await _read_scripts(env, names["package.json"].path) if "package.json" in names else {}
+    if "test" in scripts and "no test specified" not in scripts["test"]:
         manager = next((name for lock, name in _LOCK_FILES.items() if lock in names), "npm")
-        arguments = ("--", narrow) if narrow else ()
-        return TestCommand((manager, "test", *arguments), "npm", cwd)
+        words = (manager, "test")
+        return TestCommand(_narrow_script(scripts, (*words, "--", narrow)) if narrow else words, "npm", cwd)
     return None
+
+
+def _narrow_script(scripts: dict[str, str], words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command such as `npm test -- a.test.js` so that its arguments reach the test program.
+
+    If the script runs several commands, return its test program with the arguments; empty if none is known.
+    """
+    name = _script_name(words)
+    commands = _script_commands(scripts, name)
+    if len(commands) < 2:
+        return words
+    programs = [program for program in map(_without_files, commands) if detect_framework(program) == "npm"]
+    if not programs:
+        return ()
+    runner = ("npx",) if programs[0][0] in _NODE_RUNNERS else ()
+    arguments = (word for word in words[words.index(name) + 1 :] if word != "--")
+    return (*runner, *programs[0], *arguments)
+
+
+def _script_commands(scripts: dict[str, str], name: str) -> list[str]:
+    """Return the commands of a script; in place of the scripts that it calls, return their commands."""
+    scripts, commands = dict(scripts), list[str]()
+    pending = deque(_SCRIPT_COMMAND.findall(scripts.pop(name, "")))
+    while pending:
+        command = pending.popleft()
+        inner = _script_name(plain_words(command) or ())
+        if inner in scripts:
+            pending.extendleft(reversed(_SCRIPT_COMMAND.findall(scripts.pop(inner))))
+        elif command.strip():
+            commands.append(command)
+    return commands
+
+
+def _script_name(words: tuple[str, ...]) -> str:
+    """Return the script that a package manager's command such as `npm run lint` runs; empty for other commands."""
+    if not words or words[0] not in _PACKAGE_MANAGERS:
+        return ""
+    names = [word for word in words[1:] if not word.startswith("-")]
+    return "".join(names[1:2] if names[:1] == ["run"] else names[:1])
+
+
+def _without_files(command: str) -> tuple[str, ...]:
+    """Return the words of a test program's command without its files; empty if it needs a shell without them too."""
+    words = command.split()
+    program = len(words) - len(_without_runner(tuple(words)))
+    needed = words[: program + 1]
+    for before, word in zip(words[program:], words[program + 1 :], strict=False):
+        is_value = before.startswith("-") and "=" not in before and before not in _NODE_FLAGS
+        if word.startswith("-") or is_value or (word == "run" and before == words[program]):
+            needed.append(word)
+    return plain_words(" ".join(needed)) or ()
 
 
 async def _python_command(
@@ -244,14 +326,14 @@ async def _sets_file_names(env: Environment, names: dict[str, FileInfo]) -> bool
     return False
 
 
-async def _has_test_script(env: Environment, package: FileInfo) -> bool:
+async def _read_scripts(env: Environment, path: str) -> dict[str, str]:
     try:
-        manifest = json.loads(await _read_bytes(env, package.path))
+        manifest = json.loads(await _read_bytes(env, path))
     except (ValueError, RecursionError):
-        return False
+        return {}
     scripts = manifest.get("scripts") if isinstance(manifest, dict) else None
-    script = scripts.get("test") if isinstance(scripts, dict) else None
-    return isinstance(script, str) and "no test specified" not in script
+    items = scripts.items() if isinstance(scripts, dict) else ()
+    return {name: script for name, script in items if isinstance(script, str)}
 
 
 async def _read_bytes(env: Environment, path: str) -> bytes:

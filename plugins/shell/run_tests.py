@@ -13,7 +13,7 @@ import tui_agent.plugin_api as api
 from .command_words import plain_words
 from .execution import count_tests, describe_end, run_program, sandbox_note, test_event
 from .failures import cut_line, find_failures, shorten_failure
-from .frameworks import TestCommand, detect_framework, find_test_command
+from .frameworks import TestCommand, add_path, detect_framework, find_test_command
 from .output import DecodedOutput, shorten_for_model
 
 MAX_TIMEOUT, MAX_COMMAND = 3600, 10_000
@@ -162,7 +162,8 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
         )
     if folder.startswith("/") and PurePosixPath(folder).is_relative_to(env.root):
         folder = str(PurePosixPath(folder).relative_to(env.root)).removeprefix(".")
-    return TestCommand(_with_path(words, args.path, folder), framework, folder)
+    command = TestCommand(words, framework, folder)
+    return await add_path(env, command, args.path.removeprefix(f"{folder}/")) if args.path else command
 
 
 def _split_command(command: str) -> tuple[tuple[str, ...], str]:
