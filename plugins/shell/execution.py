@@ -2,6 +2,7 @@
 
 import asyncio
 import posixpath
+import re
 import shlex
 import time
 from dataclasses import replace
@@ -16,6 +17,8 @@ MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
 """Maximum number of stored bytes of a program's output, and the number reserved for its end."""
 MIN_TIMEOUT_S = 1.0
 MAX_FAULT_CHARS = 300
+_ERROR_LINE = re.compile(r"(?:(?:\S+ -m )?\S+[:>] )?\w*error(?: \w+| ?\[\w+\])?: ", re.IGNORECASE)
+"""Matches the start of an error message, such as `pytest: error: ` or `error TS5042: `."""
 
 
 async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, DecodedOutput]:
@@ -105,13 +108,17 @@ def test_event(
 def _describe_fault(result: ExecResult, counts: TestCounts, output: str) -> str:
     """Return why a test run failed although no test failed.
 
-    This is how the program ended, and its first line with an error, or else its counts.
+    This is how the program ended, and its last line with an error. Without one, add the counts if no test passed.
     """
     if result.outcome != "exited":
         return describe_end(result)
-    lines = [line.strip() for line in output.splitlines() if line.strip("-=_ \t")]
+    lines = [line.strip()[:MAX_FAULT_CHARS] for line in output.splitlines() if line.strip("-=_ \t")]
     # A usage line comes before the line that names the wrong argument.
-    errors = (line for line in lines if "error:" in line.lower() and "usage:" not in line)
-    line = next(errors, counts.format_counts() if counts.is_known else "".join(lines[:1]))
-    line = line.removeprefix("ERROR: ")[:MAX_FAULT_CHARS]
+    errors = [line for line in lines if _ERROR_LINE.match(line) and "usage:" not in line]
+    if errors:
+        line = errors[-1].removeprefix("ERROR: ")
+    elif counts.passed > 0:
+        line = ""
+    else:
+        line = counts.format_counts() if counts.is_known else "".join(lines[:1])
     return f"{line} [{describe_end(result)}]" if line else describe_end(result)

@@ -79,3 +79,19 @@ async def test_a_path_is_refused_if_no_test_program_is_known_among_several_comma
     assert "`npx mocha a.js`" in refused.value.hint
     assert (await bench.preview("run_tests")).blocks[0].text == "npm test"
     assert (await bench.preview("run_tests", path="t/test_a.py")).blocks[0].text.startswith("python ")
+
+
+@pytest.mark.parametrize(
+    ("last", "fault"),
+    [
+        ("false", "exit 1"),
+        ("echo error TS5042: no; echo done; exit 2", "error TS5042: no [exit 2]"),
+    ],
+)
+async def test_if_all_tests_pass_the_fault_is_the_last_line_that_is_an_error(bench, last, fault):
+    script = f"node --test --test-reporter=tap && ({last})"
+    bench.write("package.json", json.dumps({"scripts": {"test": script}}))
+    bench.write("a.test.js", "require('node:test')('with { error: true } then stderr', () => {})")
+    result = await bench.run("run_tests")
+    assert (result.ok, result.summary) == (False, "1 passed")
+    assert finished(bench).fault == fault
