@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from tui_agent.config.extensions import note_files
 from tui_agent.config.extensions.note_files import list_note_locations as list_note_locations
@@ -319,6 +319,14 @@ class SessionTool(BaseTool):
     def effects(self, args: Any) -> tuple[Effect, ...]:
         """Return one effect that concerns only the session. The policy always allows this effect."""
         return (InternalEffect(subject=self.subject),)
+
+
+def at_most(limit: int) -> AfterValidator:
+    """Return an annotation that lowers a greater number to `limit`.
+
+    Use it for a tool's argument instead of `Field(le=limit)`, because models are not told about limits.
+    """
+    return AfterValidator(lambda number: min(number, limit))
 
 
 def load_spec(

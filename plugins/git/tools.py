@@ -16,6 +16,7 @@ from tui_agent.plugin_api import (
     ToolContext,
     ToolError,
     ToolResult,
+    at_most,
     format_count,
     shorten_text,
     text_result,
@@ -118,7 +119,7 @@ async def git_log(
     ctx: ToolContext,
     revision: Revision = "",
     path: GitPath = "",
-    limit: Annotated[int, Field(ge=1, le=500)] = 20,
+    limit: Annotated[int, Field(ge=1), at_most(500)] = 20,
     patch: bool = False,
 ) -> ToolResult:
     """List commits, newest first; with `patch`, also their changes."""

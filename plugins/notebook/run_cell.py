@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 from pydantic import Field
@@ -39,7 +39,7 @@ class RunCellArgs(api.FrozenModel, coerce_numbers_to_str=True):
     code: str = ""
     path: str = ""
     cell: str = ""
-    timeout: float = Field(default=120, gt=0, le=MAX_TIMEOUT_S, description="seconds")
+    timeout: Annotated[float, api.at_most(MAX_TIMEOUT_S)] = Field(default=120, gt=0, description="seconds")
     restart: bool = False
 
 

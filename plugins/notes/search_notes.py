@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
@@ -17,7 +18,7 @@ class SearchNotesArgs(api.FrozenModel):
     """Arguments of search_notes."""
 
     query: str = Field(min_length=1, max_length=1000)
-    max_results: int = Field(default=5, ge=1, le=20)
+    max_results: Annotated[int, api.at_most(20)] = Field(default=5, ge=1)
 
 
 class SearchNotes(api.SessionTool):

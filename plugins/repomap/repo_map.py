@@ -23,7 +23,7 @@ def _target(query: str | None, **arguments: object) -> str:
 async def repo_map(
     ctx: api.ToolContext,
     query: str | None = None,
-    max_tokens: Annotated[int, Field(ge=100, le=MAX_TOKENS, json_schema_extra=UNSENT)] = 1200,
+    max_tokens: Annotated[int, Field(ge=100, json_schema_extra=UNSENT), api.at_most(MAX_TOKENS)] = 1200,
     refresh: Annotated[bool, Field(json_schema_extra=UNSENT)] = False,
 ) -> api.ToolResult:
     """Rank the repository's files for a question or task, with line numbers and signatures."""

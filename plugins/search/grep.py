@@ -6,6 +6,7 @@ Invariant: lines are read through the environment. It allows only files of the w
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from pydantic import Field
 
@@ -30,8 +31,10 @@ class GrepArgs(api.FrozenModel):
     path: str = ""
     glob: str = ""
     ignore_case: bool = False
-    context: int = Field(default=0, ge=0, le=20)
-    max_results: int = Field(default=100, ge=1, le=MAX_RESULTS, json_schema_extra={"unsent": True})
+    context: Annotated[int, api.at_most(20)] = Field(default=0, ge=0)
+    max_results: Annotated[int, api.at_most(MAX_RESULTS)] = Field(
+        default=100, ge=1, json_schema_extra={"unsent": True}
+    )
 
 
 @dataclass

@@ -26,7 +26,7 @@ def _target(job_id: str, wait: float, stop: bool) -> str:
 async def read_job_output(
     ctx: api.ToolContext,
     job_id: str,
-    wait: Annotated[float, Field(ge=0, le=MAX_WAIT, description="seconds to wait for output")] = 0,
+    wait: Annotated[float, Field(ge=0, description="seconds to wait for output"), api.at_most(MAX_WAIT)] = 0,
     stop: bool = False,
 ) -> api.ToolResult:
     """Read what a background job has printed since the last read, or stop it."""

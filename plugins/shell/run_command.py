@@ -1,5 +1,7 @@
 """run_command: runs a program, or a bash script if the command needs a shell."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 import tui_agent.plugin_api as api
@@ -20,7 +22,7 @@ class RunCommandArgs(api.FrozenModel):
 
     command: str
     shell: bool | None = Field(default=None, json_schema_extra={"unsent": True})
-    timeout: float = Field(default=120, gt=0, le=MAX_TIMEOUT, description="seconds")
+    timeout: Annotated[float, api.at_most(MAX_TIMEOUT)] = Field(default=120, gt=0, description="seconds")
     cwd: str = ""
     background: bool = Field(
         default=False, description="for a command that keeps running; then read_job_output"

@@ -5,6 +5,7 @@ import re
 import shlex
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Annotated
 
 from pydantic import Field
 
@@ -32,7 +33,7 @@ class RunTestsArgs(api.FrozenModel):
 
     command: str = Field(default="", description="omitted: detected")
     path: str = ""
-    timeout: float = Field(default=600, gt=0, le=MAX_TIMEOUT, description="seconds")
+    timeout: Annotated[float, api.at_most(MAX_TIMEOUT)] = Field(default=600, gt=0, description="seconds")
 
 
 class ResolvedTests(RunTestsArgs):

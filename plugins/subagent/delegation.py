@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Annotated
 
 from pydantic import Field
 
@@ -49,7 +50,7 @@ class SpawnSubtaskArgs(api.FrozenModel):
         default=None,
         description="omitted: the file tools",
     )
-    max_tokens: int = Field(default=MAX_TOKENS, ge=256, le=65_536)
+    max_tokens: Annotated[int, api.at_most(65_536)] = Field(default=MAX_TOKENS, ge=256)
     agent: str = ""
 
 

@@ -57,7 +57,7 @@ async def test_what_was_written_is_found_by_its_words_with_file_and_line(bench: 
     await bench.run("write_note", title="Tests", text="Run them with make test. The ledger is faked.")
     found = await bench.run("search_notes", query="how do refunds work?")
     assert text(found).startswith("payments.md:5 — Payments\nRefunds go through the ledger.")
-    both = await bench.run("search_notes", query="ledger refunds", max_results=5)
+    both = await bench.run("search_notes", query="ledger refunds", max_results=50)
     assert [line for line in text(both).splitlines() if " — " in line] == [
         "payments.md:5 — Payments",
         "tests.md:3 — Tests",

@@ -295,7 +295,7 @@ async def test_the_preview_shows_the_very_command_that_runs_and_binds_what_was_g
     assert preview.blocks[0].text == runs.script
 
 
-@pytest.mark.parametrize("timeout", [0, -1, 4000])
-def test_a_time_limit_out_of_range_is_no_valid_argument(bench, timeout):
+@pytest.mark.parametrize("timeout", [0, -1])
+def test_a_time_limit_that_is_not_above_zero_is_no_valid_argument(bench, timeout):
     with pytest.raises(ValueError, match="timeout"):
         bench.effects("run_command", command="ls", timeout=timeout)
