@@ -1,4 +1,4 @@
-"""The searchable text of an event: user messages, answers, tool targets and tool results.
+"""The searchable text of an event: user messages and commands, answers, tool calls and tool results.
 
 Invariant: each event has at most one text, and long texts are cut.
 """
@@ -6,13 +6,15 @@ Invariant: each event has at most one text, and long texts are cut.
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionTitled
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
-from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.events.turn import UserMessageReceived, UserShellFinished, UserSteered
 from tui_agent.protocol.parts import Content, ModelPart, TextContent, TextPart
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import open_blobs
@@ -28,6 +30,7 @@ _PAYLOAD = b'"payload":{"kind":"'
 _KINDS = (
     b"user.message",
     b"user.steered",
+    b"user.shell_finished",
     b"model.responded",
     b"tool.called",
     b"tool.finished",
@@ -65,15 +68,31 @@ def _event_text(event: Envelope, blobs: BlobStore) -> str:
             return _load_text(text, blobs)
         case ModelResponded(parts=parts):
             return _join_texts(parts, blobs)
-        case ToolCalled(name=name, target=target):
-            return f"{name} {target}"
+        case UserShellFinished(command=command, output=output, full_output=full_output):
+            return f"{command}\n{_add_end(_load_text(output, blobs), full_output, blobs)}"
+        case ToolCalled(name=name, target=target, arguments=arguments):
+            return "\n".join(
+                [f"{name} {target}", *(text for text in _strings_in(arguments) if text != target)]
+            )
         case ToolFinished(content=content, full_output=output):
-            text = _join_texts(content, blobs)
-            end = _load_text(output or "", blobs)[-OUTPUT_END_CHARS:].strip()
-            return text if end in text else f"{text}\n{end}"
+            return _add_end(_join_texts(content, blobs), output, blobs)
         case SessionTitled(title=title):
             return title
     return ""
+
+
+def _add_end(text: str, full_output: LongText | None, blobs: BlobStore) -> str:
+    """Append the end of the full output, unless the text contains it."""
+    end = _load_text(full_output or "", blobs)[-OUTPUT_END_CHARS:].strip()
+    return text if end in text else f"{text}\n{end}"
+
+
+def _strings_in(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings_in(item)
 
 
 def _join_texts(parts: Iterable[ModelPart | Content], blobs: BlobStore) -> str:

@@ -26,7 +26,7 @@ from tui_agent.store.session_summary import SessionSummary, summarise_session
 
 OnStale: TypeAlias = Callable[[], None]
 INDEX_FILE = "index.sqlite"
-VERSION = 11
+VERSION = 12
 """Version of the index's format: its tables and the choice of its texts. An index of another version is recreated."""
 # An index of another version is rebuilt from the logs.
 BUSY_MS = 2_000

@@ -9,11 +9,11 @@ import pytest
 
 from tests.stubs.store import said, store
 from tui_agent.engine.tools.large_results import MAX_READ_BYTES
-from tui_agent.protocol.base import CallId, RequestId
+from tui_agent.protocol.base import CallId, JsonMap, RequestId
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
-from tui_agent.protocol.events.turn import UserSteered
+from tui_agent.protocol.events.turn import UserShellFinished, UserSteered
 from tui_agent.protocol.parts import TextContent, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.session_index import INDEX_FILE, SessionIndex
@@ -106,6 +106,28 @@ def test_all_text_of_a_result_that_was_sent_or_shown_is_found(tmp_path: Path) ->
         assert hits(sessions, word) == [("ses_000", seq)]
         (logged,) = scan_logs(sessions.log_states(), [word], None)
         assert logged.seq == seq
+
+
+def test_the_text_of_an_edit_and_a_command_of_the_user_with_its_output_are_found(tmp_path: Path) -> None:
+    sessions = talked(tmp_path, 1)
+    log = sessions.open("ses_000")
+    edits: JsonMap = {
+        "path": "a.py",
+        "edits": [{"old_text": "self._sep.join", "new_text": "Pairs are joined"}],
+    }
+    called = ToolCalled(
+        call_id=CallId("d"), name="edit_file", arguments=edits, iteration=1, verb="edit", target="a.py"
+    )
+    shell = UserShellFinished(command="echo precious", output="shellout", exit_code=0, duration_ms=1.0)
+    first, second = (log.append(payload).seq for payload in (called, shell))
+    log.close()
+    for words, seq in (
+        ("self._sep.join", first),
+        ("pairs joined", first),
+        ("precious", second),
+        ("shellout", second),
+    ):
+        assert hits(sessions, words) == [("ses_000", seq)]
 
 
 def test_a_message_sent_while_the_agent_works_is_found_also_after_an_upgrade(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ examples:
 KINDS = {
     "user.message": "you",
     "user.steered": "you",
+    "user.shell_finished": "you ran",
     "model.responded": "answer",
     "tool.called": "call",
     "tool.finished": "result",
@@ -49,7 +50,10 @@ STALE_INDEX_NOTE = (
 def add_verbs(verbs: Verbs) -> None:
     """Add the subcommands `search` and `reindex` to `verbs`."""
     search = verbs.add(
-        "search", search_sessions, "search messages, answers, tool calls and results", examples=EXAMPLES
+        "search",
+        search_sessions,
+        "search messages, your commands, answers, tool calls and results",
+        examples=EXAMPLES,
     )
     search.add_argument(
         "text",

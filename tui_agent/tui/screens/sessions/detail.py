@@ -31,6 +31,7 @@ MAX_MESSAGE_ROWS, MAX_ANSWER_ROWS, MAX_FILES, MAX_BRANCHES = 4, 6, 8, 6
 KINDS = {
     "user.message": "your message",
     "user.steered": "your message",
+    "user.shell_finished": "your command",
     "model.responded": "an answer",
     "tool.called": "a call",
     "tool.finished": "a result",
