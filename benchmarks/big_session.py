@@ -221,7 +221,7 @@ class Closed:
 async def main():
     begun = time.perf_counter()
     views, source = Views(), Closed(Path(sys.argv[1]))
-    pump = Pump(lambda after: RemoteFollower(source, after), views, lambda changed: None, quiet_until=1 << 60)
+    pump = Pump(lambda after: RemoteFollower(source, after), views, lambda changed: None, show_from_seq=1 << 60)
     await pump.run()
     took = time.perf_counter() - begun
     found = Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]

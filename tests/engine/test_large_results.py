@@ -158,4 +158,4 @@ def test_the_limit_follows_the_window_and_a_file_that_is_read_gets_more() -> Non
         and result_limit(200_000) == MAX_RESULT_BYTES
         and result_limit(10_000) == 5_000
     )
-    assert result_limit(1_000) == MIN_RESULT_BYTES and result_limit(200_000, seen=True) == MAX_READ_BYTES
+    assert result_limit(1_000) == MIN_RESULT_BYTES and result_limit(200_000, is_file=True) == MAX_READ_BYTES

@@ -32,7 +32,7 @@ from tests.stubs.tool_context import tools_of
 from tui_agent.context.assembly import PINNED_SHORT
 from tui_agent.context.instruction_limits import RULES_LABEL
 from tui_agent.context.summary.compaction_limits import CompactionSettings
-from tui_agent.context.summary.facts import Facts, required_blocks
+from tui_agent.context.summary.facts import Facts, fact_blocks
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.recorder import Recorder
 from tui_agent.models.faults import fault
@@ -261,7 +261,7 @@ async def test_every_file_that_was_changed_in_the_session_is_named_however_far_b
 def test_of_very_many_changed_files_the_newest_are_named_and_the_others_counted() -> None:
     paths = tuple(f"src/orders/file_{at:06}.py" for at in range(9_000))
     facts = Facts(originals=(), spoken=(), pinned=(), todo=(), artifacts=(), through=0, changed=paths)
-    block = next(one for one in required_blocks(facts, str) if one.title == "Changed files")
+    block = next(one for one in fact_blocks(facts, str) if one.title == "Changed files")
     named = block.full_text.count(".py")
     assert 1_000 < named < 9_000 and f"… and {9_000 - named:,} more" in block.full_text
     assert "file_008999" in block.full_text and len(block.full_text.encode()) < 80_000

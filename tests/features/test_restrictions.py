@@ -51,7 +51,7 @@ async def payloads(options: SessionOptions, result: VerifierFinished | None = No
             session.submit(RecordResult(result=result))  # type: ignore[attr-defined]
 
     async with open_session(options) as session:
-        await run_turn(session, "go", seen.append, coda=record)
+        await run_turn(session, "go", seen.append, after_turn=record)
     return [record.payload for record in seen if isinstance(record, Envelope)]
 
 

@@ -24,7 +24,7 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.store.lineage import open_blobs
-from tui_agent.store.log_reader import read_end
+from tui_agent.store.log_reader import read_content_tail
 from tui_agent.units import format_time
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
@@ -104,7 +104,7 @@ def report_lines(
     if folder is None:
         yield "\nNo session is recorded here."
         return
-    records = read_end(folder, MAX_EVENTS)
+    records = read_content_tail(folder, MAX_EVENTS)
     yield f"\n## Session {folder.name}\n"
     yield from _event_lines(records)
     yield from _fault_lines(records, folder)

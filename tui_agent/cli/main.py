@@ -170,7 +170,7 @@ def format_error(error: BaseException) -> str:
         text = str(error)
     elif is_output_fault(error):
         text = f"The output could not be written: {getattr(error, 'strerror', '')}. The output is incomplete."
-    elif isinstance(error, OSError) and exit_codes.is_place_fault(error):
+    elif isinstance(error, OSError) and exit_codes.is_path_error(error):
         text = f"{error.filename} cannot be used: {error.strerror}. Check its permissions and its parent folders."
     else:
         text = f"Unexpected {type(error).__name__}: {str(error).rstrip('.')}. For details, run the command again with --debug."

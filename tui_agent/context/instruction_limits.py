@@ -12,7 +12,7 @@ from tui_agent.context.truncation import artifact_id, head_and_tail
 
 RULES_LABEL: Final = "the instructions of "
 """Start of a label that tells the user which instructions were cut."""
-MIN_CUT_CHARS: Final = 400
+MAX_UNCUT_CHARS: Final = 400
 """Texts up to this number of characters are never cut."""
 _LEAST: Final = 60
 
@@ -37,9 +37,9 @@ def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple
 
 
 def _allot_room(ids: Sequence[str], sizes: Sequence[int], room: int) -> list[int]:
-    rooms = [size if size <= MIN_CUT_CHARS else 0 for size in sizes]
+    rooms = [size if size <= MAX_UNCUT_CHARS else 0 for size in sizes]
     room -= sum(rooms)
-    long = [index for index, size in enumerate(sizes) if size > MIN_CUT_CHARS]
+    long = [index for index, size in enumerate(sizes) if size > MAX_UNCUT_CHARS]
     last = [index for index in long if ids[index].startswith("/") or index == long[-1]]
     for group in (last, *([index] for index in reversed(long) if index not in last)):
         for index, limit in zip(group, divide_evenly([sizes[index] for index in group], room), strict=True):

@@ -8,7 +8,7 @@ from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost
 
-CLIENTS_OF_COMMANDS = ("headless", "eval", "sim")
+COMMAND_LINE_CLIENTS = ("headless", "eval", "sim")
 """Clients that are shell commands such as `tui-agent run`. The full-screen app is not one of them."""
 
 
@@ -25,7 +25,7 @@ def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
     if budgets.max_cost_usd is not None and used.cost_usd >= budgets.max_cost_usd:
         cost = format_cost(used.cost_usd, used.cost_precision, short=True)
         limit = format_cost(budgets.max_cost_usd)
-        raises = "--max-cost" if state.client in CLIENTS_OF_COMMANDS else "/cost"
+        raises = "--max-cost" if state.client in COMMAND_LINE_CLIENTS else "/cost"
         return "cost_limit", f"Stopped at {cost}; the limit of this session is {limit}. {raises} raises it."
     if budgets.max_iterations is not None and used.iterations >= budgets.max_iterations:
         iterations = format_count(budgets.max_iterations, "iteration")

@@ -160,9 +160,9 @@ class Recorder:
         """Return the session's state after the newest event, as the agent sees it."""
         return self._folds.state.view().view_for_agent(agent)
 
-    def count_turns_back(self, to_seq: int) -> int:
+    def count_restored_turns(self, to_seq: int) -> int:
         """Return how many undone turns a move to event `to_seq` brings back."""
-        return self._branches.count_turns_back(to_seq, self.state.seq)
+        return self._branches.count_restored_turns(to_seq, self.state.seq)
 
     @property
     def branches(self) -> BranchesView:

@@ -112,7 +112,7 @@ class Engine:
                 group.start_soon(self._take_baseline)
             group.start_soon(self._guard_async, self._prompt_hooks.session_start)
             group.start_soon(self._guard_async, self._turns.count_history)
-            self._next_in_queue(group)
+            self._start_queued_turn(group)
             async for command in self._mailbox.commands():
                 if isinstance(command, commands.Close):
                     self._is_closing, self._client_is_gone = True, command.reason == "signal"
@@ -328,7 +328,7 @@ class Engine:
             return
         self._guard(partial(self._reject_by_hook, hook_verdict, command, message.queue_id))
         self._guard(partial(self._states.set, AgentState.IDLE))
-        self._next_in_queue(group)
+        self._start_queued_turn(group)
 
     def _reject_by_hook(
         self, hook_verdict: HookVerdict | None, command: Command | None, queue_id: RequestId | None
@@ -365,17 +365,17 @@ class Engine:
 
     async def _serve_turn(self, group: TaskGroup, *, continues: bool) -> None:
         await self._guard_async(partial(self._turns.run, continues=continues))
-        self._next_in_queue(group)
+        self._start_queued_turn(group)
 
-    def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
+    def _start_queued_turn(self, group: TaskGroup, *, after_any_end: bool = False) -> None:
         """If nothing else runs and the last turn finished normally, start a turn with the oldest queued message.
 
-        `awaited`: True to start the turn even if the last turn did not finish normally.
+        `after_any_end`: True to start the turn even if the last turn did not finish normally.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or state.running_command or self._is_closing:
             return
-        if not awaited and state.last_turn_end not in (None, "finished"):
+        if not after_any_end and state.last_turn_end not in (None, "finished"):
             return
         self._guard(partial(self._begin_turn, prompt_from_queue(state.queue[0]), group, None))
 
@@ -391,13 +391,13 @@ class Engine:
             finally:
                 self._turns.release()  # before the state: a client that reads `idle` may send the next command
                 self._guard(partial(self._states.set, AgentState.IDLE))
-        self._next_in_queue(group, awaited=not _queued_ids(self._parts.recorder) <= before)
+        self._start_queued_turn(group, after_any_end=not _queued_ids(self._parts.recorder) <= before)
 
     async def _serve_slash_command(self, command: commands.RunCommand, group: TaskGroup) -> None:
         """Run a slash command, then send messages that were queued meanwhile."""
         before = _queued_ids(self._parts.recorder)
         await self._guard_async(partial(self.slash_commands.run, command, group))
-        self._next_in_queue(group, awaited=not _queued_ids(self._parts.recorder) <= before)
+        self._start_queued_turn(group, after_any_end=not _queued_ids(self._parts.recorder) <= before)
 
     async def _change_context(
         self, command: commands.Compact | commands.RestoreContext, group: TaskGroup
@@ -410,7 +410,7 @@ class Engine:
         finally:
             self._turns.release()
             self._guard(partial(self._states.set, AgentState.IDLE))
-        self._next_in_queue(group, awaited=not _queued_ids(self._parts.recorder) <= before)
+        self._start_queued_turn(group, after_any_end=not _queued_ids(self._parts.recorder) <= before)
 
     async def _take_baseline(self) -> None:
         with _reporting_store_errors(self._on_trouble):

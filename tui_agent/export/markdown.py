@@ -47,7 +47,7 @@ _CONTROL_CHARS = re.compile(r"[\x00-\x20\x7f]")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(=|-)\1*[ \t]*")
 """Matches a line of `=` or `-` that makes the line above it a heading."""
-_NO_PARAGRAPH = re.compile(r"\s*$| {4}|\t| {0,3}(?:#{1,6}\s|>|[-+*]\s|\d{1,9}[.)]\s|`{3}|~{3})")
+_NON_PARAGRAPH_LINE = re.compile(r"\s*$| {4}|\t| {0,3}(?:#{1,6}\s|>|[-+*]\s|\d{1,9}[.)]\s|`{3}|~{3})")
 """Matches the start of a line that is not a paragraph, such as a list item. An underline does not make it a heading."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
@@ -205,7 +205,7 @@ def _without_html(text: str, *, demote: bool = False) -> str:
 
 
 def _is_paragraph(line: str) -> bool:
-    return _NO_PARAGRAPH.match(line) is None
+    return _NON_PARAGRAPH_LINE.match(line) is None
 
 
 def _neutralise(line: str) -> str:

@@ -219,7 +219,7 @@ class Assembler:
         if chunk.name and not call.name:
             call.name = chunk.name
         piece = chunk.arguments
-        if piece and self._is_summary(call, chunk):
+        if piece and self._is_repeat(call, chunk):
             return None
         if piece:
             call.pieces.append(piece)
@@ -241,7 +241,9 @@ class Assembler:
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):
             return known
-        known = self._by_index.get(chunk.index) if chunk.index is not None else self._continued_call(chunk)
+        known = (
+            self._by_index.get(chunk.index) if chunk.index is not None else self._find_continued_call(chunk)
+        )
         if known is not None and not self._starts_new_call(known, chunk):
             return known
         call = _Call(len(self._blocks), chunk.index, chunk.call_id, chunk.name or "")
@@ -254,9 +256,9 @@ class Assembler:
 
     def _reuses_id(self, call: _Call, chunk: ToolCallChunk) -> bool:
         elsewhere = chunk.index is not None and call.index is not None and chunk.index != call.index
-        return elsewhere and bool(chunk.name) and not self._is_summary(call, chunk)
+        return elsewhere and bool(chunk.name) and not self._is_repeat(call, chunk)
 
-    def _continued_call(self, chunk: ToolCallChunk) -> _Call | None:
+    def _find_continued_call(self, chunk: ToolCallChunk) -> _Call | None:
         """Return the call that a chunk without an index continues. None: the chunk begins a new call."""
         calls = (block for block in reversed(self._blocks) if isinstance(block, _Call))
         return None if chunk.name else next(calls, None)
@@ -264,7 +266,7 @@ class Assembler:
     def _starts_new_call(self, call: _Call, chunk: ToolCallChunk) -> bool:
         """Return True if the chunk begins a new call, although it has the index or id of `call`."""
         # A new id alone is no proof, because some servers send a new id with every piece of a call.
-        if self._is_summary(call, chunk):
+        if self._is_repeat(call, chunk):
             return False
         named = bool(chunk.name)
         complete = (
@@ -278,7 +280,7 @@ class Assembler:
         return named and complete
 
     @staticmethod
-    def _is_summary(call: _Call, chunk: ToolCallChunk) -> bool:
+    def _is_repeat(call: _Call, chunk: ToolCallChunk) -> bool:
         """Return True if the piece repeats the complete `call`, as some servers do at the call's end."""
         return (
             call.size == len(chunk.arguments)

@@ -65,38 +65,40 @@ class ChaosClient:
         self._faults_in_row += 1
         return chosen
 
-    async def _chunks(self, request: ModelRequest, mischief: ChaosFault) -> AsyncGenerator[ModelChunk, None]:
-        immediate = self._immediate_fault(mischief)
+    async def _chunks(
+        self, request: ModelRequest, fault_kind: ChaosFault
+    ) -> AsyncGenerator[ModelChunk, None]:
+        immediate = self._immediate_fault(fault_kind)
         if immediate is not None:
             yield immediate
             return
-        stop = self._random.randrange(1, 6) if mischief in ("cut", "stall") else None
+        stop = self._random.randrange(1, 6) if fault_kind in ("cut", "stall") else None
         count = 0
         async with self._inner.stream(request) as chunks:
             async for chunk in chunks:
-                if mischief == "empty" and isinstance(chunk, TextChunk | ToolCallChunk):
+                if fault_kind == "empty" and isinstance(chunk, TextChunk | ToolCallChunk):
                     continue
                 count += 1
                 if stop is not None and (count > stop or isinstance(chunk, FinishChunk)):
-                    if mischief == "stall":
+                    if fault_kind == "stall":
                         yield fault("timeout", "The provider sent nothing more (chaos).")
                     return
-                for piece in _disturb(chunk, mischief):
+                for piece in _disturb(chunk, fault_kind):
                     yield piece
 
-    def _immediate_fault(self, mischief: ChaosFault) -> ModelChunk | None:
-        if mischief not in _IMMEDIATE_FAULTS:
+    def _immediate_fault(self, fault_kind: ChaosFault) -> ModelChunk | None:
+        if fault_kind not in _IMMEDIATE_FAULTS:
             return None
-        kind, message = _IMMEDIATE_FAULTS[mischief]
+        kind, message = _IMMEDIATE_FAULTS[fault_kind]
         wait_s = self._random.choice([None, 1.0]) if kind == "rate_limit" else None
         return fault(kind, message, retry_after=wait_s)
 
 
-def _disturb(chunk: ModelChunk, mischief: ChaosFault) -> list[ModelChunk]:
-    """Return the chunks that replace `chunk` if the server has the fault `mischief`."""
+def _disturb(chunk: ModelChunk, fault_kind: ChaosFault) -> list[ModelChunk]:
+    """Return the chunks that replace `chunk` if the server has the fault `fault_kind`."""
     if not isinstance(chunk, ToolCallChunk):
         return [chunk]
-    match mischief:
+    match fault_kind:
         case "half_call":
             return [replace(chunk, arguments=chunk.arguments[: len(chunk.arguments) // 2])]
         case "no_id":

@@ -29,7 +29,7 @@ from tui_agent.serve.hosted_sessions import SESSION_ENDED, HostedSession, Hosted
 from tui_agent.serve.stream_events import StreamEvent, StreamTranslator, encode_event, todo_event
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.session.pending_commands import RunningPrompt, SettledCommand
-from tui_agent.tui.cli_client import CommandLine, beside_json, json_rows
+from tui_agent.tui.cli_client import CommandLine, json_rows, non_json_text
 from tui_agent.wiring.startup_context import load_startup_context
 
 STALL_S: Final = 30.0
@@ -271,7 +271,7 @@ class HttpApi:
             status, output = await run("sessions", "fork", body.sessionId, "--at", seq, "--json")
             rows = json_rows(output)
         if status or not rows:
-            raise _error(409, beside_json(output) or "The fork was not created.")
+            raise _error(409, non_json_text(output) or "The fork was not created.")
         return web.json_response({"sessionId": rows[-1]["id"], "workspace": rows[-1]["workspace"]})
 
 

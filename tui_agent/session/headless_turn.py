@@ -89,13 +89,13 @@ Returns the start of the next turn, or None to close the session.
 
 
 async def run_turn(
-    session: Session, begin: TurnStart, show: Show, after: int = -1, coda: AfterTurn | None = None
+    session: Session, begin: TurnStart, show: Show, after: int = -1, after_turn: AfterTurn | None = None
 ) -> Outcome:
     """Start a turn, wait until it has ended, close the session, and return the turn's result.
 
     - `after`: only events after this one are read.
     - `show`: called with every record of this run in order.
-    - `coda`: called after each turn, before the session is closed. It returns the start of another turn, or None.
+    - `after_turn`: called after each turn, before the session is closed. It returns the start of another turn, or None.
 
     If the session has reached its turn limit, no turn runs, and the result's reason is `turn_limit`. If the command is
     rejected for another reason, raise `UsageError`. If the session ends before the turn, raise `TuiAgentError`.
@@ -104,7 +104,7 @@ async def run_turn(
     follower = session.follow(after)
     try:
         outcome = await _follow_turn(session, follower, turn)
-        while coda is not None and (more := await coda(session, outcome)) is not None:
+        while after_turn is not None and (more := await after_turn(session, outcome)) is not None:
             turn.begin_next(_submit(session, more))
             outcome = await _follow_turn(session, follower, turn)
         await session.aclose()

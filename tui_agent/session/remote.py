@@ -38,7 +38,7 @@ from tui_agent.session.wire import (
 )
 from tui_agent.store.fold_cache import load_fold
 from tui_agent.store.lineage import open_blobs
-from tui_agent.store.log_reader import iterate_records, read_end, read_tail
+from tui_agent.store.log_reader import iterate_records, read_content_tail, read_tail
 from tui_agent.store.record_follower import RecordFollower
 
 MAX_BATCH_RECORDS = 1_000
@@ -216,7 +216,7 @@ class RemoteSession:
     async def read_newest(self, count: int) -> Sequence[Record]:
         """Return at least `count` of the newest records, if there are so many."""
         folder = await self.folder()
-        return () if folder is None else await to_thread.run_sync(read_end, folder, count)
+        return () if folder is None else await to_thread.run_sync(read_content_tail, folder, count)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
         """Return a blob's bytes, read from the session's folder. Raise `BlobNotFound`."""

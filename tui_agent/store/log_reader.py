@@ -238,7 +238,7 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
     return tail
 
 
-def read_end(folder: Path, count: int) -> list[Record]:
+def read_content_tail(folder: Path, count: int) -> list[Record]:
     """Return a session's newest records. Only records that are not lifecycle events count towards `count`."""
     # Reads at most the last MiB. Lifecycle events are not counted, so that the newest messages are included.
     tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)

@@ -297,7 +297,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("replay_what_if", "continue from here with one change, and compare", "Replay", keys=("w",), scope="replay", footer="what if", rank=11, method="what_if"),
     _a("replay_files", "list the files changed up to here", "Replay", keys=("d",), scope="replay", method=("show_sheet", "files")),
     _a("replay_jobs", "show the background jobs at this event", "Replay", keys=("j",), scope="replay", method=("show_sheet", "jobs")),
-    _a("replay_put_away", "list the messages shortened or summarised up to this event", "Replay", keys=("a",), scope="replay", method="show_put_away"),
+    _a("replay_put_away", "list the messages shortened or summarised up to this event", "Replay", keys=("a",), scope="replay", method="show_compacted_messages"),
     _a("replay_todo", "show the whole task list at this event", "Replay", keys=("f2",), scope="replay", method=("show_sheet", "todo")),
     _a("replay_pane", "show a pane of a plugin at this event", "Replay", keys=("p",), scope="replay", method="show_pane"),
     _a("replay_panes", "open todo, trace or context on a small screen", "Replay", keys=("f3", "f4", "f6"), scope="replay", method="toggle_panes"),

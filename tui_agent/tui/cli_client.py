@@ -106,7 +106,7 @@ def _adapter(row_type: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(row_type)
 
 
-def beside_json(text: str) -> str:
+def non_json_text(text: str) -> str:
     """Join the lines that are not JSON into one message for the user."""
     words = " ".join(" ".join(line.split()) for line in text.splitlines() if not json_rows(line))
     return words.strip().removeprefix("tui-agent: ")

@@ -18,13 +18,13 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
-from tui_agent.tui.controller.session_switcher import VERY_LONG
+from tui_agent.tui.controller.session_switcher import VERY_LONG_SESSION_EVENTS
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.screens.trace.screen import TraceScreen
 
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake-model", window=10_000)
-TURNS = VERY_LONG // 3 + 50
+TURNS = VERY_LONG_SESSION_EVENTS // 3 + 50
 
 
 @cache

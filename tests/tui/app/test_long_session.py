@@ -6,12 +6,12 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import golden, open_app
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
-from tui_agent.tui.controller.session_switcher import LONG
+from tui_agent.tui.controller.session_switcher import LONG_SESSION_EVENTS
 
 
 def _long() -> FakeSession:
     session = FakeSession(golden("night_shift"))
-    for turn in range(3, LONG // 3 + 20):
+    for turn in range(3, LONG_SESSION_EVENTS // 3 + 20):
         session.feed(UserMessageReceived(text=f"question number {turn}"))
         session.feed(TurnStarted(turn=turn))
         session.feed(TurnFinished(turn=turn, reason="finished"))
@@ -24,7 +24,7 @@ async def test_a_long_session_ends_up_whole_with_no_glimpse_left() -> None:
         controller = driven.app.controller
         assert controller is not None and controller.chat.widget is not None
         await driven.settle()
-        assert f"question number {LONG // 3 + 19}" in driven.text()
+        assert f"question number {LONG_SESSION_EVENTS // 3 + 19}" in driven.text()
         entries = controller.chat.entries
         assert len(entries) > 900
         assert not [widget for widget in driven.app.query("#preview") if widget.display]
@@ -40,7 +40,7 @@ async def test_the_glimpse_shows_the_newest_talk_while_history_is_read() -> None
         assert controller is not None
         await controller.chat.show_preview(session.records[-300:])
         await driven.pilot.pause()
-        assert f"question number {LONG // 3 + 19}" in driven.text()
+        assert f"question number {LONG_SESSION_EVENTS // 3 + 19}" in driven.text()
         controller.chat.show()
         await driven.pilot.pause()
         assert "question number" not in driven.text()

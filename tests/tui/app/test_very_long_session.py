@@ -11,9 +11,9 @@ from tests.tui.app.driving import Driven, open_app
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.controller.chat import ChatWidget
-from tui_agent.tui.transcript.window import LONG, REACH
+from tui_agent.tui.transcript.window import MAX_UNWINDOWED_ENTRIES, REACH
 
-TURNS = LONG // 2 + 1_000
+TURNS = MAX_UNWINDOWED_ENTRIES // 2 + 1_000
 
 
 def _very_long() -> FakeSession:

@@ -1,7 +1,7 @@
 """What a summary tells where no model tells it: each one's story is in the next, within bounds."""
 
 from tests.stubs.tool_context import module_of
-from tui_agent.context.summary.facts import Facts, required_blocks
+from tui_agent.context.summary.facts import Facts, fact_blocks
 from tui_agent.context.summary.summary import (
     STORY,
     TITLE,
@@ -177,7 +177,7 @@ def test_open_todo_items_are_shown_before_items_that_need_no_more_work() -> None
         for status in ("verified", "abandoned", "completed")
     ]
     opened = [TodoItem(id=str(number), content=f"open {number}") for number in range(9)]
-    block = required_blocks(Facts((), (), (), [*closed, *opened], (), 0), text_preview)[3]
+    block = fact_blocks(Facts((), (), (), [*closed, *opened], (), 0), text_preview)[3]
     fitted = block.fit(1_000)
     assert fitted.text.startswith("(left out: 88 done or abandoned)\n") and not fitted.cut
     assert all(f"- [ ] open {number}" in fitted.text for number in range(9))

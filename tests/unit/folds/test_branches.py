@@ -127,9 +127,9 @@ def test_turns_that_a_redo_brings_back_are_those_of_its_branch_only() -> None:
     story.move(first, "revert")
     other = story.say("another two")
     here = len(story.events) - 1
-    counts = [story.fold.count_turns_back(to, here) for to in (newest, first, other)]
+    counts = [story.fold.count_restored_turns(to, here) for to in (newest, first, other)]
     assert counts == [2, 0, 0]
-    assert story.fold.count_turns_back(here, newest) == 1
+    assert story.fold.count_restored_turns(here, newest) == 1
 
 
 def test_a_checkpoint_of_a_turns_start_counts_from_the_event_before_the_turn() -> None:

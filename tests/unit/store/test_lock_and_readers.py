@@ -18,7 +18,7 @@ from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.store.log_reader import LogTail, read_end, read_records, read_tail
+from tui_agent.store.log_reader import LogTail, read_content_tail, read_records, read_tail
 
 
 def test_of_twenty_processes_one_writes_and_nineteen_are_told_clearly(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_the_end_of_a_log_holds_what_was_said_however_often_it_was_opened_since(
     for _ in range(500):
         log.append(RunFinished(run_id=RunId("run_0123456789ab"), reason="quit"))
     log.close()
-    assert [record.seq for record in read_end(log.folder, 2)] == list(range(1, 503))
-    assert len(read_end(log.folder, 9)) == 503
+    assert [record.seq for record in read_content_tail(log.folder, 2)] == list(range(1, 503))
+    assert len(read_content_tail(log.folder, 9)) == 503
 
 
 def delta(request: str, text: str) -> ModelDelta:

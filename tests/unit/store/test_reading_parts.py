@@ -22,7 +22,7 @@ from tui_agent.store.log_reader import (
     LogTail,
     iterate_history,
     iterate_records,
-    read_end,
+    read_content_tail,
     read_marks,
     read_records,
     read_stored_lines,
@@ -190,14 +190,14 @@ def test_the_end_holds_so_many_of_more_than_openings(tmp_path: Path, count: int)
         log.append(payload)
     log.close()
     begins = {1: 5, 2: 3, 3: 1}.get(count, 0)
-    assert seqs(read_end(log.folder, count)) == list(range(begins, 8))
+    assert seqs(read_content_tail(log.folder, count)) == list(range(begins, 8))
 
 
 def test_the_end_is_looked_for_in_the_last_mebibyte_and_a_tail_in_a_quarter_of_it(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, *("x" * 500 for _ in range(1_800)))
     lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
     for found, most in (
-        (read_end(folder, 1_700), 4 * 256 * 1024),
+        (read_content_tail(folder, 1_700), 4 * 256 * 1024),
         (read_tail(folder, 9_999), 256 * 1024),
     ):
         assert most - len(lines[-1]) <= sum(map(len, lines[-len(found) :])) <= most

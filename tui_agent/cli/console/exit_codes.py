@@ -28,7 +28,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-_PLACE_FAULTS = frozenset((errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP))
+_PATH_ERRNOS = frozenset((errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP))
 
 _TURN_ENDS = {
     "finished": Exit.DONE,
@@ -51,9 +51,9 @@ def of_turn_end(reason: str) -> Exit:
     return _TURN_ENDS.get(reason, Exit.FAILED)
 
 
-def is_place_fault(error: OSError) -> bool:
+def is_path_error(error: OSError) -> bool:
     """Return True for an error about the permissions or the type of a file or folder."""
-    return bool(error.filename) and error.errno in _PLACE_FAULTS
+    return bool(error.filename) and error.errno in _PATH_ERRNOS
 
 
 def of_error(error: BaseException) -> Exit:
@@ -67,7 +67,7 @@ def of_error(error: BaseException) -> Exit:
             return Exit.BUDGET
         case ModelError() | ScriptError():
             return Exit.MODEL
-        case OSError() if is_place_fault(error):
+        case OSError() if is_path_error(error):
             return Exit.USAGE
         case KeyboardInterrupt():
             return Exit.INTERRUPTED

@@ -19,7 +19,7 @@ STARTUP_MODULES = ("sitecustomize", "usercustomize")
 """Modules that Python imports at every start, if they exist."""
 MAX_READ_BYTES = 1_000_000
 _RUNS = re.compile(rb"^import[ \t]", re.MULTILINE)
-_OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
+_VENV_STARTUP_FILES = {"_virtualenv.pth": b"import _virtualenv"}
 """Maps a start-up file of virtual environments to its expected content."""
 
 
@@ -47,7 +47,7 @@ def find_foreign_files(places: Iterable[Path]) -> list[ForeignFile]:
         package_hashes = _read_package_hashes(folder)
         for path in _startup_files(folder):
             content = _read_start(path)
-            if content.strip() == _OF_VENV.get(path.name, b"\0"):
+            if content.strip() == _VENV_STARTUP_FILES.get(path.name, b"\0"):
                 continue
             digest = package_hashes.get(path.resolve())
             if digest is None or (digest and digest != _digest(content)):

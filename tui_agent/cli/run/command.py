@@ -147,7 +147,7 @@ def one_turn(
     *,
     as_json: bool,
     stream: bool = False,
-    coda: AfterTurn | None = None,
+    after_turn: AfterTurn | None = None,
 ) -> int:
     """Run one turn and print its events or its answer; return the exit status."""
     out = sys.stdout
@@ -160,7 +160,7 @@ def one_turn(
     elif sys.stderr.isatty():
         show = progress
     with redirect_stdout(sys.stderr):  # standard output is for the result; plugins may print too
-        outcome = anyio.run(run_one_turn, options, begin, show, coda)
+        outcome = anyio.run(run_one_turn, options, begin, show, after_turn)
     progress.close()
     return finish(outcome, as_json=as_json)
 
@@ -173,7 +173,7 @@ def continue_session(options: SessionOptions) -> int:
 
 
 async def run_one_turn(
-    options: SessionOptions, begin: TurnStart, show: Show, coda: AfterTurn | None = None
+    options: SessionOptions, begin: TurnStart, show: Show, after_turn: AfterTurn | None = None
 ) -> Outcome:
     """Open the selected session, run one turn and close the session.
 
@@ -201,7 +201,7 @@ async def run_one_turn(
             after = session.log.previous_last_seq
             end = record_end if options.client == "headless" else None
             printer = WarningPrinter(show, session.log.folder)
-            outcome = await run_turn(session, begin, printer, after, coda or end)
+            outcome = await run_turn(session, begin, printer, after, after_turn or end)
             group.cancel_scope.cancel()
         return with_advice(outcome, session)
 

@@ -18,7 +18,7 @@ PROJECT_FILE = ".mcp.json"
 MAX_SERVERS = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})(?::-([^{}]{0,999}))?\}")
-_OF_OTHERS = frozenset({"type", "transport", "description", "disabled", "alwaysAllow", "autoApprove"})
+_FOREIGN_FIELDS = frozenset({"type", "transport", "description", "disabled", "alwaysAllow", "autoApprove"})
 """Fields of `.mcp.json` that other programs use. tui-agent ignores all of them except `disabled`."""
 
 
@@ -76,7 +76,7 @@ def _of_project(config: Config) -> Iterator[McpServer]:
 def _read_entry(name: str, source: str, fields: object) -> McpServer:
     if not isinstance(fields, dict):
         return McpServer(name, source, fault="its entry is not an object")
-    known = {key: value for key, value in fields.items() if key not in _OF_OTHERS}
+    known = {key: value for key, value in fields.items() if key not in _FOREIGN_FIELDS}
     if fields.get("disabled") is True:
         known["enabled"] = False
     try:

@@ -39,7 +39,7 @@ def load_package(name: str) -> ModuleType:
 
 def install_hint(extra: str) -> str:
     """Return a hint with the command that installs an extra."""
-    install = _RECEIPTS.get(_receipt(), _PIP_INSTALL)
+    install = _RECEIPTS.get(_find_receipt(), _PIP_INSTALL)
     return f"Install it: {install} {shlex.quote(f'{_requirement()}[{extra}]')}"
 
 
@@ -48,7 +48,7 @@ def package_install_command(package: str) -> str:
 
     Use this function for packages that belong to no extra (see `EXTRAS`).
     """
-    match _receipt():
+    match _find_receipt():
         case "uv-receipt.toml":
             return f"uv tool install --with {package} {shlex.quote(_requirement())}"
         case "pipx_metadata.json":
@@ -57,7 +57,7 @@ def package_install_command(package: str) -> str:
             return f"{_PIP_INSTALL} {package}"
 
 
-def _receipt() -> str:
+def _find_receipt() -> str:
     """Return the name of the file that an installer left in this environment; empty if there is none."""
     return next((file for file in _RECEIPTS if Path(sys.prefix, file).is_file()), "")
 

@@ -31,8 +31,8 @@ _PLAIN = re.compile(r"[A-Z][a-z]+\.js")
 _FIRST_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 """Matches the first word of a code name, such as `use` in `useQuery` and `URL` in `URLBuilder`."""
 _PACKAGES = ("__init__", "index", "mod", "lib")
-_LEAST_OF_MODULE = 2
-_LEAST_OF_PROSE = 3
+_MIN_MODULE_PARTS = 2
+_MIN_PARTS_IN_PROSE = 3
 """In plain text, a path without a file suffix must have at least this many parts, as in `a/b/c`."""
 # With fewer parts, text such as "read/write" would match.
 Alike = Callable[[str], Sequence[str]]
@@ -138,7 +138,7 @@ def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) 
         lowered = parts[-1].lower()
         paths = [path for path in alike(first_name(lowered)) if _base(path).lower() == lowered]
         parts = [*parts[:-1], _base(paths[0])] if len(paths) == 1 else parts
-    if not paths and (len(parts) >= _LEAST_OF_PROSE or (marked and len(parts) > 1)):
+    if not paths and (len(parts) >= _MIN_PARTS_IN_PROSE or (marked and len(parts) > 1)):
         paths = [path for path in alike(first_name(parts[-1])) if _stem(_base(path)) == parts[-1]]
         return _best_matches(paths, parts, line, bare=True)
     return _best_matches(paths, parts, line, bare=False)
@@ -149,14 +149,14 @@ def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
     if not _MODULE.fullmatch(word):
         return []
     parts = re.split(r"[.$]", word)
-    for end in range(len(parts), max(_LEAST_OF_MODULE, len(parts) - 3) - 1, -1):
+    for end in range(len(parts), max(_MIN_MODULE_PARTS, len(parts) - 3) - 1, -1):
         module_parts = parts[:end]
         for package in ((), *((name,) for name in _PACKAGES)):
             path_parts = [*module_parts, *package]
             paths = [
                 path for path in alike(first_name(path_parts[-1])) if _stem(_base(path)) == path_parts[-1]
             ]
-            best = _best_matches(paths, path_parts, line, bare=True, least=_LEAST_OF_MODULE + len(package))
+            best = _best_matches(paths, path_parts, line, bare=True, least=_MIN_MODULE_PARTS + len(package))
             if len(best) == 1:
                 return best
     return []
@@ -173,7 +173,7 @@ def _best_matches(
     for path in paths:
         path_parts = (_stem(path) if bare else path).split("/")
         count = _count_shared([*path_parts[:-1], parts[-1]], parts)
-        if count >= max(least, min(_LEAST_OF_MODULE, len(parts), len(path_parts))):
+        if count >= max(least, min(_MIN_MODULE_PARTS, len(parts), len(path_parts))):
             shared[path] = count
     longest = max(shared.values(), default=0)
     best = [path for path, count in shared.items() if count == longest]

@@ -13,7 +13,7 @@ from tui_agent.context.repomap.question_words import Query
 DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
 """Maps a kind of file to the weight of a match in such a file (`foreign`: vendored code or build output)."""
 # Documents have the lowest weight: their words match almost every question.
-SPOKEN_OF = 0.7
+REQUESTED_KIND_WEIGHT = 0.7
 """Weight of a match in a test or another special file, if the question is about this kind of file."""
 STUB = 0.85
 """Weight of a match in a type stub, which repeats the names of another file."""
@@ -75,7 +75,7 @@ def weight_of(path: str, query: Query) -> float:
     factor = query.scope_weight if query.scopes and is_in_scope(path, query.scopes) else 1.0
     if not kind:
         return factor * (STUB if _STUB.search(path) else 1.0)
-    return factor * (SPOKEN_OF if kind in query.about else DEMOTED[kind])
+    return factor * (REQUESTED_KIND_WEIGHT if kind in query.about else DEMOTED[kind])
 
 
 @lru_cache(maxsize=65_536)

@@ -47,9 +47,9 @@ REQUEST_WORDS = frozenset(
 REQUEST_WEIGHT = 0.1
 """Weight of a word in `REQUEST_WORDS` outside code names."""
 _DIGITS = "0123456789"
-LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""A word's weight falls with its position in the question, from 1 towards `LEAST_PLACE`; at `HALF_PLACE`, it is
-halfway."""
+MIN_POSITION_WEIGHT, MIDWAY_POSITION = 0.5, 10
+"""A word's weight falls with its position in the question, from 1 towards `MIN_POSITION_WEIGHT`; at
+`MIDWAY_POSITION`, it is halfway."""
 
 
 ABOUT: dict[str, frozenset[str]] = {
@@ -130,4 +130,4 @@ def _pairs(words: list[str]) -> tuple[Pair, ...]:
 
 
 def _position_weight(place: int) -> float:
-    return LEAST_PLACE + (1 - LEAST_PLACE) * HALF_PLACE / (HALF_PLACE + place)
+    return MIN_POSITION_WEIGHT + (1 - MIN_POSITION_WEIGHT) * MIDWAY_POSITION / (MIDWAY_POSITION + place)

@@ -1,6 +1,6 @@
 """Ranking of files that are related to a question's best matches.
 
-Invariant: the first `FIRM` files do not move.
+Invariant: the first `FIXED_COUNT` files do not move.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,12 +13,12 @@ from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import FileScore
 from tui_agent.context.repomap.snapshot import Snapshot
 
-FIRM, FIRST, SEEDS = 4, 10, 8
+FIXED_COUNT, TOP_COUNT, SEED_COUNT = 4, 10, 8
 """Numbers of files, counted from the start of the order.
 
-`FIRM`: files that keep their place.
-`FIRST`: after this many files, tests, documents and settings files get a lower score.
-`SEEDS`: files whose related files are searched.
+`FIXED_COUNT`: files that keep their place.
+`TOP_COUNT`: after this many files, tests, documents and settings files get a lower score.
+`SEED_COUNT`: files whose related files are searched.
 """
 LINK_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3
 UNEQUAL = 0.5
@@ -34,9 +34,12 @@ def add_related(
     `relatives`: scores of the related files.
     `past`: scores from commits with similar messages.
     """
-    fixed = list(order[:FIRM])
+    fixed = list(order[:FIXED_COUNT])
     listed = {file.path for file in order}
-    rest = [*order[FIRM:], *(FileScore(path, 0.0, ()) for path in sorted(relatives) if path not in listed)]
+    rest = [
+        *order[FIXED_COUNT:],
+        *(FileScore(path, 0.0, ()) for path in sorted(relatives) if path not in listed),
+    ]
     rescored = [
         _raise_score(file, relatives.get(file.path, 0.0), past.get(file.path, 0.0))
         if file.path in relatives or file.path in past
@@ -44,7 +47,7 @@ def add_related(
         for file in rest
     ]
     rescored.sort(key=_SCORE, reverse=True)
-    near_count = FIRST - FIRM
+    near_count = TOP_COUNT - FIXED_COUNT
     lowered = sorted(
         [_lower_side_files(file, query) for file in rescored[near_count:]], key=_SCORE, reverse=True
     )
@@ -54,7 +57,7 @@ def add_related(
 def find_related(order: Sequence[FileScore], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
     """Return the files that are related to the best matches, each with a score."""
     scores: dict[str, float] = {}
-    for seed in order[:SEEDS]:
+    for seed in order[:SEED_COUNT]:
         for path, share in _linked_files(seed.path, index):
             if path != seed.path and path not in hidden:
                 factor = UNEQUAL if kind_of(path) else 1.0

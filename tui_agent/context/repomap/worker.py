@@ -33,8 +33,8 @@ FILE_S = 8.0
 SPLIT_BYTES = 3_000_000
 """A second process is started if all files together have at least this many bytes."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
-WORKER_SHARE = 8
-"""Each chunk of files gets about 1/`WORKER_SHARE` of the remaining bytes, so later chunks are smaller."""
+CHUNK_DIVISOR = 8
+"""Each chunk of files gets about 1/`CHUNK_DIVISOR` of the remaining bytes, so later chunks are smaller."""
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")
@@ -252,7 +252,7 @@ def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
     for entry in entries:
         if size >= limit or len(chunks[-1]) >= indexer.BATCH:
             chunks.append([])
-            size, limit = 0, min(largest, max(smallest, remaining // WORKER_SHARE))
+            size, limit = 0, min(largest, max(smallest, remaining // CHUNK_DIVISOR))
         chunks[-1].append(entry)
         size += entry.size
         remaining -= entry.size

@@ -74,18 +74,18 @@ class Facts:
     """Files that were changed in the whole session, newest last."""
 
 
-def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
+def fact_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
     """Return the blocks of recorded facts in order of rank; the last block is the first to be cut."""
     calls = calls_by_id(facts.originals)
     changed, read = _file_blocks(facts, calls)
     artifacts = "\n".join(map(_artifact, facts.artifacts[-MAX_ARTIFACTS:]))
     plan = text(facts.plan).strip()
     return [
-        _whole_block("The task, in the user's words", _task(facts, text), 0.30, "the task", own=True),
+        _required_block("The task, in the user's words", _task(facts, text), 0.30, "the task", own=True),
         _user_messages(facts, text, plan),
-        _whole_block("Pinned, word for word", _join_pinned(facts, text, calls), 0.14, "pinned messages"),
+        _required_block("Pinned, word for word", _join_pinned(facts, text, calls), 0.14, "pinned messages"),
         _todo_block(facts.todo),
-        _whole_block("The plan", plan, 0.05, "the plan"),
+        _required_block("The plan", plan, 0.05, "the plan"),
         _line_block(FAILING_TITLE, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
         changed,
         _optional_block("The newest test run", _failed_tests(facts, calls, text), 0.03),
@@ -119,7 +119,9 @@ def count_fitting(lines: Sequence[str], room: int) -> int:
     return sum(size <= room for size in sizes)
 
 
-def _whole_block(title: str, words: str, share: float, user_label: str, *, own: bool = False) -> SummaryBlock:
+def _required_block(
+    title: str, words: str, share: float, user_label: str, *, own: bool = False
+) -> SummaryBlock:
     """Return a summary block that stays complete if the window can hold it."""
     words = words.strip()
     return SummaryBlock(

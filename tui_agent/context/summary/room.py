@@ -16,7 +16,7 @@ FULL_WHEN_CUT: Final = 0.60
 """If required content must be cut, the request should fill about this fraction of the window."""
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window that is left for the newest messages."""
-MIN_TIGHT: Final = 0.02
+MIN_KEPT_IF_TIGHT: Final = 0.02
 """Lower minimum, used instead of `MIN_KEPT` if the required content does not fit otherwise."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Normal and minimum fraction of the window for a summary's story (the text about the work so far)."""
@@ -86,7 +86,7 @@ class SummaryRoom:
             max_chars = max(MIN_CHARS, round((last - kept) / per_char) - beside.fixed_chars)
             return max_chars, max(1, last - kept - beside.fixed)
 
-        for least, beside_needs in ((MIN_KEPT, MIN_CHARS // 4), (MIN_TIGHT, 0)):
+        for least, beside_needs in ((MIN_KEPT, MIN_CHARS // 4), (MIN_KEPT_IF_TIGHT, 0)):
             max_chars, tokens = beside_work(round(least * window))
             if needs + beside_needs <= max_chars:
                 return cls(max_chars, max(preferred, story), story, tokens)

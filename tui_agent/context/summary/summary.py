@@ -15,8 +15,8 @@ from tui_agent.context.summary.facts import (
     Facts,
     Text,
     count_fitting,
+    fact_blocks,
     first_line,
-    required_blocks,
     text_of_content,
 )
 from tui_agent.context.truncation import head_and_tail
@@ -87,7 +87,7 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
         min(len(story_text), max(_LEAST, room // 16)),
         0.06,
     )
-    blocks = [*required_blocks(facts, text), last]
+    blocks = [*fact_blocks(facts, text), last]
     frame = f"{TITLE}\n{_INTRO}"
     heads = sum(len(block.title) + 6 for block in blocks if block.full_text)
     texts = fit_blocks(blocks, room - len(frame) - heads, preferred - len(frame) - heads)
@@ -104,7 +104,7 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
     """Return two numbers: the characters of all required content, and the characters of the user's words in it."""
-    blocks = required_blocks(facts, text)
+    blocks = fact_blocks(facts, text)
     return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)
 
 

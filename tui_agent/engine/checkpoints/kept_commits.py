@@ -61,13 +61,13 @@ def find_new_commits(root: Path, spans: Sequence[tuple[float, float]]) -> list[s
         if action == "commit (amend)":
             old = parents.pop(old, old)
         elif action.startswith("reset"):
-            parents = _commits_up_to(new, parents)
+            parents = _commits_after_reset(new, parents)
         if action.startswith(_NEW_COMMIT) and any(int(start) <= time <= end for start, end in spans):
             parents[new], subjects[new] = old, subject
     return [f"{commit[:7]} {_clean(subjects[commit])}" for commit in parents]
 
 
-def _commits_up_to(end: str, parents: Mapping[str, str]) -> dict[str, str]:
+def _commits_after_reset(end: str, parents: Mapping[str, str]) -> dict[str, str]:
     """Return the commits that remain after a reset to `end`. Stop at the first commit whose parent is `end`."""
     left: dict[str, str] = {}
     for commit, parent in parents.items():

@@ -383,7 +383,7 @@ class Rewind:
                 from_seq=from_seq,
                 reason=target.reason,
                 redone=recorder.branches.redo_reason if is_redo else None,
-                restored_turns=recorder.count_turns_back(target.to_seq) if is_redo else 0,
+                restored_turns=recorder.count_restored_turns(target.to_seq) if is_redo else 0,
                 files=files,
                 parts=before.parts,
                 turn=before.turn,

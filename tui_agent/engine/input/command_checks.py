@@ -6,7 +6,7 @@ Invariant: commands that would disturb a running turn are refused.
 from collections.abc import Sequence
 from typing import Literal
 
-from tui_agent.engine.limits import CLIENTS_OF_COMMANDS
+from tui_agent.engine.limits import COMMAND_LINE_CLIENTS
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.fast_dataclass import dataclass
@@ -42,7 +42,7 @@ def refuse_failed_move(error: UsageError | CheckpointError) -> Refusal:
 _STOP = "Stop it, or wait."
 _UNDO = "You can undo or redo when it has ended."
 _CONTEXT = "You can change the context when it has ended."
-_LATER: dict[type[Command], str] = {
+_BUSY_REFUSALS: dict[type[Command], str] = {
     commands.Compact: _CONTEXT,
     commands.Delegate: "You can delegate a task when it has ended.",
     commands.ContinueTurn: "The agent can continue when it has ended.",
@@ -77,8 +77,8 @@ def check_command(
                 "A turn is running.",
                 "Send your message to the running turn, queue it, or stop the turn.",
             )
-        case _ if running and type(command) in _LATER:
-            return Refusal(f"{subject} is running. {_LATER[type(command)]}", _STOP)
+        case _ if running and type(command) in _BUSY_REFUSALS:
+            return Refusal(f"{subject} is running. {_BUSY_REFUSALS[type(command)]}", _STOP)
         case commands.Delegate(text=text) if not text.strip():
             return Refusal("The task is missing.", "Use /delegate AGENT TASK.")
         case commands.ContinueTurn() if state.open_calls:
@@ -166,7 +166,7 @@ def _turn_limit_refusal(state: SessionStateView, running: bool) -> Refusal | Non
         return None
     if state.used.turns >= budgets.max_turns:
         turns = "one turn" if budgets.max_turns == 1 else f"{budgets.max_turns} turns"
-        is_option = state.client in CLIENTS_OF_COMMANDS
+        is_option = state.client in COMMAND_LINE_CLIENTS
         hint = "--max-turns raises it." if is_option else "Start another one with /new."
         return Refusal(f"This session has reached its limit of {turns}.", hint, "turn_limit")
     return None

@@ -44,11 +44,11 @@ DEFAULT_MAX_OUTPUT = 8192
 """Maximum tokens of an answer if neither the model's limit nor its window is known."""
 ANSWER_SHARE = 4
 """If a model's output limit is unknown, an answer can have at most window / `ANSWER_SHARE` tokens."""
-MAX_REFUSALS = 5
+MAX_OVERFLOW_RETRIES = 5
 """Maximum number of attempts to shorten a request after the provider refused it as too long."""
 UNSENT = RequestId("")
 """Id of a request that is only measured and not sent."""
-MAX_COUNTED_INLINE = 20
+MIN_MESSAGES_FOR_THREAD = 20
 """From this number of new messages on, tokens are counted in a thread."""
 EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
 """A request's tokens are counted exactly from `EXACT_COUNT_TOKENS` or window / `EXACT_COUNT_SHARE` tokens on.
@@ -117,7 +117,7 @@ class ModelCaller:
                 sent = self._sent
                 assert sent is not None
                 refusals += 1
-                if refusals > MAX_REFUSALS:
+                if refusals > MAX_OVERFLOW_RETRIES:
                     raise compactor.explain_overflow(error, sent) from error
                 # Compact once. After that, each refusal reduces the inferred window, and packing shortens the request.
                 compacted = refusals == 1 and await compactor.shrink_after_overflow(sent)
@@ -270,7 +270,7 @@ class ModelCaller:
         """Assemble a request, in a thread if many messages must be counted first."""
         async with self._counting:
             counted = self._counted if self._assembly.counts_are_current else 0
-            if len(packing.messages) - counted < MAX_COUNTED_INLINE:
+            if len(packing.messages) - counted < MIN_MESSAGES_FOR_THREAD:
                 packed = self._assembly.pack(packing)
             else:
                 packed = await to_thread.run_sync(self._assembly.pack, packing)

@@ -177,7 +177,7 @@ class GuardedTool:
         self.spec: ToolSpec = tool.spec
         self._tool, self._owner = tool, owner
         self._label = f"The tool {tool.spec.name} (plugin {owner})"
-        self.settles = isinstance(tool, ArgumentSettler)
+        self.can_settle_arguments = isinstance(tool, ArgumentSettler)
         """True if the tool can complete a call's arguments before the policy judges the call."""
 
     def _guard(self, method: str) -> AbstractContextManager[None]:

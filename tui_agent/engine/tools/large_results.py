@@ -39,23 +39,23 @@ class RecordableResult:
     """The tool's summary, with the size of the left-out part."""
     full_output: LongText | None = None
     artifact: Artifact | None = None
-    environment: bool = False
+    storage_failed: bool = False
     """True if some part of the result could not be stored."""
 
 
-def result_limit(window: int, *, seen: bool = False) -> int:
+def result_limit(window: int, *, is_file: bool = False) -> int:
     """Return the maximum bytes of a tool's result.
 
     - `window`: size of the model's window in tokens (0: unknown).
-    - `seen`: True if the result is the content of a file, which can be longer.
+    - `is_file`: True if the result is the content of a file, which can be longer.
     """
-    maximum, share = (MAX_READ_BYTES, 4) if seen else (MAX_RESULT_BYTES, 8)
+    maximum, share = (MAX_READ_BYTES, 4) if is_file else (MAX_RESULT_BYTES, 8)
     return max(MIN_RESULT_BYTES, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
 
 
 async def offload_large_result(result: ToolResult, tool: str, window: int, blobs: Blobs) -> RecordableResult:
     """Shorten a result that is too long, and store its full text as an artifact."""
-    limit = result_limit(window, seen=any(isinstance(event, FileRead) for event in result.events))
+    limit = result_limit(window, is_file=any(isinstance(event, FileRead) for event in result.events))
     size = _content_size(result.content)
     full_output = result.full_output
     is_preview = isinstance(full_output, BlobText) and full_output.size > size + _MARGIN

@@ -167,7 +167,7 @@ class ToolPhase:
                 shown = (TextBlock(text=_AFTER_FAILED_EDIT),)
                 self._close(plan.call, agent, "interrupted", _AFTER_FAILED_EDIT, "not run", shown)
                 return None
-            if tool.settles:
+            if tool.can_settle_arguments:
                 args = await tool.settle_arguments(args, grant_paths(self._parts.env, effects))
         except (ToolError, EnvironmentFault) as fault:
             self._close_failed(plan.call, agent, fault)

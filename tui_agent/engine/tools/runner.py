@@ -254,7 +254,7 @@ class CallRunner:
         self._report_storage_fault(call, agent, blobs)
         if call.call_id in self._reported_calls:
             self._reported_calls.discard(call.call_id)
-            recordable = replace(recordable, environment=True)
+            recordable = replace(recordable, storage_failed=True)
         return recordable
 
     def _report_storage_fault(self, call: ToolCallPart, agent: AgentId, blobs: TruncatingBlobs) -> None:
@@ -287,7 +287,7 @@ class CallRunner:
             full_output=recordable.full_output,
             artifact=recordable.artifact,
             duration_ms=round(duration_ms, 1),
-            environment=result.environment or recordable.environment,
+            environment=result.environment or recordable.storage_failed,
             lost=result.lost,
         )
         try:

@@ -219,7 +219,7 @@ class _Trial:
                     if self._plan.evaluate == "commits":
                         self._commits = self._commit_checks(session, checks)
                     note = partial(self._note, session)
-                    await run_turn(session, self._case.prompt, note, coda=self._end_turn)
+                    await run_turn(session, self._case.prompt, note, after_turn=self._end_turn)
 
     def _commit_checks(self, session: Session, group: TaskGroup) -> CommitChecks:
         session_folder = self._run.session_folder(session.id)

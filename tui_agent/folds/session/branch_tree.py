@@ -250,7 +250,7 @@ class _OpenBranch:
     current: TurnResultFold | None = None
     last_work: int = -1
     """Seq of the branch's newest record that counts as work (see `_WORK`); -1 if there is none."""
-    after_work: list[Envelope] = field(default_factory=list)
+    pending_records: list[Envelope] = field(default_factory=list)
     """The branch's newest records. They are added to the branch's results when the next record counts as work."""
 
 
@@ -267,7 +267,7 @@ class Tree:
         self._branches: list[_OpenBranch] = []
         self._starts: list[int] = []
         """The first seq of each stretch of records. An undo, redo or revert ends one stretch and starts the next."""
-        self._run_branches: list[int] = []
+        self._stretch_branches: list[int] = []
         """For each stretch in `_starts`, the index of its branch."""
         self._current = 0
         self._moves: list[HeadMove] = []
@@ -285,29 +285,29 @@ class Tree:
         if not isinstance(record, Envelope):
             return True
         if record.seq > self._after:
-            branch.after_work.append(record)
+            branch.pending_records.append(record)
         if isinstance(payload, _WORK):
             branch.last_work = record.seq
             self._count_records(branch)
         return True
 
     def _count_records(self, branch: _OpenBranch) -> None:
-        """Add the records in `after_work` to the branch's results, and empty the list."""
-        waiting, branch.after_work = branch.after_work, []
+        """Add the records in `pending_records` to the branch's results, and empty the list."""
+        waiting, branch.pending_records = branch.pending_records, []
         for record in waiting:
             _apply_to_branch(branch, record, self._lines)
 
     def _move_head(self, move: SessionHeadMoved, record: Record) -> None:
         to_seq = move.to_seq
-        run = max(0, bisect_right(self._starts, to_seq) - 1)
-        index = self._run_branches[run]
+        stretch = max(0, bisect_right(self._starts, to_seq) - 1)
+        index = self._stretch_branches[stretch]
         branch = self._branches[index]
         above = stretches(self._moves, to_seq)
         self._moves.append(HeadMove(record.seq, record.time, to_seq, move.from_seq, move.reason, move.files))
         if to_seq < branch.last_work or not self._continues(index, to_seq):
             self._start_branch(index, to_seq, branch.depth + 1, above, record)
             return
-        branch.after_work = [event for event in branch.after_work if event.seq <= to_seq]
+        branch.pending_records = [event for event in branch.pending_records if event.seq <= to_seq]
         branch.own = [(first, min(last, to_seq)) for first, last in branch.own if first <= to_seq]
         branch.own.append((record.seq, record.seq))
         self._switch_to(index, record.seq)
@@ -338,7 +338,7 @@ class Tree:
     def _switch_to(self, index: int, seq: int) -> None:
         self._current = index
         self._starts.append(seq)
-        self._run_branches.append(index)
+        self._stretch_branches.append(index)
 
     def view(self) -> TreeView:
         """Return the tree as of the last record."""

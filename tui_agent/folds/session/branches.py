@@ -147,7 +147,7 @@ class Branches:
             self._view = BranchesView(tuple(self.state.moves), self._undo_target(), redo_to)
         return self._view
 
-    def count_turns_back(self, to_seq: int, last: int) -> int:
+    def count_restored_turns(self, to_seq: int, last: int) -> int:
         """Return how many turns a move from event `last` to event `to_seq` brings back."""
         now, then = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
         return sum(is_on_branch(seq, then) and not is_on_branch(seq, now) for seq, _ in self.state.prompts)
@@ -166,13 +166,13 @@ class Branches:
             move = moves.get(stretch.first)
             if move is None or is_on_branch(move.seq, target):
                 continue
-            start = self._kept_after(move) if has_event(move.from_seq) else move.to_seq
+            start = self._kept_span_start(move) if has_event(move.from_seq) else move.to_seq
             if start is not None:
                 prompts = (parent for seq, parent in self.state.prompts if seq in stretch)
                 spans.append((start, next(prompts, stretch.last)))
         return spans
 
-    def _kept_after(self, move: HeadMove) -> int | None:
+    def _kept_span_start(self, move: HeadMove) -> int | None:
         """If the move led to another branch, return its target.
 
         Otherwise, return the event before the first undone turn, or None if no turn was undone.

@@ -1,6 +1,6 @@
 """The background jobs of a session, running and ended, as shown by `/jobs`.
 
-Invariant: at most the newest `_SLACK` characters of a job's output are stored.
+Invariant: at most the newest `_MAX_OUTPUT_CHARS` characters of a job's output are stored.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tui_agent.protocol.events.session import RunStarted
 
 OUTPUT_TAIL_CHARS = 32 * 1024
 """When a job's output is cut, this many characters at its end are kept."""
-_SLACK = 2 * OUTPUT_TAIL_CHARS
+_MAX_OUTPUT_CHARS = 2 * OUTPUT_TAIL_CHARS
 """When a job's output is longer than this many characters, it is cut."""
 JobState: TypeAlias = Literal["running"] | JobEnd
 
@@ -101,7 +101,7 @@ class Jobs:
             case JobProgress(job_id=job_id) as progress if job_id in self._jobs:
                 job = self._jobs[job_id]
                 output = job.output + progress.text
-                output = output[-OUTPUT_TAIL_CHARS:] if len(output) > _SLACK else output
+                output = output[-OUTPUT_TAIL_CHARS:] if len(output) > _MAX_OUTPUT_CHARS else output
                 self._jobs[job_id] = replace(job, output=output, size=progress.size)
             case JobFinished(job_id=job_id) as end if job_id in self._jobs:
                 self._jobs[job_id] = _end_job(self._jobs[job_id], ev, end)

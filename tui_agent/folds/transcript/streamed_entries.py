@@ -13,7 +13,7 @@ from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 
 OUTPUT_TAIL_CHARS = 16 * 1024
 """If a running tool's output is cut, this many characters at its end are kept."""
-_SLACK = 4 * OUTPUT_TAIL_CHARS
+_MAX_OUTPUT_CHARS = 4 * OUTPUT_TAIL_CHARS
 """Length at which a running tool's output is cut, in characters."""
 
 
@@ -77,7 +77,7 @@ class EntryList(Sequence[Entry]):
         growth.size += len(piece)
         self._newlines[index] = self._newlines.get(index, 0) + piece.count("\n")
         growth.revision = revision
-        if growth.size > _SLACK and isinstance(self._entries[index], ToolEntry):
+        if growth.size > _MAX_OUTPUT_CHARS and isinstance(self._entries[index], ToolEntry):
             tail = "".join(growth.pieces)[-OUTPUT_TAIL_CHARS:]
             growth.pieces, growth.size = [tail], len(tail)
 

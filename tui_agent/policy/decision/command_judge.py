@@ -17,7 +17,7 @@ from tui_agent.policy.decision.command_rules import Words, allows, judgements_ag
 from tui_agent.policy.decision.confinement import (
     find_unbounded,
     inner_commands,
-    is_of_git,
+    may_run_other_code,
     written_scripts,
 )
 from tui_agent.policy.decision.effect_words import words_for
@@ -39,10 +39,10 @@ DOWNLOADS = "It downloads a package and runs it. Packages can run any code durin
 UNPROVEN = "tui-agent cannot tell exactly what this command does."
 FETCHES_CODE = "It uses the network and may run downloaded code."
 
-_ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
+_UNEXPECTED_KEYWORD = re.compile(r"unexpected `(\w+|\})`")
 """Matches our parser's message about an unexpected shell keyword. Bash refuses such a script too."""
 
-SHADOWED = "guard.workspace-program"
+WORKSPACE_PROGRAM_RULE = "guard.workspace-program"
 """Id of the judgement about a command whose program is a workspace file."""
 
 
@@ -180,7 +180,9 @@ class CommandJudge:
 
     def _judge_escalations(self, escalations: Sequence[Judgement]) -> Sequence[Judgement]:
         """Return the escalations of a read-only command, adapted to the profile and the sandbox."""
-        if self._relies_on_sandbox and all(judgement.rule_id == SHADOWED for judgement in escalations):
+        if self._relies_on_sandbox and all(
+            judgement.rule_id == WORKSPACE_PROGRAM_RULE for judgement in escalations
+        ):
             return [self._allow_by_policy(bounded=True)]
         if self.profile.commands == "deny":
             return [replace(judgement, verdict="deny") for judgement in escalations]
@@ -198,7 +200,7 @@ class CommandJudge:
         confined = self._relies_on_sandbox and not unbounded and self._is_confined(command)
         if verdict == "allow" or (verdict == "ask" and confined):
             hidden = [line.refusal or doubt.reason for doubt in command.doubts if doubt.hides_command]
-            bounded = verdict == "ask" and not is_of_git(command)
+            bounded = verdict == "ask" and may_run_other_code(command)
             return self._ask_unproven(hidden[0]) if hidden else self._allow_by_policy(bounded=bounded)
         if verdict == "deny":
             why = f"policy {policy} allows only commands that are proven read-only: {_because(command)}"
@@ -336,7 +338,7 @@ def _is_broken(line: LineReport) -> bool:
     if line.refusal.startswith("a second parser"):  # our own parser understood the line
         return False
     root = parse_tree(line.line)
-    return bool(_ODD_WORD.search(line.refusal)) or root is None or root.has_error
+    return bool(_UNEXPECTED_KEYWORD.search(line.refusal)) or root is None or root.has_error
 
 
 def _is_not_understood(command: CommandReport) -> bool:

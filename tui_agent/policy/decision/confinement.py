@@ -34,7 +34,9 @@ _CODE_SIGN = re.compile(r"[\s(]")
 _LOOP = re.compile(r"\b(?:while|until)\b|\bfor\s*\(\(|\{\d+\.\.\d{6,}")
 _MESSAGE = re.compile(r"-\w*[mFC]|--(?:mess|fi|no-e|fix|sq|reuse)")
 _HERE: Final = "<<"
-_CHANGES_FILES: Final = frozenset({"git apply", "git archive", "git clone", "git format-patch", "git init"})
+_FILE_ONLY_COMMANDS: Final = frozenset(
+    {"git apply", "git archive", "git clone", "git format-patch", "git init"}
+)
 """Git commands that write files, but do not change the workspace's repository."""
 
 
@@ -111,7 +113,9 @@ def find_repository_conflict(line: LineReport) -> str:
     # While other code runs, the sandbox locks the repository, so the change fails.
     commands = () if line.refusal else line.commands
     writer = next((command for command in commands if _changes_repository(command)), None)
-    runner = next((command for command in commands if not is_of_git(command) and not command.runs_next), None)
+    runner = next(
+        (command for command in commands if may_run_other_code(command) and not command.runs_next), None
+    )
     if writer is None or runner is None:
         return ""
     return f"{writer.name} cannot change the repository in a line that also runs {runner.name}."
@@ -119,15 +123,17 @@ def find_repository_conflict(line: LineReport) -> str:
 
 def _changes_repository(command: CommandReport) -> bool:
     return (
-        runs_git(command) and Effect.WRITES in command.program.effects and command.name not in _CHANGES_FILES
+        runs_git(command)
+        and Effect.WRITES in command.program.effects
+        and command.name not in _FILE_ONLY_COMMANDS
     )
 
 
-def is_of_git(command: CommandReport) -> bool:
-    """Return True if a command is fully understood and runs no code, except code that git itself starts."""
+def may_run_other_code(command: CommandReport) -> bool:
+    """Return True if a command is not fully understood, or runs code that git itself does not start."""
     of_git = command.name.startswith("git ") and not command.name.startswith("git config")
     runs_code = Effect.RUNS in command.effects and (command.code or not of_git)
-    return not command.doubts and not runs_code
+    return bool(command.doubts or runs_code)
 
 
 def is_open(command: CommandReport) -> bool:

@@ -121,19 +121,19 @@ class FileJudge:
         guard = self.guards.find_write_guard(at, self.facts, pattern=pattern)
         return guard or ("secret" if pattern and self._matches_secret(at) else "")
 
-    def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Judgement | None:
+    def find_rule_against(self, use: FileUse, at: Place, kinds: Sequence[What] = ()) -> Judgement | None:
         """Return the judgement of the `ask` and `deny` rules for a file, or None.
 
-        `whats`: the kinds of rules to apply; by default, the kinds for the action of `use`.
+        `kinds`: the kinds of rules to apply; by default, the kinds for the action of `use`.
         """
-        whats = whats or _RULES[use.action]
-        rules = [rule for what in whats for rule in self.rules.rules_for_file(at, what, self.facts)]
+        kinds = kinds or _RULES[use.action]
+        rules = [rule for what in kinds for rule in self.rules.rules_for_file(at, what, self.facts)]
         found = stopping_judgement(rules)
         pattern = use.certainty is Certainty.BOUNDED
         if found is None and pattern:
-            found = self._pattern_rule(at, whats)
+            found = self._pattern_rule(at, kinds)
         if found is None and use.below:
-            found = self._rule_below(use, at, whats)
+            found = self._rule_below(use, at, kinds)
         return found
 
     def find_chosen_secret(self, use: FileUse) -> Judgement | None:
@@ -243,22 +243,22 @@ class FileJudge:
             return None
         return Judgement("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
-    def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Judgement | None:
+    def _pattern_rule(self, at: Place, kinds: Sequence[What]) -> Judgement | None:
         """Judge a shell pattern by the rules for files that it can match. Return None if there are none."""
         # A match of `**`, or of a rule without a folder (`**/*.lock`), is often an accident, so the verdict is *ask*.
-        rules = self.rules.rules_for_pattern(at, whats, self.facts)
+        rules = self.rules.rules_for_pattern(at, kinds, self.facts)
         found = stopping_judgement([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
         if found is not None:
             return replace(found, reason=f"{found.reason}, and {at.given} may match the files of that rule")
         why = f"{at.given} may match a file that a rule restricts"
         return Judgement("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
 
-    def _rule_below(self, use: FileUse, at: Place, whats: Sequence[What]) -> Judgement | None:
+    def _rule_below(self, use: FileUse, at: Place, kinds: Sequence[What]) -> Judgement | None:
         """Return the judgement of rules that restrict files below a folder, or None."""
         if use.certainty is Certainty.BOUNDED:
-            rules = self.rules.rules_for_pattern(at, whats, self.facts, below=True)
+            rules = self.rules.rules_for_pattern(at, kinds, self.facts, below=True)
         else:
-            rules = self.rules.rules_below(at, whats, self.facts)
+            rules = self.rules.rules_below(at, kinds, self.facts)
         rules = [rule for rule in rules if not path_patterns.leaves_out(use, rule, at.relative or "")]
         found = stopping_judgement([rule for rule in rules if has_fixed_place(rule)])
         if found is not None and use.action in ("move", "delete"):

@@ -91,8 +91,8 @@ class MentionedFileJudge:
         certainty = Certainty.BOUNDED if candidate.pattern else Certainty.KNOWN
         use = FileUse(at.given, "mention", certainty, below)
         changes = may_change(command) or is_output or candidate.in_code
-        for whats, sure in ((_READS, True), (_CHANGES, certain))[: 2 if changes else 1]:
-            judgement = self.files.find_rule_against(use, at, whats)
+        for kinds, sure in ((_READS, True), (_CHANGES, certain))[: 2 if changes else 1]:
+            judgement = self.files.find_rule_against(use, at, kinds)
             if judgement is not None and (candidate.in_code or not sure):
                 why = f"{judgement.reason}, and it is not certain whether {at.given} is used"
                 judgement = replace(judgement, verdict="ask", reason=why)

@@ -49,9 +49,9 @@ class RuleIndex:
         """Return the rules of one kind, such as `run`."""
         return self._by_what.get(what, ())
 
-    def rules_against(self, *whats: What) -> list[Rule]:
+    def rules_against(self, *kinds: What) -> list[Rule]:
         """Return the `ask` and `deny` rules of these kinds."""
-        return [rule for what in whats for rule in self.rules_for(what) if rule.verdict != "allow"]
+        return [rule for what in kinds for rule in self.rules_for(what) if rule.verdict != "allow"]
 
     def rules_for_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
         """Return the rules of one kind that apply to a file."""
@@ -59,28 +59,28 @@ class RuleIndex:
         if not rules:
             return []
         names = tuple(dict.fromkeys((at, lexical_place(at.given, facts.workspace))))
-        return [rule for rule in rules if _means_file(rule, names, facts)]
+        return [rule for rule in rules if _applies_to_file(rule, names, facts)]
 
-    def rules_below(self, at: Place, whats: Sequence[What], facts: PolicyFacts) -> list[Rule]:
+    def rules_below(self, at: Place, kinds: Sequence[What], facts: PolicyFacts) -> list[Rule]:
         """Return the `ask` and `deny` rules of these kinds for files that can lie below a folder."""
         file = _SOURCE_FILE.search(at.absolute) is not None
         if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
             at = Place(at.given, at.absolute, "")
         return [
             rule
-            for rule in self.rules_against(*whats)
+            for rule in self.rules_against(*kinds)
             if not (file and not has_fixed_place(rule))
             and any(grammar.may_be_below(path, at.relative, at.absolute) for path in _rule_paths(rule, facts))
         ]
 
     def rules_for_pattern(
-        self, at: Place, whats: Sequence[What], facts: PolicyFacts, *, below: bool = False
+        self, at: Place, kinds: Sequence[What], facts: PolicyFacts, *, below: bool = False
     ) -> list[Rule]:
         """Return the `ask` and `deny` rules of these kinds for files that a shell pattern can match.
 
         `below`: include rules for files below a match of the pattern.
         """
-        against = self.rules_against(*whats)
+        against = self.rules_against(*kinds)
         places = dict.fromkeys((at, lexical_place(at.given, facts.workspace))) if against else ()
         return [
             rule
@@ -139,7 +139,7 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
+def _applies_to_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
     """Return True if a rule applies to a file. `names` contains the file's real path, then the path as given."""
     if rule.verdict == "allow":
         return grammar.fits_path(rule.rest, names[0].relative, names[0].absolute)

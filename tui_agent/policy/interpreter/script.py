@@ -18,7 +18,7 @@ from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import Expander, known_value
 from tui_agent.policy.interpreter.redirections import may_fail, read_redirects
 from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
-from tui_agent.policy.interpreter.state import UNSET, Outcome, State, forget, merge_states
+from tui_agent.policy.interpreter.state import UNSET, Outcome, State, merge_states, unknown_value
 
 MAX_WALKED: Final = 2000
 """Maximum number of interpreted commands, including repetitions in a loop."""
@@ -153,7 +153,7 @@ class ScriptWalker:
             return merge_states(self.walk(command.body, start, UNKNOWN_INPUT).any for start in starts)
 
         if not words or len(words) > MAX_WORDS:
-            words = [forget(*words)]
+            words = [unknown_value(*words)]
         return self._repeat(turn, state)
 
     def _walk_while(self, command: syntax.WhileLoop, state: State, stdin: Value) -> State:
@@ -178,7 +178,7 @@ class ScriptWalker:
                 return state
             del self.reports[first:]
             state = after
-        state = state.forget()
+        state = state.to_unknown()
         return state.merge(turn(state))
 
     def _walk_simple(self, command: syntax.SimpleCommand, state: State, stdin: Value) -> Outcome:
@@ -188,7 +188,7 @@ class ScriptWalker:
         for assignment in command.assignments:
             value = self._expander(changing).expand_whole(assignment.value)
             assigned.append((assignment.name, value))
-            changing = changing.with_variable(assignment.name, forget(value))
+            changing = changing.with_variable(assignment.name, unknown_value(value))
         draft = Draft(self.catalog, command.source, words, state.folders)
         stdin, hidden = read_redirects(draft, command.redirects, self._expander(state), stdin)
         after = state
@@ -207,7 +207,7 @@ class ScriptWalker:
         # Bash does not split an assignment after `export`, unless another word precedes `export`.
         split = len(words) != len(command.words) or any(word.many for word in words)
         if any(map(_CHANGES_SHELL.fullmatch, names)) or (split and "export" in names):
-            return Outcome(state.forget(), state.forget(), output)
+            return Outcome(state.to_unknown(), state.to_unknown(), output)
         if reading.builtin is None:
             return Outcome(state, state, output)
         if reading.builtin.entry.name in ("break", "continue"):

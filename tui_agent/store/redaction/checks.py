@@ -20,7 +20,7 @@ from tui_agent.store.redaction.values import (
 )
 
 
-def is_given(candidate: Candidate) -> bool:
+def is_written_out(candidate: Candidate) -> bool:
     """Return True if the value is written out in the text, so it is not a placeholder, template, reference or message."""
     value = candidate.value.strip()
     return not has_shape(value, "placeholder", "template", "reference") and not _is_quoted_message(candidate)
@@ -81,7 +81,7 @@ def is_login_argument(candidate: Candidate) -> bool:
     return (signs_in and several_digits) or not re.fullmatch(r"[\w./:-]+", value)
 
 
-def is_told(candidate: Candidate) -> bool:
+def is_prose_password(candidate: Candidate) -> bool:
     """Return True if a value in prose is a password: it has letters, and also digits or special characters.
 
     Numbered words such as `level2` are not passwords.
@@ -146,7 +146,7 @@ CHECKS: Mapping[str, Callable[[Candidate], bool]] = {
     "column-default": lambda candidate: is_quoted_secret(candidate.value, candidate.group("name").lower()),
     "default-text": is_default_text,
     "digit": lambda candidate: has_digit(candidate.value),
-    "given": is_given,
+    "given": is_written_out,
     "issued": lambda candidate: looks_issued(candidate.value),
     "login-call": is_login_argument,
     "login-option": is_login_option,
@@ -155,7 +155,7 @@ CHECKS: Mapping[str, Callable[[Candidate], bool]] = {
     "mixed-case": lambda candidate: has_shape(candidate.value, "mixed-case"),
     "not-placeholder": lambda candidate: not has_shape(candidate.value, "placeholder"),
     "option": is_option_value,
-    "prose": is_told,
+    "prose": is_prose_password,
     "random": lambda candidate: looks_random(candidate.value),
     "random-20": lambda candidate: looks_random(candidate.value, 20),
     "random-mixed": lambda candidate: looks_random(candidate.value, 24) and has_both_cases(candidate.value),

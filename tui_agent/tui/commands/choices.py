@@ -5,7 +5,7 @@ from typing import cast
 
 from tui_agent.protocol.commands import Delegate, SetAgent, SetBudgets, SetEffort
 from tui_agent.protocol.settings import EFFORTS, POLICIES, Budgets, Effort, UserPolicy
-from tui_agent.tui.cli_client import JsonRow, beside_json, json_rows, text_of
+from tui_agent.tui.cli_client import JsonRow, json_rows, non_json_text, text_of
 from tui_agent.tui.commands.info import offers
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
@@ -116,7 +116,7 @@ async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") 
         )
         for row in json_rows(output)
     ]
-    sheet.set_rules(rules, beside_json(output) if status else fault)
+    sheet.set_rules(rules, non_json_text(output) if status else fault)
 
 
 def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> None:
@@ -127,7 +127,7 @@ def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> N
         everywhere = () if rule.workspace else ("--everywhere",)
         words = (*everywhere, *context.place, "--", rule.text)
         status, output = await context.ask("policy", "remove", *words)
-        await _load_rules(context, sheet, beside_json(output) if status else "")
+        await _load_rules(context, sheet, non_json_text(output) if status else "")
 
     def answer(yes: bool | None) -> None:
         if yes:

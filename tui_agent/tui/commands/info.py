@@ -8,7 +8,7 @@ from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action
-from tui_agent.tui.cli_client import beside_json
+from tui_agent.tui.cli_client import non_json_text
 from tui_agent.tui.commands.sheets import open_picker, show_answer
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.layout import LOW, SIDE, shape
@@ -134,7 +134,7 @@ def show_plugins(context: AppContext, argument: str) -> None:
 async def _switch_plugin(context: AppContext, verb: str, name: str) -> None:
     """Enable or disable a plugin in the user's configuration, and make the engine use the new configuration."""
     status, output = await context.ask("plugins", verb, name)
-    context.app.say(beside_json(output), "error" if status else "info")
+    context.app.say(non_json_text(output), "error" if status else "info")
     if not status:
         context.submit(ReloadPlugins(automatic=True))
 

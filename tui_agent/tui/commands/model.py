@@ -12,7 +12,7 @@ from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.settings.base_url import is_web_address
 from tui_agent.config.settings.providers import PROVIDERS, key_variable, profile_key
 from tui_agent.errors import ConfigError
-from tui_agent.tui.cli_client import beside_json, json_rows, number_of, text_of
+from tui_agent.tui.cli_client import json_rows, non_json_text, number_of, text_of
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.model_picker import ACT, OWN_SERVER_AT, choose_model
@@ -184,7 +184,7 @@ async def _test_model(context: AppContext, form: ProviderForm, given: Provider) 
         fault = message if kind == "auth" else f"{message} {hint}"
         if not result:
             form.tested = None  # nothing was sent: the values cannot be used as they are
-        form.show_fault(line, clean_line(fault).strip() or clean_line(beside_json(output)))
+        form.show_fault(line, clean_line(fault).strip() or clean_line(non_json_text(output)))
     else:
         form.answer = f"answers in {format_duration(number_of(result, 'seconds'))}"
         form.dismiss(given)

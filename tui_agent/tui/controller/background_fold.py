@@ -27,7 +27,7 @@ class BackgroundFold:
             session.follow,
             self._views,
             self._show,
-            quiet_until=last_seq,
+            show_from_seq=last_seq,
             branch_changed=self._branch_changed,
         )
         host.sessions.start(self._pump)

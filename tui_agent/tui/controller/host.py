@@ -73,7 +73,7 @@ class SessionHost(AppContext, Protocol):
     pump: Pump | None
     reader: SessionReader
     chat: Chat
-    halted_at: int
+    storage_fault_seq: int
     faults: FaultReporter
     drafts: DraftKeeper
 

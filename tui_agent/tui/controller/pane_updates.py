@@ -186,7 +186,7 @@ class PaneUpdater:
         host = self._host
         if host.sessions.must_reopen and not host.sessions.under_way:
             return StatusView("failed", "engine ended", "send a message to open the session again")
-        if host.halted_at == host.views.seq:
+        if host.storage_fault_seq == host.views.seq:
             return StatusView("failed", "not stored", "free some disk space, then send a message")
         return None
 
@@ -195,13 +195,13 @@ class PaneUpdater:
         host = self._host
         fault = host.session.storage_fault if host.session is not None else None
         if fault is None or fault is self._reported_fault:
-            if fault is not None and host.halted_at == host.views.seq:
+            if fault is not None and host.storage_fault_seq == host.views.seq:
                 host.views.end_open_work(NOT_STORED)
                 if changed := host.views.pop_changed():
                     self.show(changed)
             return
         self._reported_fault = fault
-        host.halted_at = host.views.seq
+        host.storage_fault_seq = host.views.seq
         host.submitter.under_way = False
         host.app.say(f"{fault.message} {fault.hint}".strip(), "error")
         self.show_status()

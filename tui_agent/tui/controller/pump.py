@@ -25,7 +25,7 @@ class Pump:
     - `after`: number of the newest event in the views
     - `follow`: takes an event's number and returns a cursor that starts after this event
     - `show`: called with the names of the changed views
-    - `quiet_until`: number of the event to apply before the views are shown
+    - `show_from_seq`: number of the event to apply before the views are shown
     - `branch_changed`: awaited after an undo or a redo, before the views are shown
     """
 
@@ -39,7 +39,7 @@ class Pump:
         show: Callable[[frozenset[ViewName]], None],
         *,
         frame_s: float = FRAME_S,
-        quiet_until: int = -1,
+        show_from_seq: int = -1,
         branch_changed: Callable[[], Awaitable[None]] | None = None,
         after: int = -1,
     ) -> None:
@@ -48,7 +48,7 @@ class Pump:
         self._views = views
         self._show = show
         self._frame_s = frame_s
-        self._quiet_until = quiet_until
+        self._show_from_seq = show_from_seq
         self._branch_changed = branch_changed
         self._next_frame = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -61,7 +61,7 @@ class Pump:
         try:
             while batch := await self._follower.next_batch():
                 await self._fold(batch, self._views.apply)
-                if self._views.head_moved and self._views.seq >= self._quiet_until:
+                if self._views.head_moved and self._views.seq >= self._show_from_seq:
                     await self._refold_branch()
                 self._plan()
         except BaseException:
@@ -119,7 +119,7 @@ class Pump:
         self._stop_timer()
 
     def _plan(self) -> None:
-        if self._timer is not None or self._views.seq < self._quiet_until:
+        if self._timer is not None or self._views.seq < self._show_from_seq:
             return
         loop = asyncio.get_running_loop()
         wait = self._next_frame - loop.time()

@@ -114,7 +114,7 @@ class SessionController:
             ),
         )
         self._sent_output_width: tuple[AppSession, int] | None = None
-        self.halted_at = -2
+        self.storage_fault_seq = -2
         """The newest event when storing an event failed; -2 if none failed."""
         self.seen_seq = -1
         """Sequence number of the newest event when the log was opened; later events are announced as new."""
@@ -164,7 +164,7 @@ class SessionController:
     @property
     def is_running(self) -> bool:
         """True while a turn or one of the user's shell commands runs."""
-        return self.is_connected and self.state.is_busy and self.halted_at != self.views.seq
+        return self.is_connected and self.state.is_busy and self.storage_fault_seq != self.views.seq
 
     @property
     def has_failed(self) -> bool:

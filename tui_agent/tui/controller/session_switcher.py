@@ -34,11 +34,11 @@ AS_RECORDED: Final = dict.fromkeys(
     ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
 )
 """Options set to None when a session is opened. The values in its log are then used."""
-LONG = 3_000
+LONG_SESSION_EVENTS = 3_000
 """In a session with at least this many events, the end is shown before the rest is read."""
 PREVIEW_RECORDS = 300
 """Number of records in the preview of a long session's end."""
-VERY_LONG = 20_000
+VERY_LONG_SESSION_EVENTS = 20_000
 """A session with at least this many events can be used before all of its events are read."""
 THIS_SESSION = "this session again"
 
@@ -162,7 +162,7 @@ class SessionSwitcher:
                 session.follow,
                 host.views,
                 host.panes.show,
-                quiet_until=last_seq,
+                show_from_seq=last_seq,
                 branch_changed=self.show_branch,
                 after=host.views.seq,
             )
@@ -186,19 +186,23 @@ class SessionSwitcher:
         Return the views of the end, and the background reader of the whole session; either can be None.
         """
         stored = await session.wait_until_readable()
-        if stored is None or stored.last_seq < LONG or self._host.session is not None:
+        if stored is None or stored.last_seq < LONG_SESSION_EVENTS or self._host.session is not None:
             return None, None
         await self._host.chat.begin()
         await self._host.chat.show_preview(await session.read_newest(PREVIEW_RECORDS))
         first = await self._views_of_end(session, stored.last_seq)
         if first is not None:
             self._host.panes.show_figures(first)
-        whole = BackgroundFold(self._host, session, stored.last_seq) if stored.last_seq >= VERY_LONG else None
+        whole = (
+            BackgroundFold(self._host, session, stored.last_seq)
+            if stored.last_seq >= VERY_LONG_SESSION_EVENTS
+            else None
+        )
         return first, whole
 
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
         """Return views of the end of a very long session. Return None for a shorter one, or if no outline is saved."""
-        if last_seq < VERY_LONG:
+        if last_seq < VERY_LONG_SESSION_EVENTS:
             return None
         cached = await session.load_outline()
         return (

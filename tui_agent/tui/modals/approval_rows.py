@@ -26,7 +26,7 @@ _MAX_RISK_ROWS: Final = 3
 _NARROW_REACH: Final = 38
 _WIDE_TYPED_ROW: Final = 34
 _WIDE_ANSWERS: Final = 60
-_LOW: Final = 22
+_LOW_SCREEN_ROWS: Final = 22
 """If the screen has fewer rows than this, the risks of a request get at most `_MAX_RISK_ROWS - 1` rows, otherwise one
 row more."""
 
@@ -200,7 +200,7 @@ class ApprovalRows(ApprovalState):
 
     @property
     def _max_risk_rows(self) -> int:
-        return _MAX_RISK_ROWS if self.app.size.height >= _LOW else _MAX_RISK_ROWS - 1
+        return _MAX_RISK_ROWS if self.app.size.height >= _LOW_SCREEN_ROWS else _MAX_RISK_ROWS - 1
 
     def _rows_below(self, width: int) -> list[Strip]:
         """Draw the rows below the effects: the risk, the answers and the keys."""

@@ -15,7 +15,7 @@ from tui_agent.config.settings import layers
 from tui_agent.config.settings.export_folder import default_export_folder
 from tui_agent.errors import TuiAgentError
 from tui_agent.tui.actions import KeyHint
-from tui_agent.tui.cli_client import Ask, beside_json, json_rows, text_of
+from tui_agent.tui.cli_client import Ask, json_rows, non_json_text, text_of
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.notice import Level
 from tui_agent.tui.text import clean_line, shorten_home
@@ -107,4 +107,4 @@ async def export_to_chosen_place(
     if status == 0 and path:
         say(f"Exported to {clean_line(shorten_home(Path(path)))}{remark}", "done")
     else:
-        say(clean_line(beside_json(output)) or "The export failed.", "error")
+        say(clean_line(non_json_text(output)) or "The export failed.", "error")

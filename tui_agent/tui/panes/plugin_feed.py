@@ -65,7 +65,7 @@ class PaneState:
     """Number of the newest event read, while the pane reads a long log; otherwise -1."""
     fault: str = ""
     is_stopped: bool = False
-    drawn: tuple[object, list[Strip]] | None = None
+    drawn_rows: tuple[object, list[Strip]] | None = None
     """The rows drawn for `blocks`, as (key, rows); `key` stands for the width and looks used. None if not drawn yet."""
 
 
@@ -209,7 +209,7 @@ class PaneFeed:
         else:
             state.fault = ""
         if answer.kind == "blocks":
-            state.blocks, state.drawn = answer.blocks, None
+            state.blocks, state.drawn_rows = answer.blocks, None
 
     def _take_progress(self, state: PaneState, seq: int) -> None:
         state.progress = seq

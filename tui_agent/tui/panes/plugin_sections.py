@@ -35,9 +35,9 @@ def pane_rows(state: PaneState, draw: DrawBlocks, looks: Looks, width: int, grou
     """Draw the content of a pane, or the reason why there is none."""
     key = width, ground, looks.palette.key, looks.symbols.name
     if not state.fault and state.blocks:
-        if state.drawn is None or state.drawn[0] != key:
-            state.drawn = key, draw(state.blocks, looks, width, ground)
-        return state.drawn[1]
+        if state.drawn_rows is None or state.drawn_rows[0] != key:
+            state.drawn_rows = key, draw(state.blocks, looks, width, ground)
+        return state.drawn_rows[1]
     pen = Pen(looks, ground)
     role: Role = "t3"
     if state.fault:

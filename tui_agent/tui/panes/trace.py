@@ -174,13 +174,13 @@ def trace_rows(
     if not view.roots:
         return [head, pen.line(width, [pen.part("  " + EMPTY, "t3")])][:most]
     room = max(1, most - 1)
-    drawn = folds_of_pane(view, folds, room)
-    indices = visible_spans(view, drawn, view.roots[-room:])
+    pane_folds = folds_of_pane(view, folds, room)
+    indices = visible_spans(view, pane_folds, view.roots[-room:])
     if len(indices) > room:
         # Keep the newest turn's own row visible above its newest rows.
         newest, indices = view.roots[-1], indices[-room:]
         indices = indices if newest in indices else [newest, *indices[1:]]
-    return [head, *(_span_row(view.spans[index], view, drawn, pen, width, now) for index in indices)]
+    return [head, *(_span_row(view.spans[index], view, pane_folds, pen, width, now) for index in indices)]
 
 
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
@@ -189,17 +189,17 @@ def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> di
     Older turns are folded. If the newest turn does not fit into `room` rows, its successful iterations are folded too.
     """
     recent = view.roots[-max(2, room) :]
-    drawn = {**dict.fromkeys(recent[:-1], True), **folds}
+    pane_folds = {**dict.fromkeys(recent[:-1], True), **folds}
     last = view.spans[view.roots[-1]]
-    shown = len(visible_spans(view, drawn, recent))
+    shown = len(visible_spans(view, pane_folds, recent))
     for index in last.children[:-1]:
         if shown <= room:
             break
         span = view.spans[index]
-        if index not in drawn and span.children and not is_notable(span, view):
-            shown -= len(visible_spans(view, drawn, [index])) - 1
-            drawn[index] = True
-    return drawn
+        if index not in pane_folds and span.children and not is_notable(span, view):
+            shown -= len(visible_spans(view, pane_folds, [index])) - 1
+            pane_folds[index] = True
+    return pane_folds
 
 
 def _span_row(

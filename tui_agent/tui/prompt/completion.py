@@ -99,7 +99,7 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
     return _SCATTERED_SCORE + 4 * gaps + len(folded) // 8, tuple(hits)
 
 
-def _loosens(command: str, policy: str) -> bool:
+def _is_looser_policy(command: str, policy: str) -> bool:
     """Return True if a command such as `/policy bypass` sets a looser policy than the current `policy`."""
     name, _, value = command.partition(" ")
     order = list(DESCRIPTIONS)
@@ -141,7 +141,7 @@ def _command_candidate(query: str, word: str, action: Action, running: bool, pol
         hits=hits,
         dimmed=is_refused,
         runs=True,
-        needs_whole_word=word != query and _loosens(action.meaning_of(word), policy),
+        needs_whole_word=word != query and _is_looser_policy(action.meaning_of(word), policy),
     )
 
 
@@ -158,7 +158,7 @@ def argument_candidates(
     for value, about in choices.get(command, ()):
         result = match(token.query, value)
         if result is not None:
-            partly = value != token.query and _loosens(f"{command} {value}", policy)
+            partly = value != token.query and _is_looser_policy(f"{command} {value}", policy)
             row = Candidate(value, value, help=about, hits=result[1], runs=True, needs_whole_word=partly)
             scored.append((result[0], row))
     if token.query:

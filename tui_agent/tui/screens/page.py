@@ -144,7 +144,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     AUTO_FOCUS = "ChoiceList"
     use_action: ClassVar[str]
     """Name of the page's main action. The action calls `use` with the selected item."""
-    detail_word: ClassVar[str] = "show"
+    narrow_footer_word: ClassVar[str] = "show"
     """The footer's word for the main action, while a narrow screen hides the details."""
     DEFAULT_CSS = """
     PageFrame { background: $s0; }
@@ -213,7 +213,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
             hints = [hint for hint in hints if hint.action not in {self.use_action, *on_items}]
         if self.narrow and not self._detail_opened:
             hints = [
-                hint._replace(word=self.detail_word) if hint.action == self.use_action else hint
+                hint._replace(word=self.narrow_footer_word) if hint.action == self.use_action else hint
                 for hint in hints
             ]
         self.footer.set_keys(hints)

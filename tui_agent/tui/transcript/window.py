@@ -9,7 +9,7 @@ from typing import Final, overload
 
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 
-LONG: Final = 20_000
+MAX_UNWINDOWED_ENTRIES: Final = 20_000
 """If a transcript has more entries than this, only its newest part is laid out at first."""
 REACH: Final = 5_000
 """Number of entries added to a window when the user scrolls near its beginning."""
@@ -43,9 +43,9 @@ def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
     """Return the index of the first entry of the window to lay out.
 
     If `index` is given, the window begins at least `REACH` entries before this entry. Otherwise, the window contains at
-    least the newest `REACH` entries; it contains all entries if there are at most `LONG`.
+    least the newest `REACH` entries; it contains all entries if there are at most `MAX_UNWINDOWED_ENTRIES`.
     """
-    if index is None and len(entries) <= LONG:
+    if index is None and len(entries) <= MAX_UNWINDOWED_ENTRIES:
         return 0
     start = (len(entries) if index is None else index) - REACH
     for first in range(start, 0, -1):

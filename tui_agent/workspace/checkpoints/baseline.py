@@ -61,7 +61,9 @@ async def take_baseline(shadow: CheckpointStore) -> Baseline:
             baseline.entries = await borrow_index(shadow, repository)
         as_of = await run_sync(_index_time, repository, started_ns)
         await run_sync(write_index, draft, baseline.entries.values(), as_of)
-        paths = set(await list_candidates(shadow, draft)) | await find_doubtful(shadow, baseline, repository)
+        paths = set(await list_candidates(shadow, draft)) | await find_files_to_read(
+            shadow, baseline, repository
+        )
         await gather_files(shadow, baseline, sorted(paths))
         await run_sync(write_index, draft, baseline.entries.values(), as_of)
         untracked = await list_candidates(shadow, draft, ("-o", "--directory"))
@@ -134,7 +136,7 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
     return valid
 
 
-async def find_doubtful(
+async def find_files_to_read(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
     """Return the files that must be read. Their content can differ from the version in the user's git index."""

@@ -40,8 +40,8 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 
 MAX_EXAMPLES = 3
 """Maximum number of paths in a sentence about skipped files."""
-MAX_SHOWN_FILES = 32
-"""One search for changes returns at most `MAX_SHOWN_FILES * Limits.shown_bytes` bytes of file contents in total."""
+SHOWN_BYTES_FACTOR = 32
+"""One search for changes returns at most `SHOWN_BYTES_FACTOR * Limits.shown_bytes` bytes of file contents in total."""
 
 
 @dataclass
@@ -276,7 +276,7 @@ def examine_candidates(
     folder_of = shadow.find_generated().folder_of
     nested: dict[str, bool] = {}
     changes: list[ChangedPath] = []
-    room = MAX_SHOWN_FILES * shadow.limits.shown_bytes
+    room = SHOWN_BYTES_FACTOR * shadow.limits.shown_bytes
     with shadow.files.open_reader() as reader:
         for path in iterate_cancellable(sorted(candidates, key=lambda path: (bool(folder_of(path)), path))):
             entry = shadow.tracked.get(path)
@@ -376,7 +376,7 @@ async def describe_changes(shadow: CheckpointStore, changes: list[ChangedPath]) 
     detailed = changes[: shadow.limits.max_paths]
     ids = [change.entry.oid for change in detailed if change.entry is not None]
     sizes = await shadow.git.read_sizes(ids, missing=True)
-    room = MAX_SHOWN_FILES * shadow.limits.shown_bytes
+    room = SHOWN_BYTES_FACTOR * shadow.limits.shown_bytes
     small = []
     for oid, size in sizes.items():
         if size <= min(room, shadow.limits.shown_bytes):

@@ -139,11 +139,13 @@ async def apply_operations(
         await run_sync(_checked_moves, shadow, operations, staging)
     except OSError as fault:
         raise _restore_error(fault) from fault
-    detailed = (await run_sync(_own_first, shadow, operations))[: shadow.limits.max_paths]
+    detailed = (await run_sync(_sort_generated_last, shadow, operations))[: shadow.limits.max_paths]
     return tuple(_file_stand(operation, prepared, sizes) for operation in detailed)
 
 
-def _own_first(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[RestoreOperation]:
+def _sort_generated_last(
+    shadow: CheckpointStore, operations: list[RestoreOperation]
+) -> list[RestoreOperation]:
     """Sort the operations: those on generated folders come last."""
     folder_of = shadow.find_generated().folder_of
     return sorted(operations, key=lambda operation: bool(folder_of(operation.path)))

@@ -186,7 +186,7 @@ async def prepare_restore(
     ours = await find_touched(shadow, base, shadow.head, kept_changes)
     modes = await shadow.read_modes(source)
     differing = await shadow.compare_trees(shadow.head, source)
-    first_kept = await _first_kept(shadow, ours, differing)
+    first_kept = await _read_first_versions(shadow, ours, differing)
     as_found = frozenset(
         path
         for path in ours.first_kept.keys() - ours.session - ours.humans
@@ -252,7 +252,7 @@ def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
     return (new - old).total(), (old - new).total()
 
 
-async def _first_kept(
+async def _read_first_versions(
     shadow: CheckpointStore, ours: TouchedPaths, differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> dict[str, tuple[Entry, int]]:
     """Return the first saved version of some paths, as (entry, mode bits).

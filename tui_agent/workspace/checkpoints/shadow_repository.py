@@ -114,7 +114,7 @@ class GitCheckpoints:
     async def _read_access(self) -> AsyncIterator[CheckpointStore]:
         """Open the store for reading objects, and recreate missing git refs."""
         async with self._open_exclusively(begun=False) as shadow:
-            await run_sync(store_setup.recreate_refs, shadow.git.folder)
+            await run_sync(store_setup.recreate_missing_parts, shadow.git.folder)
             yield shadow
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
@@ -313,7 +313,7 @@ class GitCheckpoints:
     async def verify(self) -> list[str]:
         """Return the problems of the store, one sentence each; missing files are recreated if possible."""
         async with self._open_exclusively(begun=False) as shadow:
-            recreated = await run_sync(store_setup.recreate_refs, shadow.git.folder)
+            recreated = await run_sync(store_setup.recreate_missing_parts, shadow.git.folder)
             return await maintenance.verify_store(shadow, recreated)
 
     async def find_lost(self, commits: Sequence[str]) -> list[str]:

@@ -48,7 +48,7 @@ def _lay_out(store: Path) -> None:
             write_file(store, path, text.encode())
 
 
-def recreate_refs(store: Path) -> list[str]:
+def recreate_missing_parts(store: Path) -> list[str]:
     """If the store's `HEAD`, `config` or `refs` is missing, create it again; return the names of the missing ones,
     without `config`."""
     if not (store / "objects").is_dir():

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.workspace.git.stat_cache import SteeredError, read_small
+from tui_agent.workspace.git.stat_cache import UnsafeRepositoryError, read_small
 
 _TEXT = """
 add: ignoreerrors
@@ -201,14 +201,14 @@ class GitConfig:
 def read_config(path: str) -> GitConfig:
     """Read a git configuration file.
 
-    Raise `SteeredError` if a line is not simple or a setting is not known to be harmless.
+    Raise `UnsafeRepositoryError` if a line is not simple or a setting is not known to be harmless.
     """
     try:
         text = read_small(path, MAX_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise SteeredError(f"{path} is not UTF-8") from error
+        raise UnsafeRepositoryError(f"{path} is not UTF-8") from error
     if _CONTROL.search(text):
-        raise SteeredError(f"{path} has control characters")
+        raise UnsafeRepositoryError(f"{path} has control characters")
     settings = list(_parse(text, path))
     return GitConfig(
         hooks=tuple(value for key, value in settings if key == "core.hookspath"),
@@ -219,7 +219,7 @@ def read_config(path: str) -> GitConfig:
 def _parse(text: str, path: str) -> list[tuple[str, str]]:
     """Return the settings that name other folders, as (key, value).
 
-    Raise `SteeredError` for any setting that is not certainly harmless.
+    Raise `UnsafeRepositoryError` for any setting that is not certainly harmless.
     """
     redirects: list[tuple[str, str]] = []
     section = subsection = None
@@ -227,7 +227,7 @@ def _parse(text: str, path: str) -> list[tuple[str, str]]:
         line = raw_line.strip(" \t")
         if _BLANK_OR_COMMENT.fullmatch(line):
             if raw_line.endswith("\\"):
-                raise SteeredError(f"a comment in {path} ends with a backslash")
+                raise UnsafeRepositoryError(f"a comment in {path} ends with a backslash")
         elif header := _SECTION.fullmatch(line):
             section, subsection = header[1].lower(), header[2]
         elif section is not None and (setting := _SETTING.fullmatch(line)):
@@ -235,15 +235,15 @@ def _parse(text: str, path: str) -> list[tuple[str, str]]:
             if subsection is None and (section, name) in {("core", "hookspath"), ("core", "worktree")}:
                 redirects.append((f"{section}.{name}", _plain_path(value, path)))
             elif not _is_harmless(section, subsection, name, value):
-                raise SteeredError(f"{path} sets {section}.{name}")
+                raise UnsafeRepositoryError(f"{path} sets {section}.{name}")
         else:
-            raise SteeredError(f"a line of {path} is too unusual to be read with certainty")
+            raise UnsafeRepositoryError(f"a line of {path} is too unusual to be read with certainty")
     return redirects
 
 
 def _plain_path(value: str, path: str) -> str:
     if not value or "\\" in value or value[0] in "%:":
-        raise SteeredError(f"a path in {path} is too unusual to be read with certainty")
+        raise UnsafeRepositoryError(f"a path in {path} is too unusual to be read with certainty")
     return value
 
 

@@ -26,15 +26,15 @@ from tui_agent.workspace.git.repository_layout import (
     read_pointer,
     read_settings,
 )
-from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read_small
+from tui_agent.workspace.git.stat_cache import StampedReader, UnsafeRepositoryError, read_small
 
 MAX_ENTRIES = 200_000
 """Maximum total number of folder entries that one check reads."""
 MAX_BORROWED = 5
 """Maximum length of a chain of borrowing object stores, the same as git's maximum."""
-_READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
+_READ_FOLDERS = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
 """Folders inside a git folder. Git displays their files, or reads names of objects from them."""
-_OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
+_OWN_FOLDERS = frozenset({*_READ_FOLDERS, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
 _HOOKS = "hooks"
 _WATCHER = "fsmonitor--daemon.ipc"
 """Name of the socket of git's own file monitor."""
@@ -56,7 +56,7 @@ def _list_folder(path: str) -> _FolderEntries:
         for entry in entries:
             count += 1
             if count > MAX_ENTRIES:
-                raise SteeredError(f"{path} has too many entries")
+                raise UnsafeRepositoryError(f"{path} has too many entries")
             if entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
             elif not entry.is_file(follow_symlinks=False):
@@ -68,7 +68,7 @@ def _read_lines(path: str) -> tuple[str, ...]:
     try:
         text = read_small(path, MAX_POINTER_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise SteeredError(f"{path} is not UTF-8") from error
+        raise UnsafeRepositoryError(f"{path} is not UTF-8") from error
     return tuple(line for line in text.split("\n") if line)
 
 
@@ -83,14 +83,14 @@ class RepositoryCheck:
         self._remaining = MAX_ENTRIES
 
     def check(self, folder: str, homes: Sequence[str]) -> None:
-        """Raise `SteeredError` if anything in the git folder `folder` refers to files outside `homes`."""
-        for name in set(self._folders(folder, _HOOKS, _WATCHER)).intersection(_READ_WHOLE):
+        """Raise `UnsafeRepositoryError` if anything in the git folder `folder` refers to files outside `homes`."""
+        for name in set(self._folders(folder, _HOOKS, _WATCHER)).intersection(_READ_FOLDERS):
             self._check_tree(f"{folder}/{name}")
         for name in self._folders(f"{folder}/worktrees"):
             tree = f"{folder}/worktrees/{name}"
             if read_pointer(f"{tree}/commondir") not in (None, WORKTREE_COMMONDIR):
-                raise SteeredError(f"{tree} uses the data of another repository")
-            for part in set(self._folders(tree)).intersection(_READ_WHOLE):
+                raise UnsafeRepositoryError(f"{tree} uses the data of another repository")
+            for part in set(self._folders(tree)).intersection(_READ_FOLDERS):
                 self._check_tree(f"{tree}/{part}")
         self._check_objects(f"{folder}/objects", homes)
 
@@ -108,7 +108,7 @@ class RepositoryCheck:
         return tuple(repositories)
 
     def _folders(self, path: str, *may_be_odd: str) -> tuple[str, ...]:
-        """Return the names of the subfolders of `path`. Raise `SteeredError` for links and special files.
+        """Return the names of the subfolders of `path`. Raise `UnsafeRepositoryError` for links and special files.
 
         `may_be_odd`: entries that may be links or special files.
         """
@@ -116,9 +116,9 @@ class RepositoryCheck:
             return ()
         self._remaining -= listing.count + 1
         if self._remaining < 0:
-            raise SteeredError("repositories with too many entries")
+            raise UnsafeRepositoryError("repositories with too many entries")
         if listing.odd.difference(may_be_odd):
-            raise SteeredError(f"{path} has links")
+            raise UnsafeRepositoryError(f"{path} has links")
         return listing.folders
 
     def _check_tree(self, path: str) -> None:
@@ -128,14 +128,14 @@ class RepositoryCheck:
             pending += [f"{path}/{name}" for name in self._folders(path)]
 
     def _check_objects(self, objects: str, homes: Sequence[str], depth: int = 0) -> None:
-        """Raise `SteeredError` if a pack is a link, or if objects are borrowed from outside `homes`."""
+        """Raise `UnsafeRepositoryError` if a pack is a link, or if objects are borrowed from outside `homes`."""
         # Git verifies loose objects by their names.
         for name in {"info", "pack"}.intersection(self._folders(objects)):
             self._check_tree(f"{objects}/{name}")
         for line in _lines.get(f"{objects}/info/alternates") or ():
             other = os.path.realpath(f"{objects}/{line}" if not line.startswith("/") else line)
             if depth >= MAX_BORROWED or line.startswith(('"', "#")) or not is_inside(other, homes):
-                raise SteeredError(f"{objects} borrows objects from a folder that is not allowed")
+                raise UnsafeRepositoryError(f"{objects} borrows objects from a folder that is not allowed")
             self._check_objects(other, homes, depth + 1)
 
 
@@ -163,7 +163,7 @@ def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
         repositories = {path: find_repository(path, (home,)) for path in sorted({home, *working_folders})}
         _Check(home).check_all([repository for repository in repositories.values() if repository is not None])
         return not all(_accepts_work_tree(path, repositories[path]) for path in working_folders)
-    except (SteeredError, OSError):
+    except (UnsafeRepositoryError, OSError):
         return True
 
 
@@ -196,11 +196,11 @@ def _is_trusted_by_user(work_tree: str) -> bool:
 def _matching_folders(root: str, folder: str) -> Iterator[str]:
     path = os.path.join(root, os.path.expanduser(folder))  # noqa: PTH111, PTH118 - as a shell reads it
     if "**" in folder or "\0" in folder:
-        raise SteeredError("git could run in any folder")
+        raise UnsafeRepositoryError("git could run in any folder")
     matches = glob.iglob(path, include_hidden=True) if glob.has_magic(path) else ()  # noqa: PTH207 - of any root
     names = list(islice(matches, MAX_MATCHES + 1))
     if len(names) > MAX_MATCHES:
-        raise SteeredError("git could run in too many folders")
+        raise UnsafeRepositoryError("git could run in too many folders")
     for name in (*names, path):
         yield os.path.realpath(name)
         yield os.path.realpath(os.path.normpath(name))
@@ -214,14 +214,15 @@ class _Check:
         self._modules: set[str] = set()
 
     def check_all(self, pending: list[Repository]) -> None:
-        """Check these repositories and their submodules at any depth; raise `SteeredError` if one is not trusted."""
+        """Check these repositories and their submodules at any depth; raise `UnsafeRepositoryError` if one is not
+        trusted."""
         while pending:
             repository = pending.pop()
             if repository in self._seen:
                 continue
             self._seen.add(repository)
             if len(self._seen) > MAX_REPOSITORIES:
-                raise SteeredError("too many repositories")
+                raise UnsafeRepositoryError("too many repositories")
             homes = (
                 self._home,
                 repository.work_tree or repository.folder,
@@ -244,7 +245,7 @@ class _Check:
                     self._check_folder(open_folder("", folder).folder, (), (*homes, folder))
                     pending.append(folder)
             if len(self._modules) > MAX_REPOSITORIES:
-                raise SteeredError("too many submodules")
+                raise UnsafeRepositoryError("too many submodules")
         return tuple(dict.fromkeys(tops))
 
     def _check_folder(self, folder: str, tops: Sequence[str], homes: Sequence[str]) -> tuple[str, ...]:
@@ -257,16 +258,16 @@ class _Check:
         if any(
             os.access(f"{hook_folder}/{_HOOK}", os.X_OK) for hook_folder in (f"{folder}/hooks", *hook_folders)
         ):
-            raise SteeredError(f"{folder} has a hook that runs on read-only commands")
+            raise UnsafeRepositoryError(f"{folder} has a hook that runs on read-only commands")
         if any(os.path.islink(f"{base}/{_IGNORED_REVISIONS}") for base in bases):  # noqa: PTH114
-            raise SteeredError("the list of ignored revisions is a link")
+            raise UnsafeRepositoryError("the list of ignored revisions is a link")
         return configured
 
 
 def _is_work_tree(path: str, folder: str) -> bool:
     """Return True if `path` is a work tree of the repository with the git folder `folder`.
 
-    Return False if `path` is empty or missing. Raise `SteeredError` if it is anything else.
+    Return False if `path` is empty or missing. Raise `UnsafeRepositoryError` if it is anything else.
     """
     try:
         with os.scandir(path) as entries:
@@ -275,8 +276,8 @@ def _is_work_tree(path: str, folder: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise SteeredError(f"{path} is not a work tree") from error
+        raise UnsafeRepositoryError(f"{path} is not a work tree") from error
     repository = open_repository(path, (folder,))
     if repository is None or repository.folder != folder:
-        raise SteeredError(f"{path} is not a work tree of {folder}")
+        raise UnsafeRepositoryError(f"{path} is not a work tree of {folder}")
     return True

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.git.git_config import GitConfig, read_config
 from tui_agent.workspace.git.git_index import read_gitlinks
-from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read_small, read_stamp
+from tui_agent.workspace.git.stat_cache import StampedReader, UnsafeRepositoryError, read_small, read_stamp
 from tui_agent.workspace.local.containment import is_within
 
 MAX_POINTER_BYTES = 8_192
@@ -40,9 +40,9 @@ def _read_pointer(path: str) -> str:
     try:
         text = read_small(path, MAX_POINTER_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise SteeredError(f"{path} is not UTF-8") from error
+        raise UnsafeRepositoryError(f"{path} is not UTF-8") from error
     if (pointer := _POINTER.fullmatch(text)) is None:
-        raise SteeredError(f"{path} has more than one plain line")
+        raise UnsafeRepositoryError(f"{path} has more than one plain line")
     return pointer[1]
 
 
@@ -54,7 +54,7 @@ _indexes = StampedReader(read_gitlinks)
 def read_pointer(path: str) -> str | None:
     """Return the line of a small file; None if the file does not exist.
 
-    Raise `SteeredError` for a large file, or for several lines.
+    Raise `UnsafeRepositoryError` for a large file, or for several lines.
     """
     return _pointers.get(path)
 
@@ -62,7 +62,8 @@ def read_pointer(path: str) -> str | None:
 def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
     """Return the git repository of a real folder or its parents, or None.
 
-    Raise `SteeredError` if a part of the repository is outside `homes` and does not refer back to its work tree.
+    Raise `UnsafeRepositoryError` if a part of the repository is outside `homes` and does not refer back to its
+    work tree.
     """
     path = folder
     while True:
@@ -71,7 +72,7 @@ def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
         if looks_like_repository(path):
             repository = open_folder("", path)
             if repository.shared != path and not is_inside(repository.shared, homes):
-                raise SteeredError(f"{path} uses the repository data of another folder")
+                raise UnsafeRepositoryError(f"{path} uses the repository data of another folder")
             return repository
         parent = os.path.dirname(path)  # noqa: PTH120 - many paths, quickly
         if parent == path:
@@ -82,7 +83,7 @@ def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
 def open_repository(work_tree: str, homes: Sequence[str]) -> Repository | None:
     """Return the git repository of a real folder with `.git`, or None if git would not accept it.
 
-    Raise `SteeredError` like `find_repository`.
+    Raise `UnsafeRepositoryError` like `find_repository`.
     """
     dot_git = os.path.join(work_tree, ".git")  # noqa: PTH118
     stamp = read_stamp(dot_git)
@@ -96,7 +97,7 @@ def open_repository(work_tree: str, homes: Sequence[str]) -> Repository | None:
     if not (is_inside(folder, homes) and is_inside(repository.shared, homes)) and not _points_back(
         repository
     ):
-        raise SteeredError(f"{dot_git} leads to a repository outside the allowed folders")
+        raise UnsafeRepositoryError(f"{dot_git} leads to a repository outside the allowed folders")
     return repository
 
 
@@ -107,7 +108,7 @@ def _resolve_dot_git(work_tree: str, dot_git: str, mode: int) -> str:
         return os.path.realpath(dot_git)
     pointer = read_pointer(dot_git) or ""
     if not pointer.startswith(_GITDIR):
-        raise SteeredError(f"{dot_git} does not point to a repository")
+        raise UnsafeRepositoryError(f"{dot_git} does not point to a repository")
     return os.path.realpath(os.path.join(work_tree, pointer.removeprefix(_GITDIR)))  # noqa: PTH118
 
 
@@ -122,21 +123,23 @@ def looks_like_repository(folder: str) -> bool:
 def open_folder(work_tree: str, folder: str) -> Repository:
     """Return the repository with the git folder `folder`.
 
-    Raise `SteeredError` if it uses another repository's data, or if git might not accept it.
+    Raise `UnsafeRepositoryError` if it uses another repository's data, or if git might not accept it.
     """
     repository = Repository(work_tree, folder, folder)
     if (shared := read_pointer(f"{folder}/commondir")) not in (None, _ITSELF):
         worktrees, _ = os.path.split(folder)
         main, name = os.path.split(worktrees)
         if shared != WORKTREE_COMMONDIR or name != "worktrees":
-            raise SteeredError(f"{folder} uses the data of another repository")
+            raise UnsafeRepositoryError(f"{folder} uses the data of another repository")
         repository = Repository(work_tree, folder, main)
     if not _HEAD.fullmatch(read_pointer(f"{folder}/HEAD") or ""):
-        raise SteeredError(f"the file HEAD in {folder} is missing, or names neither a branch nor a commit")
+        raise UnsafeRepositoryError(
+            f"the file HEAD in {folder} is missing, or names neither a branch nor a commit"
+        )
     for path in (f"{repository.shared}/objects", f"{repository.shared}/refs"):
         stamp = read_stamp(path)
         if stamp is None or not stat.S_ISDIR(stamp[-1]) or not os.access(path, os.X_OK):
-            raise SteeredError(f"{path} is not a folder")
+            raise UnsafeRepositoryError(f"{path} is not a folder")
     return repository
 
 
@@ -160,7 +163,8 @@ def _real_path(base: str, path: str) -> str:
 
 
 def read_settings(folder: str) -> Iterator[GitConfig]:
-    """Yield the parsed configuration files in a repository's folder; raise `SteeredError` like `read_config`."""
+    """Yield the parsed configuration files in a repository's folder; raise `UnsafeRepositoryError` like
+    `read_config`."""
     for name in ("config", "config.worktree"):
         if (config := _configs.get(f"{folder}/{name}")) is not None:
             yield config
@@ -175,11 +179,13 @@ def find_gitlinks(repository: Repository, work_tree: str) -> Iterator[str]:
     """Yield the folders of submodules with their own `.git` in a work tree."""
     links = _indexes.get(f"{repository.folder}/index") or ()
     if len(links) > MAX_GITLINKS:
-        raise SteeredError(f"{repository.folder} links to too many repositories")
+        raise UnsafeRepositoryError(f"{repository.folder} links to too many repositories")
     for link in links:
         names = os.fsdecode(link).split("/")
         path = "/".join((work_tree, *names))
         if b"\0" in link or {"", ".", "..", ".git"} & set(names) or os.path.realpath(path) != path:
-            raise SteeredError(f"the index of {repository.folder} has a submodule outside the work tree")
+            raise UnsafeRepositoryError(
+                f"the index of {repository.folder} has a submodule outside the work tree"
+            )
         if read_stamp(f"{path}/.git") is not None:
             yield path

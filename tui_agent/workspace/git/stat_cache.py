@@ -19,7 +19,7 @@ _SETTLED_NS = 50_000_000
 _MAX_CACHED = 10_000
 
 
-class SteeredError(Exception):
+class UnsafeRepositoryError(Exception):
     """Raised if a git repository is not understood, or could make git run a program or read another file."""
 
 
@@ -40,7 +40,7 @@ class StampedReader(Generic[T]):
     def get(self, path: str) -> T | None:
         """Return the function's result for a path, or None if the path does not exist.
 
-        Raise `SteeredError` if the file cannot be read or the function fails.
+        Raise `UnsafeRepositoryError` if the file cannot be read or the function fails.
         """
         stamp = read_stamp(path)
         if stamp is None:
@@ -49,13 +49,13 @@ class StampedReader(Generic[T]):
         if cached is None or cached.stamp != stamp:
             cached = self._read_now(path, stamp)
         if cached.reason:
-            raise SteeredError(cached.reason)
+            raise UnsafeRepositoryError(cached.reason)
         return cached.value
 
     def _read_now(self, path: str, stamp: Stamp) -> _CacheEntry[T]:
         try:
             cached = _CacheEntry(stamp, self._read(path))
-        except SteeredError as error:
+        except UnsafeRepositoryError as error:
             cached = _CacheEntry(stamp, None, str(error))
         except OSError as error:
             cached = _CacheEntry(stamp, None, f"{path}: {error.strerror}")
@@ -73,18 +73,18 @@ def read_stamp(path: str) -> Stamp | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise SteeredError(f"{path} cannot be read") from error
+        raise UnsafeRepositoryError(f"{path} cannot be read") from error
     return (info.st_mtime_ns, info.st_ctime_ns, info.st_ino, info.st_dev, info.st_size, info.st_mode)
 
 
 def read_small(path: str, max_bytes: int) -> bytes:
     """Return the content of a regular file of at most `max_bytes` bytes.
 
-    Raise `SteeredError` for any other file, and `OSError` for a link or an unreadable file.
+    Raise `UnsafeRepositoryError` for any other file, and `OSError` for a link or an unreadable file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_size > max_bytes:
-            raise SteeredError(f"{path} is not a regular file or is too large")
+            raise UnsafeRepositoryError(f"{path} is not a regular file or is too large")
         return file.read(max_bytes)

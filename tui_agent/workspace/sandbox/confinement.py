@@ -238,7 +238,7 @@ class Confinement:
     def _mask(self, mounts: Mounts, masked: Sequence[SecretFile], unreadable: Path, spec: ExecSpec) -> Mounts:
         replacements = {}
         if self._support.machine is not None and not spec.show_secrets_as_empty:
-            replacements = _unchanged_copies(masked, unreadable.with_name("unchanged"))
+            replacements = _create_replacements(masked, unreadable.with_name("unchanged"))
         return replace(
             mounts,
             masked=tuple(file.path for file in masked),
@@ -319,7 +319,7 @@ class Confinement:
         return bubblewrap.PrivateFolders(*(str(base / name) for name in (*_FOLDERS, *_FILES)))
 
 
-def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
+def _create_replacements(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
     """Create an unreadable replacement for each changed secret file; return a map from secret file to replacement."""
     # A replacement has the size and time of the committed version, so git treats the secret file as unchanged.
     copies: dict[str, str] = {}

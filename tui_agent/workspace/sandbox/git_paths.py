@@ -106,7 +106,7 @@ class BareRepositoryPaths:
             return ()
         placeholders = [path for path in self.parts if path in placeholders]
         existing = [path for path in self.absent if os.path.lexists(path)]
-        return (*existing, *(placeholders or _bare_kept(str(Path(self.parts[0]).parent))))
+        return (*existing, *(placeholders or _protected_bare_paths(str(Path(self.parts[0]).parent))))
 
 
 def bare_repository_paths(root: str) -> BareRepositoryPaths:
@@ -115,7 +115,7 @@ def bare_repository_paths(root: str) -> BareRepositoryPaths:
     return BareRepositoryPaths(tuple(f"{top}/{name}" for name in _BARE_PARTS), (f"{top}/{_COMMON_DIR}",))
 
 
-def _bare_kept(root: str) -> tuple[str, ...]:
+def _protected_bare_paths(root: str) -> tuple[str, ...]:
     """Return the paths that must not change, if the workspace's top folder is itself a repository."""
     paths = (f"{root.rstrip('/')}/{name}" for name in _BARE_PROGRAM_FILES)
     return tuple(path for path in paths if os.path.lexists(path))

@@ -9,7 +9,7 @@ import pytest
 from tests.stubs.rows import rows
 from tests.stubs.steered_repositories import build_plain, git
 from tui_agent.workspace.git.git_index import read_gitlinks
-from tui_agent.workspace.git.stat_cache import SteeredError
+from tui_agent.workspace.git.stat_cache import UnsafeRepositoryError
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_the_index_of_many_files_has_a_table_that_must_agree(work: Path, index: 
     assert b"IEOT" in data[-200:] and read_gitlinks(str(index)) == (b"vendor/x",)
     table = data.index(b"IEOT", len(data) - 200) + 12
     index.write_bytes(data[:table] + struct.pack(">I", 84) + data[table + 4 :])
-    with pytest.raises(SteeredError):
+    with pytest.raises(UnsafeRepositoryError):
         read_gitlinks(str(index))
 
 
@@ -57,6 +57,6 @@ def test_the_index_of_many_files_has_a_table_that_must_agree(work: Path, index: 
 def test_an_index_of_another_kind_is_not_read(index: Path, place: int, put: bytes) -> None:
     data = index.read_bytes()
     index.write_bytes(data[:place] + put + (data[place + len(put) :] if place > 0 else b""))
-    with pytest.raises(SteeredError):
+    with pytest.raises(UnsafeRepositoryError):
         read_gitlinks(str(index))
     index.write_bytes(data)

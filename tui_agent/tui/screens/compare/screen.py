@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.trace.timeline import Timeline
-from tui_agent.tui.cli_client import beside_json, read_rows
+from tui_agent.tui.cli_client import non_json_text, read_rows
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
@@ -78,7 +78,7 @@ class CompareScreen(PlayheadScreen):
         comparison = next(iter(read_rows(Comparison, output)), None)
         if status or comparison is None:
             self.leave()
-            self._report_missing(clean_line(beside_json(output)) or "The sessions could not be compared.")
+            self._report_missing(clean_line(non_json_text(output)) or "The sessions could not be compared.")
             return
         self.comparison = comparison
         self.chosen = int(comparison.right.session == self.context.app.session_id != comparison.left.session)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.settings import RepoMapOptions
-from tui_agent.tui.cli_client import beside_json, read_rows
+from tui_agent.tui.cli_client import non_json_text, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _data_dir_option(data_dir: Path | None) -> list[str]:
 
 def parse_answer(status: int, output: str) -> Answer:
     """Parse the output of `tui-agent map`; `status` is the exit status."""
-    note = beside_json(output)
+    note = non_json_text(output)
     if status:
         return Answer(fault=note or "The map could not be created.")
     files = read_rows(MapFile, output)

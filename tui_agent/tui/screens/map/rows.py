@@ -39,13 +39,13 @@ def column_names(width: int, looks: Looks) -> Strip:
     return row(width, [(f"{score}file and symbols", quiet)], [("matches", quiet)], fill=quiet)
 
 
-def draw_line(line: MapLine | None, width: int, drawn: Pen, *, pinned: bool) -> Strip:
+def draw_line(line: MapLine | None, width: int, pen: Pen, *, pinned: bool) -> Strip:
     """Return the row of a file or a symbol; an empty row if `line` is None."""
     if line is None:
-        return drawn.line(width, [])
+        return pen.line(width, [])
     if line.symbol is not None:
-        return _draw_symbol(line.symbol, width, drawn)
-    return _draw_file(line.file, width, drawn, pinned=pinned)
+        return _draw_symbol(line.symbol, width, pen)
+    return _draw_file(line.file, width, pen, pinned=pinned)
 
 
 def _draw_file(file: MapFile, width: int, line: Pen, *, pinned: bool) -> Strip:

@@ -63,7 +63,7 @@ class MapPage(SearchPage[MapLine | None]):
     find_scope = "map_find"
     use_action = "map_mention"
     follow_s = 0.25
-    detail_word = "details"
+    narrow_footer_word = "details"
 
     def __init__(self, context: AppContext, query: str = "") -> None:
         super().__init__(context)

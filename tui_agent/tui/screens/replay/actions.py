@@ -221,12 +221,12 @@ class ReplayActions(MomentScreen):
 
         self._open_sheet("Jobs", draw, "No background jobs yet.")
 
-    def show_put_away(self) -> None:
+    def show_compacted_messages(self) -> None:
         """List the messages that were shortened or summarised up to the shown event."""
         if self.ready:
-            self._start(self._list_put_away(), "put-away")
+            self._start(self._list_compacted_messages(), "put-away")
 
-    async def _list_put_away(self) -> None:
+    async def _list_compacted_messages(self) -> None:
         seq, records = self.seq, self.moments.records[: self.playhead.place + 1]
         view = await asyncio.to_thread(read_compacted, records)
 

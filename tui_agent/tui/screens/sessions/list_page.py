@@ -11,7 +11,7 @@ from functools import partial
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.cli_client import beside_json, read_rows
+from tui_agent.tui.cli_client import non_json_text, read_rows
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.search_page import SearchPage
 from tui_agent.tui.screens.sessions.detail import Preview, SessionDetail
@@ -46,7 +46,7 @@ class SessionsPage(SearchPage[Line]):
     scope = "sessions"
     find_scope = "sessions_find"
     use_action = "sessions_open"
-    detail_word = "details"
+    narrow_footer_word = "details"
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
@@ -150,7 +150,7 @@ class SessionsPage(SearchPage[Line]):
             return
         self.hits, self._hits_for = hits, text
         self.top.status = ""
-        if warning := beside_json(output):
+        if warning := non_json_text(output):
             self.say(clean_line(warning), "error" if status > EXIT_NOTHING_FOUND else "warning")
         self.show_lines()
 

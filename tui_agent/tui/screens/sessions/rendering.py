@@ -92,27 +92,27 @@ class SessionTable:
     def _columns(self, width: int) -> Columns:
         return Columns.for_width(width, self.sort, folders=self.folders)
 
-    def draw_line(self, line: Line, width: int, drawn: Pen) -> Strip:
+    def draw_line(self, line: Line, width: int, pen: Pen) -> Strip:
         """Draw one line of the list of sessions."""
         if line.row is None:
-            return drawn.line(width, [("    ", drawn.style()), (line.group, drawn.style("t2", bold=True))])
-        session, columns, ellipsis = line.row, self._columns(width), drawn.looks.symbols.ellipsis
-        symbol, role, _ = state_of(session, drawn.looks.symbols)
-        quiet, measure = drawn.style("t2"), drawn.style("t1" if drawn.chosen else "t2")
+            return pen.line(width, [("    ", pen.style()), (line.group, pen.style("t2", bold=True))])
+        session, columns, ellipsis = line.row, self._columns(width), pen.looks.symbols.ellipsis
+        symbol, role, _ = state_of(session, pen.looks.symbols)
+        quiet, measure = pen.style("t2"), pen.style("t1" if pen.chosen else "t2")
         folder = pad(fit(session.folder, columns.folder - 1, ellipsis), columns.folder)
         age = format_age(max(0.0, self.now - session.updated))
         cost = format_cost(session.cost_usd, session.cost_precision, short=True)
         parts: list[Part] = [
-            *drawn.first(symbol, role),
-            *self._name_parts(session, line.depth, columns.name - 1, drawn),
-            (" ", drawn.style()),
+            *pen.first(symbol, role),
+            *self._name_parts(session, line.depth, columns.name - 1, pen),
+            (" ", pen.style()),
             (folder if columns.folder else "", quiet),
             (("" if session.turns is None else str(session.turns)).rjust(columns.turns), measure),
             (format_bytes(session.size_bytes).rjust(columns.size) if columns.size else "", measure),
             (cost.rjust(columns.cost) if columns.cost else "", measure),
             (age.rjust(columns.age), measure),
         ]
-        return row(width, parts, fill=drawn.style())
+        return row(width, parts, fill=pen.style())
 
     def _name_parts(self, session: Row, depth: int, room: int, line: Pen) -> list[Part]:
         ellipsis = line.looks.symbols.ellipsis

@@ -46,7 +46,7 @@ class SessionsScreen(SessionsPage):
             return
         words = {"sessions_place": "all", "sessions_folder": "all folders"} if self.here_only else {}
         if self.narrow and not self.detail_alone:
-            words |= dict.fromkeys(("sessions_open", "sessions_use"), self.detail_word)
+            words |= dict.fromkeys(("sessions_open", "sessions_use"), self.narrow_footer_word)
         hints = self.key_map.hints("sessions_find" if self.top.typing else "sessions")
         self.footer.set_keys([hint._replace(word=words.get(hint.action, hint.word)) for hint in hints])
 
