@@ -38,7 +38,7 @@ from tui_agent.tui.theme.startup import FirstLook, find_plugin_themes, first_loo
 from tui_agent.tui.theme.theme import DEFAULT_THEME, LIGHT_THEME, Palette, textual_theme
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyMap, KeyScreen
-from tui_agent.tui.widgets.lists import Intent
+from tui_agent.tui.widgets.lists import Intent, LinePane
 
 if TYPE_CHECKING:  # loaded after the first paint
     from tui_agent.ports.session import AppSession
@@ -67,6 +67,20 @@ class MainScreen(Screen[None], inherit_bindings=False):
     fast_until = 0.0
     fast_painted_at = 0.0
     typed_at = 0.0
+
+    def on_screen_suspend(self) -> None:
+        self._update_key_names()
+
+    def on_screen_resume(self) -> None:
+        self._update_key_names()
+
+    def _update_key_names(self) -> None:
+        """Name keys in the panes only while no sheet or page above this screen gets the keys."""
+        for prompt in self.query(Prompt):
+            prompt.update_note()
+        for pane in self.walk_children():
+            if isinstance(pane, LinePane):
+                pane.show()
 
     def request_fast_paint(self) -> None:
         """Paint the next changes without waiting for Textual's timer, because a key was pressed."""

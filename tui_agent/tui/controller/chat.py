@@ -154,6 +154,7 @@ class ChatWidget(TranscriptWidget):
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)
+        self.chat.app.prompt.queue_rows.show()
         self.chat.app.show_keys()
 
     def on_entry_action(self, message: EntryAction) -> None:
@@ -360,10 +361,9 @@ class Chat:
 
     @property
     def new_rows_text(self) -> str:
-        """`12 new rows (End)` if rows came while the user was scrolled up; otherwise empty."""
+        """`12 new rows` if rows came while the user was scrolled up; otherwise empty."""
         rows = self.widget.new_rows if self.widget is not None else 0
-        key = self.app.key_map.key_of("to_end" if self.context.editor.text else "line_end")
-        return f"{format_count(rows, 'new row')} ({key})" if rows else ""
+        return format_count(rows, "new row") if rows else ""
 
     def page(self, pages: int) -> None:
         """Scroll the transcript by this number of pages."""

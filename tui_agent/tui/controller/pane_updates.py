@@ -148,7 +148,8 @@ class PaneUpdater:
         ):
             if text:
                 view = view._replace(note=text) if view.what else view._replace(what=text)
-        return view._replace(below=self._host.chat.new_rows_text)
+        below_key = key_of("to_end" if self._app.editor.text else "line_end")
+        return view._replace(below=self._host.chat.new_rows_text, below_key=below_key)
 
     def _notify(self, before: str, view: StatusView) -> None:
         """Show the new status in the terminal's title.

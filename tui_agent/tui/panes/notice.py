@@ -48,7 +48,8 @@ class Notice(LinePane):
         if len(pieces) <= limit:
             return pieces
         count = max(0, limit - 1)
-        return [*pieces[:count], f"{self.key} shows {format_count(len(pieces) - count, 'more line')}."]
+        rest = format_count(len(pieces) - count, "more line")
+        return [*pieces[:count], f"{self.key} shows {rest}." if self.screen.is_active else f"{rest}."]
 
     def draw(self, width: int, height: int) -> list[Strip]:
         symbols, pen = self.looks.symbols, self.pen

@@ -49,7 +49,8 @@ class PaneStrip(LinePane):
             changes = format_line_changes(*counts, self.looks.symbols.minus)
             left += [pen.part(f" {words}", role) for words, role in changes]
         right: list[Part] = []
-        for pane in ("todo", "trace") if is_wide else ("todo",):
+        panes = ("todo", "trace") if is_wide else ("todo",)
+        for pane in panes if self.screen.is_active else ():
             right += [pen.part("  ")] if right else []
             right.append(pen.part(key_map_of(self.app).key_of(pane), "t2", bold=True, intent=pane))
             right.append(pen.part(f" {pane}", "t3", intent=pane))

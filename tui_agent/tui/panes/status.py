@@ -33,7 +33,9 @@ class StatusView(NamedTuple):
     note: str = ""
     """Text at the end of the status line on wide screens: run id and newest event."""
     below: str = ""
-    """A text such as `12 new rows (End)` while the user has scrolled up; otherwise empty."""
+    """A text such as `12 new rows` while the user has scrolled up; otherwise empty."""
+    below_key: str = ""
+    """The key that goes to these rows."""
 
 
 def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tuple[str, Role]:
@@ -80,7 +82,8 @@ class Status(LinePane):
         if self.own_text:
             right = cut_parts([self.pen.part(self.own_text, "t2")], room, self.looks.symbols.ellipsis)
         if self.view.below:
-            right = [self.pen.part(self.view.below, "accent", intent="to_end")]
+            key = f" ({self.view.below_key})" if self.screen.is_active else ""
+            right = [self.pen.part(self.view.below + key, "accent", intent="to_end")]
         return [self.pen.line(width, left, right)]
 
     def _left_parts(self, width: int) -> list[Part]:

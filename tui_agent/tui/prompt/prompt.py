@@ -143,12 +143,12 @@ class Prompt(Vertical):
         self._policy, self._note = policy, note
         self.running = self.editor.running = running
         self._waits_for, self._words = waits_for, words
-        self._update_note()
+        self.update_note()
 
     def set_find_place(self, text: str) -> None:
         """Show the place of the current match of a search, e.g. `3 of 13`; empty if no search is open."""
         self._find_place = text
-        self._update_note()
+        self.update_note()
 
     def set_queue(self, texts: Sequence[str], *, after: str, can_send: bool) -> None:
         """Show the queued messages.
@@ -181,7 +181,8 @@ class Prompt(Vertical):
             self.editor.styles.height = rows
             self.post_message(self.MenuChanged())
 
-    def _update_note(self) -> None:
+    def update_note(self) -> None:
+        """Update the note in the row with the policy."""
         vim = self.editor.vim
         mode = vim.mode if vim is not None else ""
         candidate = self.menu.candidate if self.menu.display else None
@@ -200,7 +201,7 @@ class Prompt(Vertical):
             note = f"history: {len(self.menu.candidates)} found"
         elif self._find_place:
             note = self._find_place
-        elif self.editor.paste_at_cursor is not None:
+        elif self.editor.paste_at_cursor is not None and self.screen.is_active:
             note = f"{self.editor.key_map.key_of('open_block')} shows the pasted text"
         elif self.running and is_shell_line(self.editor.text):
             note = "not while a turn runs"
@@ -228,7 +229,7 @@ class Prompt(Vertical):
             self.queue_rows.queued_after = None
         self._grow()
         self._complete()
-        self._update_note()
+        self.update_note()
         mentions = self.editor.typed_mentions
         if mentions != self._mentions:
             self._mentions = mentions
@@ -240,7 +241,7 @@ class Prompt(Vertical):
     @on(Editor.Edited)
     def _follow_edit(self, event: Editor.Edited) -> None:
         event.stop()
-        self._update_note()
+        self.update_note()
 
     def _complete(self) -> None:
         if self._searching is not None:
@@ -307,7 +308,7 @@ class Prompt(Vertical):
         self.editor.menu_open = bool(candidates)
         if before != (self.menu.display, self.menu.rows, self.menu.candidate):
             self.post_message(self.MenuChanged())
-        self._update_note()
+        self.update_note()
 
     def close_menu(self) -> bool:
         """Close the menu or the history search; return False if neither was open."""
@@ -335,7 +336,7 @@ class Prompt(Vertical):
 
     def _choose_in_menu(self, direction: int) -> None:
         self.menu.move(direction)
-        self._update_note()
+        self.update_note()
         self.post_message(self.MenuChanged())
 
     def _search_history(self) -> None:
@@ -435,7 +436,7 @@ async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]",
             )
     prompt.policy_row.set_attached(names, images)
     prompt.editor.attached_chars = chars
-    prompt._update_note()
+    prompt.update_note()
 
 
 def _drop_second_blank(editor: Editor, place: tuple[int, int] | None) -> tuple[int, int] | None:

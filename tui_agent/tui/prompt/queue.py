@@ -88,12 +88,15 @@ class QueueRows(LinePane):
         when = [pen.part(f"after {self.after}" if self.after else "waits", "t2")] if first else []
         hidden = len(self.texts) - MAX_ROWS if last else 0
         more = [pen.part(f"+{hidden} more", "t3")] if hidden > 0 else []
+        focused = self.screen.focused
+        is_elsewhere = not self.screen.is_active or (focused is not None and focused.id != "editor")
+        has_keys = self.is_prompt_empty and not is_elsewhere
         for send, edit in ((" sends it now", " edits or removes"), (" sends", " edits"), ("", "")):
             keys: list[list[Part]] = []
-            if first and self.is_prompt_empty and self.can_send:
+            if first and has_keys and self.can_send:
                 action = "steer" if self.after else "send"
                 keys.append(self._key(key_map_of(self.app).key_of(action), send, "send_queued"))
-            if last and self.is_prompt_empty:
+            if last and has_keys:
                 keys.append(self._key(key_map_of(self.app).key_of("history"), edit, "unqueue"))
             yield self._join_groups([when, more, *keys])
             yield self._join_groups([more, *keys])
