@@ -141,13 +141,21 @@ class ChatWidget(TranscriptWidget):
     def pass_key(self, event: events.Key) -> bool:
         """Focus the prompt and pass the key on to it; return True.
 
-        If the transcript has the focus and the key is not a printable character, do nothing and return False.
+        If the transcript has the focus and the prompt does not use the key, do nothing and return False.
         """
-        if self.screen.focused is self and not event.is_printable:
+        editor = self.chat.context.editor
+        if self.screen.focused is self and not editor.uses_key(event):
             return False
         self.leave()
-        self.chat.context.editor.post_message(events.Key(event.key, event.character))
+        editor.post_message(events.Key(event.key, event.character))
         return True
+
+    def close_find(self) -> bool:
+        """End the search and focus the prompt; return False if no search was open."""
+        was_open = super().close_find()
+        if was_open:
+            self.leave()
+        return was_open
 
     def leave(self) -> None:
         self.screen.set_focus(self.chat.context.editor)

@@ -349,6 +349,11 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         self._returned = self.recalled = ""
         await super()._on_key(event)
 
+    def uses_key(self, event: events.Key) -> bool:
+        """Return True if the key types or edits text, or has an action in the prompt."""
+        is_bound = event.key in self._bindings.key_to_bindings
+        return event.is_printable or is_bound or bool(self.key_map.find(event.key, ("prompt",)))
+
     def _take_key(self, event: events.Key) -> bool:
         """Run the menu's, vim's or the prompt's action for a key; return False if the key has no action."""
         key = event.key
