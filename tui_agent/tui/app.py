@@ -26,6 +26,7 @@ from tui_agent.config.paths import is_session_stored
 from tui_agent.session.engine_handle import EngineLink
 from tui_agent.tui.actions import KeyHint, Scope, command_word, footer, is_shell_line
 from tui_agent.tui.main_screen import SessionApp, Spawn
+from tui_agent.tui.panes.policy import policy_after
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.prompt import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
@@ -81,8 +82,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.prompt.editor.refuse = partial(self.say, level="warning")
         self.editor.placeholder = PLACEHOLDER
         policy = self.options.policy or ""
-        self.prompt.set_state(policy, lambda _: "", running=False)
-        self.header.set_policy_hint(policy)
+        self.show_policy(policy)
         if self.options.session or self.options.continue_latest:
             self.header.title_hint = "opening the session"
         self.reshape()
@@ -159,6 +159,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
         if name == "quit":
             self.request_quit()
         elif self.controller is None or self._is_opening:
+            if name == "next_policy":
+                argument = policy_after(self.prompt.policy_row.policy)
+                self.show_policy(argument)
             self._wait(Intent(name, argument), "your choice takes effect once the session is open")
         else:
             self.controller.act(name, argument)

@@ -331,6 +331,11 @@ class Frame(App[int]):
         else:
             say("The text is too long for this terminal's clipboard. Export the session instead.", "warning")
 
+    def show_policy(self, policy: str) -> None:
+        """Show the policy with which the session will open."""
+        self.header.set_policy_hint(policy)
+        self.prompt.set_state(policy, lambda _: "", running=False)
+
     def set_status(self, view: StatusView) -> None:
         self.status.set_view(view, self.clock())
         self.header.set_status(view)

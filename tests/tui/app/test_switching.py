@@ -10,7 +10,7 @@ from tests.tui.app.driving import GOLDEN, NOWHERE, Driven, golden, open_app
 from tests.tui.app.sessions_story import Programs, told
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionLocked
-from tui_agent.protocol.commands import Command, Rename, SubmitPrompt
+from tui_agent.protocol.commands import Command, Rename, SetPolicy, SubmitPrompt
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 
 
@@ -288,3 +288,34 @@ async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Pa
         assert " REPLAY " in driven.text() and "1x paused" in driven.text()
         await driven.press("escape")
         assert not driven.session.is_closed and log.read_bytes() == b"".join(lines[:170])
+
+
+@pytest.mark.parametrize(("presses", "policy"), [(1, "accept-edits"), (2, "plan"), (3, "ask")])
+async def test_each_press_for_another_policy_counts_and_shows_while_a_session_opens(
+    presses: int, policy: str
+) -> None:
+    second = held_back()
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.spawn = lambda _: second
+        await send(driven, "/new")
+        await driven.press(*["shift+tab"] * presses)
+        assert driven.app.prompt.policy_row.policy == policy
+        assert f" {policy} " in driven.rows()[0] and "your choice takes effect" in driven.text()
+        assert second.gate is not None and driven.session.submitted == []
+        second.gate.set()
+        await driven.until(lambda: len(second.submitted) == presses)
+        chosen = second.submitted[-1]
+        assert isinstance(chosen, SetPolicy) and chosen.policy == policy
+
+
+async def test_a_policy_chosen_for_a_session_that_cannot_be_opened_is_not_shown_any_more() -> None:
+    locked = held_back(failure=SessionLocked("Another process holds ses_b.", hint="Close it there."))
+    async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
+        driven.app.spawn = lambda _: locked
+        await send(driven, "/session ses_b")
+        await driven.press("shift+tab")
+        assert driven.app.prompt.policy_row.policy == "accept-edits"
+        assert locked.gate is not None
+        locked.gate.set()
+        await driven.until(lambda: driven.app.prompt.policy_row.policy == "ask")
+        assert "accept-edits" not in driven.text() and driven.session.submitted == []

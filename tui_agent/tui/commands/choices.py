@@ -12,6 +12,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.policy import FileRule, PolicySheet
+from tui_agent.tui.panes.policy import policy_after
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.startup import theme_folders
 from tui_agent.tui.theme.theme import DEFAULT_THEME, ThemeFile, discover
@@ -147,10 +148,9 @@ def _shorten(source: str, home: str) -> str:
 
 
 def next_policy(context: AppContext, argument: str) -> None:
-    """Switch to the next policy in the order plan, ask, accept-edits."""
-    order: tuple[UserPolicy, ...] = ("plan", "ask", "accept-edits")
+    """Switch to the policy `argument`; without an argument, to the next one in the order plan, ask, accept-edits."""
     now = context.state.settings.policy if context.state.settings else "ask"
-    context.choices.try_policy(order[(order.index(now) + 1) % len(order)] if now in order else "ask")
+    context.choices.try_policy(cast(UserPolicy, argument) if argument else policy_after(now))
 
 
 def limit_cost(context: AppContext, argument: str) -> None:

@@ -292,7 +292,7 @@ class SessionSwitcher:
         self._return_unsent()
         is_locked, is_on_page = isinstance(fault, SessionLocked), False
         if self._host.session is not None or self._is_lost:
-            self._host.panes.show_status()
+            self._host.panes.show_all()  # Also the policy, because the user may have chosen one for the other session.
         else:
             has_config = self._host.config is not None
             hint = "/sessions or /new opens another" if has_config else "fix the configuration, then /new"

@@ -54,9 +54,8 @@ def configure(host: SessionHost) -> None:
         app.say("\n".join(faults), "warning", stays=bool(damage))
     app.editor.use_vim(on=config.vim)
     app.terminal.notifications = config.notifications
-    if not (app.options.policy or app.options.session or app.options.continue_latest):
-        app.header.set_policy_hint(config.policy)
-        app.prompt.set_state(config.policy, lambda _: "", running=False)
+    if not (app.prompt.policy_row.policy or app.options.session or app.options.continue_latest):
+        app.show_policy(config.policy)
     choices: dict[str, Sequence[tuple[str, str]]] = {
         action.slash: [(option, "") for option in action.options] for action in app.actions if action.slash
     }

@@ -37,7 +37,7 @@ class Header(LinePane):
     meter: "ContextMeterView | None" = None
     model_hint: str = ""
     policy_hint: str = ""
-    """The policy to show until the session is open; empty if it is not known yet."""
+    """The policy to show until the session is open; if it is empty, the policy in `state` is shown."""
     title_hint: str = "new session"
     """The title to show until the session is open."""
     branch: str = ""
@@ -53,7 +53,7 @@ class Header(LinePane):
 
     def set_views(self, state: "SessionStateView", meter: "ContextMeterView") -> None:
         """Show the title, model, policy and cost in `state`, and the context's size in `meter`."""
-        self.state, self.meter = state, meter
+        self.state, self.meter, self.policy_hint = state, meter, ""
         self.show()
 
     def set_policy_hint(self, policy: str) -> None:
@@ -133,7 +133,7 @@ class Header(LinePane):
         if state is not None and state.delegates and width >= 70:
             subtasks = format_count(len(state.delegates), "subtask")
             groups.append([pen.part(subtasks, "accent", intent="trace")])
-        policy = state.settings.policy if state and state.settings else self.policy_hint
+        policy = self.policy_hint or (state.settings.policy if state and state.settings else "")
         if policy:
             groups.append([pen.part(policy, policy_role(policy), intent="policy"), *self._sandbox(width)])
         cost = "" if state is None else format_cost(state.cost_usd, state.cost_precision, short=True)

@@ -4,13 +4,16 @@ Invariant: a policy's name is always shown with its colour.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.strip import Strip
 
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, Pen, cells
+
+if TYPE_CHECKING:
+    from tui_agent.protocol.settings import UserPolicy
 
 ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "warning", "bypass": "error"}
 DESCRIPTIONS: dict[str, str] = {
@@ -20,6 +23,8 @@ DESCRIPTIONS: dict[str, str] = {
     "bypass": "asks if unsure or if a rule says so",
 }
 """Maps a policy to its description, the strictest policy first."""
+KEY_POLICIES: Final[tuple["UserPolicy", ...]] = ("plan", "ask", "accept-edits")
+"""The policies between which a key switches, in this order."""
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
 PROGRAM_RULES: dict[str, str] = {
     "plan": "may only read",
@@ -45,6 +50,11 @@ GRID: dict[str, tuple[str, ...]] = {
 `sandbox`: `yes` if commands run in a sandbox, otherwise `asks`. `asks*`: `asks`, with the exception in `RESTORABLE`.
 """
 RESTORABLE: Final = "* a command may delete files that it names and /undo can restore"
+
+
+def policy_after(name: str) -> "UserPolicy":
+    """Return the policy to which the key switches from the policy `name`; for any other policy, `ask`."""
+    return KEY_POLICIES[(KEY_POLICIES.index(name) + 1) % len(KEY_POLICIES)] if name in KEY_POLICIES else "ask"
 
 
 def policy_role(name: str) -> Role:
