@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.engine.harness import Bench, call, running, say
+from tests.engine.test_rewind import go, told, turn
 from tui_agent.engine.turns.session_title import first_sentence, informative_sentence, shorten_title
-from tui_agent.protocol.commands import Rename, SubmitPrompt, Undo
+from tui_agent.protocol.commands import Redo, Rename, SubmitPrompt, Undo
 from tui_agent.protocol.events.session import SessionTitled
 
 MESSAGE = "please look at the night shift"
@@ -159,7 +160,7 @@ async def test_undo_takes_the_title_of_the_answer_back(tmp_path: Path) -> None:
         await bench.until("session.head_moved")
         await bench.until_so(lambda: not bench.recorder.state.is_busy)
         assert bench.recorder.state.title == "fix it"
-    assert titles(bench) == [("fix it", "auto"), (SENTENCE, "answer")]
+    assert titles(bench) == [("fix it", "auto"), (SENTENCE, "answer"), ("fix it", "auto")]
 
 
 @pytest.mark.parametrize(
@@ -206,3 +207,16 @@ async def test_the_next_message_replaces_the_title_from_an_undone_message(tmp_pa
             bench.submit(SubmitPrompt(text=text))
             await bench.until("turn.finished", number)
     assert titles(bench) == [("alpha wrong question", "auto"), ("beta right question", "auto")]
+
+
+async def test_an_undone_message_gives_no_title_and_a_redone_one_gives_it_again(tmp_path: Path) -> None:
+    async with told(tmp_path, say("Hi."), say("Hi."), say("Hi.")) as bench:
+        await turn(bench, "hi")
+        await turn(bench, "Buy milk and bread")
+        assert bench.recorder.state.title == "Buy milk and bread"
+        for command, title in ((Undo(), "hi"), (Redo(), "Buy milk and bread"), (Undo(), "hi")):
+            await go(bench, command)
+            # Lists of sessions show the newest title in the log.
+            assert (bench.recorder.state.title, titles(bench)[-1]) == (title, (title, "auto"))
+        await turn(bench, "Call the plumber today")
+        assert bench.recorder.state.title == titles(bench)[-1][0] == "Call the plumber today"

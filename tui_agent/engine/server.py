@@ -42,7 +42,7 @@ from tui_agent.engine.tools.background import Background
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.programs import ProgramKeeper
 from tui_agent.engine.turns.agents import INIT_SOURCE, require_role
-from tui_agent.engine.turns.session_title import title_from_message
+from tui_agent.engine.turns.session_title import record_message
 from tui_agent.engine.turns.turns import Turns
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
 from tui_agent.folds.session.view import MENTIONS_REASON, SessionStateView
@@ -351,8 +351,7 @@ class Engine:
         recorder = self._parts.recorder
         recorder.cause = command.id if command is not None else None
         close_calls(recorder, why=TURN_ENDED_FIRST)
-        title_from_message(recorder, message)
-        recorder.append(message)
+        record_message(recorder, message)
         self._prompt_hooks.record(hook_verdict)
         self._run_turn(group, continues=False)
 

@@ -420,12 +420,14 @@ class Rewind:
                 self._recorder.append(message.model_copy(update={"place": None}))
 
     def _keep_settings(self, before: SessionStateView) -> None:
-        """Record the current workspace, the user's title and the settings on the new branch."""
+        """Record the current workspace, the title and the settings on the new branch."""
         recorder = self._recorder
         if before.workspace != recorder.state.workspace:
             recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
-        if before.titled_by == "user" and before.title != recorder.state.title:
-            recorder.append(SessionTitled(title=before.title, titled_by="user"))
+        title = before if before.titled_by == "user" else recorder.state
+        if title.title and before.title != recorder.state.title:
+            # Also an earlier title is recorded again, because lists of sessions show the newest title in the log.
+            recorder.append(SessionTitled(title=title.title, titled_by=title.titled_by or "user"))
         present, reverted = before.settings, recorder.state.settings
         if present is None or reverted is None:
             return

@@ -10,6 +10,7 @@ from typing import Final
 
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.turns.agents import INIT_SOURCE
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.base import text_preview, text_size
 from tui_agent.protocol.events.session import SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived
@@ -43,19 +44,25 @@ _NOT_A_TITLE = re.compile(
 """Matches text that is not a title: code, Markdown, questions, announced lists, and words to the user."""
 
 
-def title_from_message(recorder: Recorder, message: UserMessageReceived) -> None:
-    """Use a message for the session's title, if the session has no good title yet."""
-    state = recorder.state
+def record_message(recorder: Recorder, message: UserMessageReceived) -> None:
+    """Record the message of a new turn and, if the session has no good title yet, a title from the message."""
+    title = _title_from_message(recorder.state, message)
+    # An undo takes back the message and what follows it. The first title comes before, so that the session keeps one.
+    for payload in (message, title) if recorder.state.root_task else (title, message):
+        if payload is not None:
+            recorder.append(payload)
+
+
+def _title_from_message(state: SessionStateView, message: UserMessageReceived) -> SessionTitled | None:
     is_undone = state.titled_by in ("auto", "answer") and not state.root_task
     is_weak = not is_undone and state.titled_by == "auto" and not informative_sentence(state.title)
     if (state.title and not is_weak and not is_undone) or message.source == INIT_SOURCE:
-        return
+        return None
     sentence = informative_sentence(_own_words(message))
     if not sentence and not is_weak:
         text = message.own_words or message.command or text_preview(message.text)[:MAX_SEARCHED_CHARS]
         sentence = " ".join(text.split())
-    if sentence:
-        recorder.append(SessionTitled(title=shorten_title(sentence), titled_by="auto"))
+    return SessionTitled(title=shorten_title(sentence), titled_by="auto") if sentence else None
 
 
 def title_from_answer(recorder: Recorder, message: UserMessageReceived | None) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.delegates import DelegateState
@@ -36,7 +37,7 @@ class Draft:
     is_fork: bool = False
     started_at: float | None = None
     title: str = ""
-    titled_by: str = ""
+    titled_by: Literal["", "auto", "answer", "user"] = ""
     run_id: RunId | None = None
     client: str = ""
     allowed_tools: tuple[str, ...] | None = None

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from typing import Literal
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
@@ -135,7 +136,7 @@ class SessionStateView:
     started_at: float | None = None
     """Time of the session's start."""
     title: str = ""
-    titled_by: str = ""
+    titled_by: Literal["", "auto", "answer", "user"] = ""
     """The origin of the title, as in `session.titled` (empty: given at the session's start)."""
     run_id: RunId | None = None
     client: str = ""
