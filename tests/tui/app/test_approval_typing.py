@@ -7,8 +7,9 @@ from textual import events
 
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.test_approvals import ask, request
-from tui_agent.protocol.commands import DecidePermission, Steer
-from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.base import RequestId
+from tui_agent.protocol.commands import DecidePermission, Queue, Steer
+from tui_agent.protocol.events.turn import TurnStarted, UserQueued, UserUnqueued
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import QuitQuestion
 from tui_agent.tui.terminal.keyboard import TypingBurst
@@ -142,14 +143,48 @@ async def test_enter_sends_the_message_that_is_in_the_prompt_and_answers_nothing
         await driven.press("enter")
         assert [type(command) for command in driven.session.submitted] == [Steer]
         assert driven.app.screen is modal and driven.app.prompt.editor.text == ""
+        await driven.press("enter")
+        assert len(driven.session.submitted) == 1, "a second Enter that comes at once answers nothing"
         modal.end_grace_period()
         await driven.until(lambda: "file yet" not in driven.text())
-        assert modal.chosen is None
-        assert size[0] == 40 or driven.rows()[-1].lstrip().startswith("Up/Down answers")
-        await driven.press("enter")
+        assert modal.chosen == "y"
+        assert size[0] == 40 or driven.rows()[-1].lstrip().startswith("Enter choose")
         assert len(driven.session.submitted) == 1 and driven.app.screen is modal
-        await driven.press("down", "enter")
+        await driven.press("enter")
         assert isinstance(driven.session.submitted[-1], DecidePermission)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
+async def test_a_message_that_is_queued_is_named_and_an_answer_is_selected_again(
+    size: tuple[int, int],
+) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        modal = await ask(driven, request())
+        await driven.type("should we keep it")
+        await driven.press("tab")
+        [queued] = driven.session.submitted
+        assert isinstance(queued, Queue) and modal.in_grace_period
+        driven.session.feed(UserQueued(queue_id=RequestId("q1"), text=queued.text))
+        await driven.until(lambda: "Queued  should we keep it" in driven.text())
+        modal.end_grace_period()
+        assert modal.chosen == "y" and driven.app.screen is modal
+        await driven.type("more")
+        await driven.until(lambda: "Queued  " not in driven.text())
+        await driven.press(*["backspace"] * 4)
+        driven.session.feed(UserUnqueued(queue_id=RequestId("q1")))
+        await driven.settle()
+        assert "should we keep it" not in driven.text()
+
+
+async def test_after_a_message_the_answer_no_is_selected_again_if_it_was_first() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request(default_no=True))
+        await driven.type("should we keep it")
+        await driven.press("enter")
+        await driven.until(lambda: modal.chosen == "n")
+        modal.end_grace_period()
+        await driven.press("enter")
+        assert modal.typing and len(driven.session.submitted) == 1
 
 
 async def test_a_text_that_arrives_at_once_in_an_open_approval_is_sent_by_enter() -> None:

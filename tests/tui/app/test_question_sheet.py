@@ -140,9 +140,10 @@ async def test_enter_sends_the_message_in_the_prompt_and_approves_no_plan() -> N
         await driven.press("enter")
         [steer] = driven.session.submitted
         assert isinstance(steer, Steer) and steer.text == "wait for me 1" and driven.app.screen is modal
-        modal.end_grace_period()
         await driven.press("enter")
         assert len(driven.session.submitted) == 1 and driven.app.screen is modal
+        modal.end_grace_period()
+        assert modal.chosen == 0
         await driven.press("up", "up", "enter")
         answer = driven.session.submitted[-1]
         assert isinstance(answer, AnswerQuestion) and answer.choice == 1

@@ -7,7 +7,7 @@ import time
 
 from tui_agent.folds.session.approvals import ApprovalsView
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.protocol.base import RequestId
+from tui_agent.protocol.base import RequestId, text_preview
 from tui_agent.protocol.commands import AnswerQuestion, ContinueTurn, DecidePermission
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
@@ -42,9 +42,13 @@ class OpenQuestions:
         self._waiting: set[RequestId] = set()
         """The unanswered requests."""
         self._view = ApprovalsView()
+        self._queued_before: frozenset[RequestId] = frozenset()
+        """The messages that were queued when the dialog opened."""
 
     def update(self, view: ApprovalsView) -> None:
         """Open and close dialogs to match the open questions in `view`."""
+        if self._open is not None:
+            self._open.set_queued_message(self._queued_meanwhile())
         if view is self._view:
             return
         self._view = view
@@ -61,6 +65,12 @@ class OpenQuestions:
         if isinstance(self._open, Approval):
             self._open.set_waiting(len(view.permissions))
         self._open_next()
+
+    def _queued_meanwhile(self) -> str:
+        """Return the newest message that was queued since the dialog opened; empty if there is none."""
+        queue = self._host.state.queue
+        is_new = bool(queue) and queue[-1].queue_id not in self._queued_before
+        return " ".join(text_preview(queue[-1].text).split()) if is_new else ""
 
     @property
     def is_waiting(self) -> bool:
@@ -110,6 +120,7 @@ class OpenQuestions:
     def _open_next(self) -> bool:
         if self._open is not None:
             return False
+        self._queued_before = frozenset(message.queue_id for message in self._host.state.queue)
         for permission in self._view.permissions:
             if permission.request_id not in self._aside:
                 self._ask_permission(permission)

@@ -65,6 +65,9 @@ class Approval(ApprovalRows):
     def deselect(self) -> None:
         self.chosen, self.shows_policy = None, False
 
+    def select_default(self) -> None:
+        self.chosen = self.default_answer
+
     def show_whole(self, name: str) -> bool:
         """Show the full change or command, or shorten it again; return False if the action is not available."""
         if name in self.disabled_actions:

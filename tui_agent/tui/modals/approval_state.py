@@ -85,7 +85,8 @@ class ApprovalState(Sheet[DecidePermission | None]):
         """The name of the subagent whose tool call needs the approval; empty for the main agent."""
         self.following_calls = 0
         """Number of later calls of the same tool that will also need approval."""
-        self.chosen: Answer | None = "n" if request.default_no else "y"
+        self.default_answer: Answer = "n" if request.default_no else "y"
+        self.chosen: Answer | None = self.default_answer
         """The selected answer; None while the user writes a message."""
         self.chosen_before_edit: Answer | None = self.chosen
         """The selected answer before the rule was edited."""

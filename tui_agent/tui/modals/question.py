@@ -53,8 +53,11 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         self._text = ""
         self._read = read
         self.options = question.options
-        if question.form == "text":  # without options to choose from, a digit is text at once
-            self.chosen = len(self.options)
+        self.select_default()
+
+    def select_default(self) -> None:
+        # Without options to choose from, a digit is text at once.
+        self.chosen = len(self.options) if self.question.form == "text" else 0
 
     @property
     def request_id(self) -> RequestId:

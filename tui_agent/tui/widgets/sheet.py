@@ -53,6 +53,15 @@ class Sheet(SheetFrame[ResultT]):
         fits = hints_width(shown) + len(right) + 1 <= width
         return self.line(width, hint_parts(shown, self.pen), [self.part(right, "t3")] if fits else [])
 
+    def select_default(self) -> None:
+        """Select the row that is selected when the sheet opens, if there is one."""
+
+    def end_writing(self) -> None:
+        """Use keys as answers again. After the message was sent, the first answer is selected; otherwise none is."""
+        if self.covered_prompt is not None and self.covered_prompt.was_sent and not self.message:
+            self.select_default()
+        super().end_writing()
+
     def on_edit(self) -> None:
         """Redraw the sheet, because the text of the open field changed."""
         self.redraw()

@@ -15,7 +15,7 @@ from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.lists import LinePane, Lines, ScrollsLines
 from tui_agent.tui.widgets.question_keys import QuestionKeys, ResultT
-from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
+from tui_agent.tui.widgets.rows import Part, Pen, cells, cut_parts, wrap
 
 
 class FixedRows(LinePane):
@@ -69,6 +69,8 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         self.scrolled = Lines(id="sheet-body")
         self.scrolled.moved = lambda: self.mark_seen(self._in_sight + self.scrolled.scroll_offset.y)
         self._in_sight = 0
+        self.queued_message = ""
+        """The newest message that was queued while this sheet is open, in one line; empty if there is none."""
         self.cursor_row: int | None = None
         """Index of the body row to scroll into view. None: keep the scroll position."""
         self.rows_below_cursor = 0
@@ -164,6 +166,12 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         """The maximum number of rows of head, body and foot together."""
         return self.app.size.height - (0 if self.is_full else 2 if self.tight else 6)
 
+    def set_queued_message(self, text: str) -> None:
+        """Show the message that was queued while this sheet is open; an empty text if there is none."""
+        if text != self.queued_message:
+            self.queued_message = text
+            self.redraw()
+
     def redraw(self, *, keep: bool = True) -> None:
         """Draw all rows again, and adjust the heights of head, body and foot."""
         if not (self._sheet.is_attached and self.scrolled.is_attached):
@@ -197,9 +205,15 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         self._footer.set_keys(self.current_hints())
 
     def message_rows(self, width: int) -> list[Strip]:
-        """Draw the end of the unsent message, because the sheet can cover the prompt."""
-        if self.covered_prompt is None or not self.message:
+        """Draw the unsent message's end, or the message queued just now: the sheet can cover the prompt and the queue."""
+        if self.covered_prompt is None or not (self.message or self.queued_message):
             return []
+        if not self.message:
+            queued = [self.part("Queued  ", "t2"), self.part(self.queued_message)]
+            return [
+                *self.loose_gap(width),
+                self.line(width, cut_parts(queued, width, self.looks.symbols.ellipsis)),
+            ]
         name = "Your message"
         if self.is_full and self.is_writing:  # without the row of keys
             name = f"{self.key_map.key_of(self.covered_prompt.send_action)} sends"
