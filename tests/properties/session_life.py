@@ -33,6 +33,7 @@ from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserSteered
 from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.settings import AgentState
 from tui_agent.store.file_ops import FileOps
 from tui_agent.store.log_reader import read_records
 
@@ -360,7 +361,7 @@ class Life:
 
     def _is_quiet(self, kinds: list[str], turns: int) -> bool:
         state, ended = self.bench.recorder.state, kinds.count("turn.finished")
-        if ended < turns or kinds.count("user.message") != ended or kinds[-1:] == ["turn.finished"]:
+        if ended < turns or kinds.count("user.message") != ended or state.agent_state is AgentState.RUNNING:
             return False
         return not state.queue or state.last_turn_end not in (None, "finished")
 

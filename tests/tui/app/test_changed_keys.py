@@ -143,7 +143,7 @@ async def test_an_approval_is_answered_with_other_keys(tmp_path: Path) -> None:
         assert driven.app.editor.text == "yn", "letters that are no keys begin a message"
         await driven.press("backspace", "backspace")
         modal.end_grace_period()
-        await driven.press("escape", "u")
+        await driven.press("u")
         [decided] = driven.session.submitted
         assert isinstance(decided, DecidePermission) and decided.decision == "allow"
 
