@@ -2,11 +2,9 @@
 
 import hashlib
 import re
-from pathlib import Path
 
 import anyio
 import pytest
-from textual import events
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
@@ -25,7 +23,6 @@ from tui_agent.protocol.events.session import (
     CommandRejected,
     RevertedHunk,
     SessionHeadMoved,
-    WorkspaceMoved,
 )
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.modals.confirm import Confirm
@@ -481,134 +478,3 @@ async def test_ten_thousand_files_are_compared_some_at_a_time() -> None:
         assert len(sheet._comparisons) == 2 * FILES_AT_ONCE
         await driven.press("p")
         await driven.until(lambda: chosen(sheet) == (f"src/f{FILES_AT_ONCE - 1:05}.txt", 0))
-
-
-async def test_a_generated_folder_is_one_row_with_the_same_count_in_chat_and_sheet() -> None:
-    for size in ((120, 40), (80, 24)):
-        async with open_app(session=FakeSession(golden("streaming")[:3]), size=size) as driven:
-            session = driven.session
-            made = change(session, "a.txt", b"a\n", b"b\n")
-            install = CheckpointTaken(
-                part=1, commit="c" * 40, author="command", paths=("a.txt",), unlisted_count=3,
-                folders=(FolderChange(path=".venv/", files=2_570, total=2_570),),
-            )  # fmt: skip
-            again = CheckpointTaken(
-                part=2, commit="d" * 40, author="command",
-                folders=(FolderChange(path=".venv/", files=30, total=2_570),),
-            )  # fmt: skip
-            turn(driven, 1, made, install, again)
-            await driven.settle()
-            assert "4 files +1 −1 · .venv/ 2,570 files" in driven.text()
-            for argument in ("", "turn 1"):
-                sheet = await show(driven, argument)
-                assert sheet.right == "4 files +1 −1, .venv/ 2,570 files"
-                assert "and 3 more files that the log does not name" in driven.text()
-                assert any(
-                    row.strip().startswith("▌") and ".venv/   2,570 generated files" in row
-                    for row in driven.rows()
-                )
-                await driven.press("escape")
-
-
-async def test_a_file_that_you_changed_after_the_session_says_so(tmp_path: Path) -> None:
-    (tmp_path / "same.py").write_text("def func_2(): ...\n")
-    (tmp_path / "renamed.py").write_text("def func_two(): ...\n")
-    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
-        new = b"def func_2(): ...\n"
-        paths = "same.py", "renamed.py"
-        driven.session.feed(WorkspaceMoved(workspace=str(tmp_path), previous=""))
-        turn(driven, 1, *(change(driven.session, path, None, new) for path in paths))
-        await driven.settle()
-        await show(driven)
-        heads = [row.split() for row in driven.rows() if re.search(r"\.py +\+1", row)]
-        by_you = ["changed", "since", "by", "you"]
-        assert [("created" in head, head[-4:] == by_you) for head in heads] == [
-            (True, False), (True, True),
-        ]  # fmt: skip
-        await driven.press("escape")
-        driven.session.feed(TurnStarted(turn=2))
-        await driven.settle()
-        await show(driven)
-        assert "changed since" not in driven.text(), "a running command possibly changed it"
-
-
-async def test_the_strip_stops_counting_a_file_that_you_undid_while_the_terminal_had_no_focus(
-    tmp_path: Path,
-) -> None:
-    paths = "first.py", "second.py"
-    for path in paths:
-        (tmp_path / path).write_text(NEW)
-    async with open_app(session=FakeSession(golden("streaming")[:3]), size=(80, 24)) as driven:
-        driven.session.feed(WorkspaceMoved(workspace=str(tmp_path), previous=""))
-        turn(driven, 1, *(change(driven.session, path, OLD.encode(), NEW.encode()) for path in paths))
-        await driven.until(lambda: "2 files" in driven.text())
-        (tmp_path / "first.py").write_text(OLD)
-        driven.app.post_message(events.AppBlur())
-        driven.app.post_message(events.AppFocus())
-        await driven.until(lambda: "1 file +" in driven.text())
-        turn(driven, 2, change(driven.session, "first.py", OLD.encode(), NEW.encode()))
-        await driven.until(lambda: "2 files" in driven.text())
-
-
-async def test_strip_and_sheet_show_the_same_number_of_files(tmp_path: Path) -> None:
-    paths = [f"part{number}.py" for number in range(6)]
-    for path in paths:
-        (tmp_path / path).write_text(NEW)
-    async with open_app(session=FakeSession(golden("streaming")[:3]), size=(80, 24)) as driven:
-        session = driven.session
-        session.feed(WorkspaceMoved(workspace=str(tmp_path), previous=""))
-        changes = [change(session, path, OLD.encode(), NEW.encode()) for path in paths]
-        more = CheckpointTaken(part=1, commit="c" * 40, author="command", paths=(), unlisted_count=3)
-        turn(driven, 1, *changes, more)
-        await driven.until(lambda: "9 files" in driven.text())
-        (tmp_path / paths[2]).write_text(OLD)  # the terminal says nothing about its focus
-        sheet = await show(driven)
-        assert sheet.right.startswith("8 files ") and "file 1 of 8" in driven.text()
-        await driven.press("escape")
-        await driven.until(lambda: "8 files" in driven.text())
-        sheet = await show(driven)
-        await driven.press("n", "n")
-        assert re.search(r"part2.py +no longer changed", driven.text())
-        await driven.press("n")
-        assert re.search(r"part3.py +file 3 of 8", driven.text())
-        (tmp_path / paths[0]).write_text(OLD)
-        driven.app.post_message(events.AppBlur())
-        driven.app.post_message(events.AppFocus())
-        await driven.until(lambda: sheet.right.startswith("7 files "))
-        await driven.press("escape")
-        await driven.until(lambda: "7 files" in driven.text())
-        (tmp_path / paths[1]).write_text(OLD)
-        turn(driven, 2)
-        await driven.until(lambda: "6 files" in driven.text(), "a turn ended")
-
-
-async def test_a_file_that_you_undid_outside_is_not_counted_and_shows_no_change(tmp_path: Path) -> None:
-    (tmp_path / "kept.txt").write_text(NEW)
-    for name in ("undone.txt", "restored.txt"):
-        (tmp_path / name).write_text(OLD)
-    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
-        session = driven.session
-        session.feed(WorkspaceMoved(workspace=str(tmp_path), previous=""))
-        changes = [
-            change(session, name, before, after)
-            for name, before, after in (
-                ("undone.txt", OLD.encode(), NEW.encode()),
-                ("restored.txt", OLD.encode(), None),
-                ("deleted.txt", None, NEW.encode()),
-                ("kept.txt", OLD.encode(), NEW.encode()),
-            )
-        ]
-        turn(driven, 1, *changes)
-        await driven.settle()
-        sheet = await show(driven)
-        assert sheet.right == "1 file +2 −2"
-        marked = re.findall(r"(\w+\.txt) .*no longer changed", driven.text())
-        assert marked == ["undone.txt", "restored.txt", "deleted.txt"]
-        notes = re.findall(r"The file is as it was before the session\S*", driven.text())
-        assert notes == ["The file is as it was before the session."] * 3
-        assert driven.text().count("LINE 20") == 1
-        (tmp_path / "undone.txt").write_text(OLD + "more\n")
-        (tmp_path / "deleted.txt").mkdir()
-        await driven.press("escape")
-        sheet = await show(driven)
-        assert sheet.right.startswith("3 files") and driven.text().count("no longer changed") == 1
