@@ -95,12 +95,12 @@ class RequestInput:
 
 @dataclass(frozen=True, slots=True)
 class PackedRequest:
-    """A packed request: the system prompt, the messages after it, and the manifest.
+    """A packed request: the system prompt, the messages after the system prompt, and the manifest.
 
     `needed`, `chars`: size of the request before its sections were shortened, in tokens and in characters.
     `short`: the sections that were shortened.
     `cuts`: user messages, instructions and summaries that were cut because the window cannot hold them.
-    `last`: maximum tokens of a request. Only the smallest reserve for the answer is left then.
+    `last`: maximum tokens of a request that leaves only the minimum room for the answer (see `Room.max_tokens`).
     """
 
     system: str
@@ -115,7 +115,7 @@ class PackedRequest:
 
 @dataclass(slots=True)
 class _Draft:
-    """A request while it is packed, with the size of each section so far."""
+    """A request that is being packed, with the size of each section so far."""
 
     request: RequestInput
     room: Room
@@ -138,7 +138,7 @@ class _Draft:
 
 
 class Assembly:
-    """Assembles the requests of one agent, and caches the sizes of texts and the shortened texts."""
+    """Assembles the requests of one agent. Caches token counts and shortened texts between requests."""
 
     def __init__(self, tokens: Tokens | None = None) -> None:
         self.tokens = tokens or Tokens()
@@ -150,7 +150,7 @@ class Assembly:
 
     @property
     def counts_are_current(self) -> bool:
-        """True if the cached token counts are valid. Counts from before the tokenizer was loaded are not valid."""
+        """True if the cached counts are from the current tokenizer. Counts from before it was loaded are outdated."""
         return self._counted_by == self.tokens.name
 
     def _recount_with_tokenizer(self) -> None:
@@ -349,7 +349,7 @@ class Assembly:
         )
 
     def _to_own_count(self, tokens: int, request: RequestInput) -> int:
-        """Convert a number of the model's tokens to our own count, minus a reserve for rounding."""
+        """Convert the model's token count `tokens` to our own token count. A small reserve for rounding is subtracted."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(request.model.model)))
 
     def _clip(self, fragment: Fragment, share: SectionShare) -> str:

@@ -62,8 +62,9 @@ _MARGIN = 0.02
 class Room:
     """The maximum tokens of a request. Both limits are None if the window is unknown.
 
-    `tokens`: the window minus the answer and a margin.
-    `max_tokens`: a higher limit for user messages that do not fit in `tokens`; it leaves a minimum for the answer.
+    `tokens`: the usual limit: the window minus the room for the answer and a margin.
+    `max_tokens`: a higher limit for user messages that do not fit in `tokens`. It leaves only the minimum for an
+    answer.
     """
 
     tokens: int | None

@@ -26,7 +26,7 @@ _COMMAND = re.compile(
     (?!\S)""",
     re.VERBOSE,
 )
-"""Matches a test command up to its options and arguments."""
+"""Matches the beginning of a test command: the program and its subcommand, such as `npm run test`."""
 
 
 class _Options(NamedTuple):
@@ -73,9 +73,9 @@ class _Coverage:
     """The tests that a command runs.
 
     - `program`: a name in `_OPTIONS`
-    - `paths`: the files, folders and tests that are selected, as paths in the workspace
-    - `names`: texts of which a test's name must contain one, if there are any
-    - `is_partial`: True if tests are left out in another way
+    - `paths`: the selected files, folders and tests, as paths in the workspace
+    - `names`: if not empty, only tests whose names contain one of these texts are selected
+    - `is_partial`: True if other options leave out some of the tests
     - `base`: the folder to which names of tests are relative
     """
 
@@ -97,7 +97,7 @@ class _Coverage:
 
 
 def command_line(run: TestFinished) -> str:
-    """Return the command of a test run, with the change to its folder if it did not run in the workspace's root."""
+    """Return the command of a test run. If the run was in a subfolder, the command starts with `cd FOLDER &&`."""
     folder = posixpath.normpath(run.folder)
     return run.command if folder == "." else f"cd {shlex.quote(folder)} && {run.command}"
 
@@ -139,7 +139,7 @@ def _run_failure(command: str) -> str:
 
 
 def _is_covered(name: str, command_before: str, command: str) -> bool:
-    """Return True if `command` runs the test `name`, whose failure `command_before` reported."""
+    """Return True if `command` runs the test `name`. An earlier run of `command_before` reported the test as failed."""
     if command == command_before:
         return True
     before, now = _coverage(command_before), _coverage(command)
@@ -153,7 +153,7 @@ def _is_covered(name: str, command_before: str, command: str) -> bool:
 
 
 def _places(name: str, coverage: _Coverage) -> tuple[str, ...]:
-    """Return the path of a failed test; without a file in its name, return all paths that were selected."""
+    """Return the path of a failed test. If the test's name contains no file, return all selected paths."""
     if coverage.language == "python":
         return (_python_path(coverage.base, name, coverage.program),)
     file = _JS_FILE.match(name) if coverage.program == "node" else None
@@ -195,7 +195,7 @@ def _coverage(command: str) -> _Coverage | None:
 
 
 def _selected_path(folder: str, selected: str, program: str) -> str:
-    """Return the path of an argument that selects tests. For a single package of Go, it is that of its files."""
+    """Return the path that an argument selects tests from. For a single Go package, this is `FOLDER/*.go`."""
     if program in ("pytest", "unittest"):
         return _python_path(folder, selected, program)
     if program == "go":

@@ -190,5 +190,5 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
 
 
 def required_tokens(count: MessageCount) -> int:
-    """Return a summary's tokens without the user's words in it; 0 for any other message."""
+    """Return the tokens of a summary without the user's words in it. For other messages, return 0."""
     return sum(share.tokens for name, share in split_shares(count, "messages") if name == "packed_context")

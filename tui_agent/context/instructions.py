@@ -31,7 +31,7 @@ JOINING_FRACTION = 0.10
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MAX_PLACES = 50
-"""For each call, instruction files are searched in the folders of at most this many paths."""
+"""Maximum number of paths of one call for which instruction files are searched."""
 _PATTERN = frozenset("*?[")
 
 
@@ -98,9 +98,10 @@ class InstructionFiles:
         self._project = project
 
     async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
-        """Return the instruction files for the start of a session, and the `known` files in subfolders.
+        """Return the instruction files for the start of a session.
 
-        For an unchanged file, return the same object as in `known`.
+        `known`: files that were loaded earlier. Files in subfolders are read again only if they are known. For an
+        unchanged file, the known object is returned.
         """
         reading = _InstructionSet()
         await to_thread.run_sync(self._read_user, reading)

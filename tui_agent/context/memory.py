@@ -35,7 +35,7 @@ MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
 """Minimum number of words in an answered question that also closes longer questions.
 
-The longer questions are open, and contain the text of the answered one.
+These are the open questions that contain its text.
 """
 # A shorter question could be part of many questions.
 _LINE = 200

@@ -53,14 +53,14 @@ class FittedHistory:
     dropped: set[int] = field(default_factory=set)
     words: dict[int, str] = field(default_factory=dict)
     whole: dict[int, MessageCount] = field(default_factory=dict)
-    """The uncut messages of `words`, by position."""
+    """The same messages as in `words`, with the token counts of their full form."""
     pinned: frozenset[int] = frozenset()
     """Positions of pinned messages, which are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
     """Maps the position of a shortened pinned message to the message's full text."""
 
     def replace_cut(self, index: int, whole: MessageCount, after: MessageCount) -> None:
-        """Replace the message at `index` by `after`, the cut form of the message `whole`."""
+        """Replace the message at `index` by the shortened message `after`. `whole` is the full message."""
         self.counted[index], self.whole[index], self.words[index] = after, whole, _longest_text(whole.message)
 
     def messages(self) -> Iterator[Message]:
@@ -102,9 +102,9 @@ class HistoryFitter:
             _drop_oldest(fitted, remaining)
 
     def cut_as_before(self, fitted: FittedHistory, limit: object) -> None:
-        """Cut messages as in earlier requests, so that the requests keep the same beginning.
+        """Repeat the cuts of earlier requests, so that the beginning of the request does not change.
 
-        `limit`: identifies the window; a new window resets the earlier cuts.
+        `limit`: identifies the window. For a new window, the earlier cuts are forgotten.
         """
         if limit != self._limit:
             self._limit = limit
@@ -218,8 +218,10 @@ def _index_of_newest_answer(fitted: FittedHistory) -> int:
 
 
 def _longest_text(message: Message) -> str:
-    """Return the longest text of a user message or an instruction, or a summary's whole text; for other messages, an
-    empty string."""
+    """Return the longest text of a user message or an instruction. Return a summary's whole text.
+
+    For other messages, return an empty string.
+    """
     match message:
         case UserMessage(origin="prompt" | "instructions"):
             return _text(message)

@@ -119,7 +119,7 @@ class EngineParts:
     """Services that tools need but that this run lacks."""
     remember_rule: Callable[[str, str], None] | None = None
     try_confined: bool = False
-    """True to try a command in the sandbox first if the policy cannot analyse it."""
+    """True if a command that the policy cannot analyse is first tried in the sandbox."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
     """Function that permanently lets commands read the given files.
 

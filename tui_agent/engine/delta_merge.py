@@ -1,6 +1,6 @@
 """Merging of streamed text into larger pieces before recording (every 50 ms or 2 KB).
 
-Invariant: the text of each key is emitted completely, in order, and never mixed with other keys.
+Invariant: the text of each key is emitted completely and in order, and a piece never mixes the texts of two keys.
 
 A secret is kept in one piece, so that redaction recognises it. At most `MAX_HELD_CHARS` characters are held back.
 """
@@ -205,10 +205,7 @@ def _unfinished_begin(text: str, end: int) -> int:
 
 
 def _line_begin(text: str, index: int) -> int:
-    """Return the start of the line at `index`.
-
-    If it is too far away, return the start of the last word before `index`.
-    """
+    """Return the start of the line at `index`. If the line is long, return the start of the last word before `index`."""
     begin = text.rfind("\n", 0, index) + 1
     return begin if index - begin <= _NEAR else _word_end(text, index)
 

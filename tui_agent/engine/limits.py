@@ -13,7 +13,10 @@ COMMAND_LINE_CLIENTS = ("headless", "eval", "sim")
 
 
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
-    """If a limit other than the time limit is reached, return its name and a sentence for the user, otherwise None."""
+    """Return the reached limit and a sentence for the user, or None if no limit is reached.
+
+    The time limit of the turn is not checked here.
+    """
     if state.own_iteration_limit is not None and state.local_iteration >= state.own_iteration_limit:
         return "iteration_limit", f"Stopped at {format_count(state.own_iteration_limit, 'iteration')}."
     if state.settings is None:

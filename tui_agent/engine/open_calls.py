@@ -28,9 +28,9 @@ from tui_agent.protocol.parts import TextContent, ToolCallPart, Usage, tool_call
 from tui_agent.units import describe_line_changes
 
 TURN_ENDED_FIRST = "the previous turn ended before this call started"
-"""Reason recorded for an unapproved call: another turn or command started first."""
+"""Reason recorded for a call that was not approved before another turn or command started."""
 STOPPED_FIRST = "the work was stopped before this call started"
-"""Reason recorded for an unstarted call: the user or a crash stopped the work first."""
+"""Reason recorded for a call that had not started when the user or a crash stopped the work."""
 _REDACTED = "[redacted: "
 """Start of the marker that replaces a secret in the log."""
 _MESSAGES: dict[ToolStatus, str] = {
@@ -42,7 +42,7 @@ NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 
 
 def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
-    """Return the main agent's unstarted calls. If none of them waits for approval, return an empty tuple.
+    """Return the main agent's calls that have not started, or nothing if none of them waits for approval.
 
     Calls with redacted or missing arguments are left out.
     """

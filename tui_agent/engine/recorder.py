@@ -30,10 +30,10 @@ SENDING_STEPS = 4
 """Number of rounds in which the event loop sends new events to the clients."""
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Function that loads a branch's cached state (folds) from the branch's event ranges.
+"""Function that loads a cached state of a branch. Its argument is the event ranges of the branch.
 
-The state may end before the branch does. The function returns the state and the number of its last event, or None if
-nothing is cached.
+Returns (state, number of the last event in the state), or None if nothing is cached. The state can be older than the
+branch's newest event.
 """
 
 
@@ -74,11 +74,11 @@ class Recorder:
         load_earlier_fold: LoadEarlierFold = lambda on: None,
         model_sees_secrets: bool = False,
     ) -> None:
-        """Compute the folds of `history`.
+        """Compute the folds of a log's current branch.
 
-        - `history`: the records of the whole log, if neither `marks` nor `cached` is given.
-        - `marks`: the result of `read_marks`. `history` then has only the records of the current branch.
-        - `cached`: saved folds. `history` then has only the later records of the same branch.
+        - `history`: the records of the whole log. It has fewer records in the next two cases.
+        - `marks`: the result of `read_marks`. If given, `history` has only the records of the current branch.
+        - `cached`: saved folds. If given, `history` has only the later records of the same branch.
         - `model_sees_secrets`: True if the log is redacted but the texts for the model are not.
         - `load_earlier_fold`: function that may be called in a thread.
         """
@@ -108,8 +108,8 @@ class Recorder:
         self._delegates = {}
 
     async def fold_branch_at(self, to_seq: int) -> None:
-        """Compute, in a thread, the state of the branch that ends at `to_seq`. Call this before the session moves
-        there."""
+        """Compute, in a thread, the state of the branch that ends at `to_seq`. Call this before an undo, redo or
+        revert."""
         branch_stretches = stretches(self._branches.view().moves, to_seq)
         self._prepared = to_seq, await to_thread.run_sync(partial(self._fold_branch, branch_stretches))
 
@@ -157,7 +157,7 @@ class Recorder:
         return self._folds.state.view()
 
     def state_of(self, agent: AgentId) -> SessionStateView:
-        """Return the session's state after the newest event, as the agent sees it."""
+        """Return the session's current state for one agent, for example with the agent's own task and policy."""
         return self._folds.state.view().view_for_agent(agent)
 
     def count_restored_turns(self, to_seq: int) -> int:
@@ -166,7 +166,7 @@ class Recorder:
 
     @property
     def branches(self) -> BranchesView:
-        """The session's moves between events, such as undos, and the targets of the next undo and redo."""
+        """The session's undos, redos and reverts so far, and the targets of the next undo and redo."""
         return self._branches.view()
 
     @property
@@ -217,7 +217,7 @@ class Recorder:
         return self._commits.commit_on(stretches(self._branches.view().moves, seq))
 
     def kept_changes(self, to_seq: int) -> tuple[tuple[str, str], ...]:
-        """Return the file changes after event `to_seq` that an undo of only the conversation kept.
+        """Return the file changes after the event `to_seq` that were kept when only the conversation was undone.
 
         Each item is a pair of commits: before and after the changes.
         """

@@ -61,7 +61,7 @@ _HEAD_MOVES = {
     "revert_hunk": "reverting",
     "plan_revert": "checking the files",
 }
-"""For commands that undo, redo or revert: maps the command to the text shown while it runs."""
+"""Maps a command that undoes, redoes or reverts to the text shown while the command runs."""
 HeadMoveCommand: TypeAlias = (
     commands.Revert | commands.RevertHunk | commands.Undo | commands.Redo | commands.PlanRevert
 )
@@ -367,9 +367,9 @@ class Engine:
         self._start_queued_turn(group)
 
     def _start_queued_turn(self, group: TaskGroup, *, after_any_end: bool = False) -> None:
-        """If nothing else runs and the last turn finished normally, start a turn with the oldest queued message.
+        """Start a turn with the oldest queued message if nothing else runs and the last turn finished normally.
 
-        `after_any_end`: True to start the turn even if the last turn did not finish normally.
+        `after_any_end`: True to ignore how the last turn ended.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or state.running_command or self._is_closing:
@@ -467,5 +467,5 @@ def _recorded_event(command: commands.Rename | commands.RecordResult) -> Payload
 
 
 def _is_steerable(state: SessionStateView) -> bool:
-    """Return True unless a `!` command, a slash command or a compaction is running."""
+    """Return True if a new message can join the running turn. A command or a compaction is not such a turn."""
     return state.shell is None and not state.is_compacting and not state.running_command

@@ -112,7 +112,7 @@ def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int
 
 
 def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return the scores, with symbols at `line` raised above all others. The shortest one gets the highest score."""
+    """Return the scores, changed so that symbols at `line` have the highest scores. Shorter symbols score higher."""
     best = max(scores, default=0.0) + 1.0
     return [
         best + 1.0 / (symbol.end - symbol.line + 1) if symbol.line <= line <= symbol.end else value

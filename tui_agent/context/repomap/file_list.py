@@ -74,7 +74,7 @@ def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
 
 
 def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
-    """Return the list of files, still without `folders`, and all names found."""
+    """Return the list of files and all names found. The field `folders` of the list is not set yet."""
     os.scandir(root).close()
     repository = locate_repository(root)
     index = index_key(repository)

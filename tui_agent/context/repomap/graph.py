@@ -1,4 +1,4 @@
-"""Graph of a repository's files, and the rank of each file in it. An edge leads to a file whose names are used.
+"""Graph of a repository's files, and the rank of each file. An edge from A to B means that A uses names defined in B.
 
 Invariant: a name defined in more than `MAX_DEFINERS` files makes no edge.
 """

@@ -308,9 +308,9 @@ class IndexFile:
         return array("q", [row_id for row_id, _ in rows]), array("d", [score for _, score in rows])
 
     def files_naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-        """Yield (path, symbols) of files with a matching name, highest rank first.
+        """Yield (path, symbols) of files that define a matching name, highest rank first.
 
-        `expression`: FTS5 query for defined names.
+        `expression`: FTS5 query for the names. If empty, all files match.
         """
         condition = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) " if expression else ""
         rows = self._db.execute(

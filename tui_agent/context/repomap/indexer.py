@@ -28,7 +28,7 @@ BATCH = 200
 SHORT = 3
 _NO_DEFINITION = frozenset({"key", "heading", "id", "rule", "test"})
 UNSETTLED = -1
-"""Stands for the modification time of a file that was written very recently. The file is checked again later."""
+"""Placeholder for the modification time of a file that was written very recently. The file is checked again later."""
 # A later write could get the same real time.
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
 MAX_TIMES = 200
@@ -69,7 +69,7 @@ def index_entry(
 
 
 def definitions(symbols: Sequence[Symbol]) -> bytes:
-    """Return the names defined in a file as sorted packed hashes, except short and generic names."""
+    """Return the sorted hashes of the names defined in a file, packed as bytes. Short and generic names are left out."""
     names = {
         symbol.name for symbol in symbols if len(symbol.name) > SHORT and symbol.kind not in _NO_DEFINITION
     }

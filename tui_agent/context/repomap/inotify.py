@@ -1,6 +1,6 @@
 """Watching of folders with inotify (Linux), so that files need not be checked one by one.
 
-Invariant: the watch can report more changes than there were, but if events were lost, it always says so.
+Invariant: `read_changes` can report unchanged files, but raises `WatchLost` if events were possibly lost.
 
 The kernel does not report writes through a memory map, another hard link, or another computer. Therefore the files must
 still be checked from time to time.

@@ -19,8 +19,7 @@ class MatchedWords:
         self._root = root
         query = Query(question)
         self._words: dict[str, str] = {}
-        """Maps the normal form of each searched word to the word in the question; words with the most weight come
-        first."""
+        """Maps the normal form of a word to the word in the question. The words with the highest weight come first."""
         forms: dict[str, str] = {}
         for word in find_words(query.text):
             for piece in split_identifier(word):

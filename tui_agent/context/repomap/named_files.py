@@ -43,7 +43,8 @@ class NamedFile(NamedTuple):
     """A file that a question names.
 
     `line`: line number in the question, or 0.
-    `name`: number of the name in the question. If several files match one name, they have the same number.
+    `name`: number of the mention in the question. Several files have the same number if one mention matches all of
+    them.
     """
 
     path: str

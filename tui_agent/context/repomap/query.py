@@ -167,9 +167,9 @@ def from_scan(
 
 
 def _skip_binary(order: list[FileScore], root: str, room: int, skipped: Counter[str]) -> list[FileScore]:
-    """Return `order` without its first binary files, and count these in `skipped`.
+    """Return `order` without binary files, and count the binary files in `skipped`.
 
-    Only the files shown in a map of `room` characters are checked.
+    Only the first files are checked: the files whose paths fit in `room` characters.
     """
     texts: list[FileScore] = []
     for index, file in enumerate(order):

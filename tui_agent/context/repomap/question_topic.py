@@ -14,7 +14,7 @@ _HEADING = re.compile(
     r" {0,3}(?:#{1,6}\s+(?P<marked>.+?)[\s#]*|\*\*(?P<bold>[^*]+)\*\*:?|(?P<plain>[A-Z][\w /()-]{1,40}):)\s*$"
 )
 _TICKED_BOX = re.compile(r"\s*[-*+] \[(?:[xX]\]|\s?\]\s+I\b)")
-"""Matches a ticked box, and an empty box with a statement by the author ("I ...")."""
+"""Matches two kinds of list items: a ticked box, and an empty box before a sentence that begins with "I"."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _LABELLED = re.compile(r"(?P<label>[A-Za-z][\w ./()+-]{0,40}?)[* ]*(?P<sign>[:=])[=* ]*(?P<value>.*)")
 _VERSION = re.compile(r"\W*(?:[A-Za-z][\w.+-]*\s+){0,3}(?:[vV]\d+\.\d|\d+\.\d+\.\d)[\w.+-]*")

@@ -24,9 +24,10 @@ _PREFIX = re.compile(r"\s*(?P<scopes>[\w./,+ -]{2,60}?):\s+\S")
 """Matches the start of a title without a type, such as `tsdb/index: `."""
 _SCOPE = re.compile(r"[\w.-]{2,}")
 SCOPE_WEIGHT, PREFIX_WEIGHT = 3.0, 1.5
-"""Factors for a match in a folder that a title names: as a scope, or before a colon.
+"""Factors for a match in a folder that a title names.
 
-For example, `fix(client): …` names the folder packages/client, and `index: …` the folder tsdb/index.
+`SCOPE_WEIGHT`: the title names the folder as a scope: `fix(client): …` names packages/client.
+`PREFIX_WEIGHT`: the title names the folder before a colon: `index: …` names tsdb/index.
 """
 MAX_QUERY = 20_000
 MAX_TERMS = 48
@@ -48,8 +49,10 @@ REQUEST_WEIGHT = 0.1
 """Weight of a word in `REQUEST_WORDS` outside code names."""
 _DIGITS = "0123456789"
 MIN_POSITION_WEIGHT, MIDWAY_POSITION = 0.5, 10
-"""A word's weight falls with its position in the question, from 1 towards `MIN_POSITION_WEIGHT`; at
-`MIDWAY_POSITION`, it is halfway."""
+"""Limits for the weight of a word, which falls with the word's position in the question.
+
+The weight falls from 1 towards `MIN_POSITION_WEIGHT`. It is halfway at `MIDWAY_POSITION`.
+"""
 
 
 ABOUT: dict[str, frozenset[str]] = {
@@ -62,7 +65,7 @@ ABOUT: dict[str, frozenset[str]] = {
 }
 """Maps a kind of file to the words that refer to it in a question."""
 SUBJECT = 8
-"""The first words of a question are taken as its topic, up to this number."""
+"""Number of words at the start of a question that are taken as its topic."""
 Pair = tuple[str, str]
 
 

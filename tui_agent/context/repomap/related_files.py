@@ -84,7 +84,7 @@ def _raise_score(file: FileScore, kin: float, past: float) -> FileScore:
 
 
 def _lower_side_files(file: FileScore, query: Query) -> FileScore:
-    """Lower the score of a test, document or settings file, unless the question is about such files."""
+    """Lower the score of a test, document or settings file. If the question is about this kind of file, do nothing."""
     kind = kind_of(file.path)
     if not kind or kind in query.about:
         return file

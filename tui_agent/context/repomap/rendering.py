@@ -13,15 +13,15 @@ from tui_agent.protocol.unicode_text import format_count, replace_invisible
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""Nouns among the reasons for leaving out a file. They get a plural (`2 links`); other reasons do not (`3 binary`)."""
+"""Reasons for leaving out a file that are nouns. Only nouns get a plural: `2 links`, but `3 binary`."""
 IN_ORDER = 10
 BRIEF_SYMBOL_CHARS = 80
 MIN_BRIEF_FILES = 3
 MAX_BRIEF_FILES = 7
 TOKENS_PER_BRIEF_FILE = 128
-"""A brief map names one file per this many tokens of its limit: with 1,280 tokens, 10 files."""
+"""A brief map shows symbols for one file per this many tokens of its limit (at least 3 files, at most 7)."""
 MANY_TOPS = 4
-"""With fewer top-level names than this, a map counts files one folder level deeper (`src/app/` instead of `src/`)."""
+"""If a map has fewer top-level names than this, it counts files by subfolder (`src/app/` instead of `src/`)."""
 CHARS_PER_TOKEN = 3.3
 DETAIL_SHARE = 0.55
 """Fraction of a map's characters for files with symbols."""

@@ -35,11 +35,14 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 SMALL_BYTES, SMALL_FILES = 400_000, 40
-"""This process indexes changed files itself only up to this total size in bytes and up to this number of files."""
+"""Limits of the changed files that this process indexes itself: total size in bytes, and number of files.
+
+A worker process indexes larger changes.
+"""
 MAX_GRAPH_FILES = 12_000
 """This process updates the graph itself for at most this many indexed files."""
 SOON_BYTES = 1_500_000
-"""Size limit in bytes. If the files to index exceed it together, the first call does not wait for the index."""
+"""The first call waits for the index if the files to index have at most this total size, in bytes."""
 ENOUGH = 0.6
 """Minimum fraction of the files that a usable index contains."""
 REFRESH_S = 120.0
@@ -61,7 +64,7 @@ class Visibility(NamedTuple):
 
     `redaction`: content that must not be shown or stored.
     `may_show`: returns True for a path that can be listed, read and shown.
-    `rules`: a text that changes with the rules of `may_show`. The index is then rebuilt.
+    `rules`: identifies the rules of `may_show`. If this text changes, the index is rebuilt.
     """
 
     may_show: Callable[[str], bool] = show_all

@@ -41,7 +41,7 @@ _NUMBER = Struct("<I")
 
 
 class CurrentFileNote:
-    """A note with the name of the file being read. If the process dies, the next process knows the cause."""
+    """A note on disk with the name of the file that is being read. If the worker dies, the note shows the cause."""
 
     def __init__(self, index: Path, number: int) -> None:
         self._path = Path(f"{index}.now{number}")

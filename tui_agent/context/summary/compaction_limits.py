@@ -22,7 +22,7 @@ TESTS: Final = "run_tests"
 READS: Final = "read_file"
 NEWEST_ANSWERS: Final = 2
 MAX_OPEN_FILES: Final = 5
-"""Number of most recently used files. Their contents leave the history last."""
+"""Number of most recently used files whose contents are offloaded last."""
 MIN_OUTPUT_CHARS: Final = 1_200
 """A tool's output with fewer characters than this is not offloaded."""
 
@@ -68,8 +68,8 @@ def _content_chars(piece: Content) -> int:
 def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:
     """Return how many messages at the start of `history` a summary can replace.
 
-    `keep_chars`: number of characters that stay, roughly.
-    `first`: number of an older summary's messages. They start the history and are always replaced.
+    `keep_chars`: approximate number of characters in the messages that stay.
+    `first`: number of messages at the start that belong to an older summary. They are always replaced.
     """
     # Messages that stay must have a higher `seq` than replaced ones: the log records only the last replaced `seq`.
     starts = [
@@ -98,8 +98,8 @@ def reducible_results(
 ) -> list[ToolMessage]:
     """Return the tool results that can be offloaded, oldest first.
 
-    `spared`: calls whose results are left out.
-    `keep_chars`: size of the newest part of the history, which is left out.
+    `spared`: calls whose results must stay.
+    `keep_chars`: number of characters at the end of the history that must stay.
     """
     end, remaining, answers = len(history), keep_chars, 0
     while end > 0 and (remaining > 0 or answers < NEWEST_ANSWERS):

@@ -39,9 +39,9 @@ MAX_NAMED_BYTES: Final = 64_000
 _NOTE: Final = 160
 """Number of characters reserved for a note about left-out content."""
 _LINES: Final = (300, 120, 48)
-"""If the messages do not fit, each keeps only its first and last line, with at most this many characters per line.
+"""Maximum characters per line in shortened messages. A shortened message keeps only its first and last line.
 
-The next smaller number is tried until all messages fit.
+The numbers are tried in order until all messages fit.
 """
 
 Text = Callable[[LongText], str]

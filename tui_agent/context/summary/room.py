@@ -11,13 +11,13 @@ from tui_agent.protocol.events.context import Section, SectionName
 from tui_agent.units import format_tokens
 
 FULL: Final = 0.80
-"""If possible, a summary and all other content together fill at most this fraction of the window."""
+"""Maximum fraction of the window for a request with a summary. It can be exceeded if required content needs more."""
 FULL_WHEN_CUT: Final = 0.60
 """If required content must be cut, the request should fill about this fraction of the window."""
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window that is left for the newest messages."""
 MIN_KEPT_IF_TIGHT: Final = 0.02
-"""Lower minimum, used instead of `MIN_KEPT` if the required content does not fit otherwise."""
+"""Minimum that replaces `MIN_KEPT` if the required content does not fit otherwise."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Normal and minimum fraction of the window for a summary's story (the text about the work so far)."""
 MIN_CHARS: Final = 2_000
@@ -25,9 +25,9 @@ MIN_CHARS: Final = 2_000
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
 _OVERHEAD_FACTOR: Final = 1.15
-"""If required content must be cut, the limit of a summary is based on the size of the user's words times this factor.
+"""Factor for the user's words in the size limit of a summary whose required content must be cut.
 
-The factor leaves room for other required content.
+It leaves room for the other required content.
 """
 
 
@@ -69,10 +69,10 @@ class SummaryRoom:
     ) -> "SummaryRoom":
         """Compute the limits of a summary in a window of `window` tokens.
 
-        `last`: maximum tokens of a request, with a minimum left for the answer (`Room.max_tokens`).
+        `last`: maximum tokens of a request (see `Room.max_tokens`).
         `per_char`: number of tokens per character.
         `needs`: number of characters of required content.
-        `own`: number of these characters that are the user's words.
+        `own`: number of characters in the user's words, which are a part of the required content.
         `share`: preferred fraction of the window for the whole request.
         """
         window_chars = window / per_char

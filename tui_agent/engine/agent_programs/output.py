@@ -71,7 +71,7 @@ class AgentProgram(Protocol):
         ...
 
     def finish(self) -> Iterator[ProgramEvent]:
-        """Yield the events of an answer that the end of the output cut off."""
+        """Yield the events of an answer that is still incomplete when the output ends."""
         ...
 
 

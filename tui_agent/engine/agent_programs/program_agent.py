@@ -264,7 +264,7 @@ async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
 
 
 def _describe_failure(program: str, ended: ExecResult | EnvironmentFault, *, has_answer: bool) -> str:
-    """If a program failed without reporting a `ProgramFault`, return the reason, otherwise an empty text."""
+    """Return the reason why a program failed without a `ProgramFault`. Empty if the program did not fail."""
     if isinstance(ended, EnvironmentFault):
         return str(ended)
     if ended.outcome != "exited":

@@ -1,6 +1,6 @@
-"""Attribution of file changes without a checkpoint, after a failed checkpoint or an interrupted run.
+"""Attribution of file changes that no checkpoint contains, after a failed checkpoint or an interrupted run.
 
-Invariant: a recorded change counts as the session's change only while the file has the recorded content.
+Invariant: a change in the log is attributed to the session only if the file still has the content in the log.
 """
 
 import hashlib
@@ -59,12 +59,12 @@ async def attribute_changes(
     missed: UncheckpointedChanges,
     recorded: Mapping[str, UncheckpointedChange],
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
-    """Return (changes, author, call id) for changes without a checkpoint.
+    """Return (changes, author, call id) for changes that no checkpoint contains.
 
     `recorded`: maps a path to its newest change in the log.
 
-    The returned `contested_paths` may have been changed by the user too. The call id is None unless one call made all
-    changes. Raise `CheckpointError` if the store cannot be read.
+    The field `contested_paths` of the returned changes names files that the user may have changed too. The call id is
+    None unless one call made all changes. Raise `CheckpointError` if the store cannot be read.
     """
     files = {file.path: file for file in changes.files}
     by_session = {

@@ -106,7 +106,7 @@ class CheckpointRecorder:
         self._has_changes = False
         """True if there are checkpoints besides the baseline (the session's first checkpoint)."""
         self.turn_start: int | None = None
-        """The last event before the running turn. It becomes None when a call that can change files is prepared."""
+        """The last event before the running turn. None after the turn has prepared a call that can change files."""
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False
         self._upkeep = (
@@ -146,8 +146,8 @@ class CheckpointRecorder:
     async def prepare_call(self, call_id: CallId, author: Author | None, paths: Iterable[str] = ()) -> None:
         """Prepare a call that can change files: take a checkpoint of changes by the user or other programs.
 
-        `author`: None if the call is proven to change nothing.
-        `paths`: files that are always compared; other files are compared if they look changed.
+        `author`: author of the call's changes. None if the policy has proven that the call changes nothing.
+        `paths`: files that are always compared. Other files are compared only if they look changed.
         """
         if self._store is None:
             if self._must_report_refusal:  # report once, before the first change
@@ -193,8 +193,8 @@ class CheckpointRecorder:
     ) -> None:
         """Take a checkpoint if there are `changes`.
 
-        `part`: index of the message part before the checkpoint.
-        `goes_on`: True if the call has not ended, so that later changes count as changes by this call too.
+        `part`: index of the newest message part.
+        `goes_on`: True if the call has not ended. Later changes then count as changes by this call too.
         """
         # A cancelled task still waits for the checkpoint, so that the changes are not attributed to a later call.
         call = self._open_call
@@ -212,10 +212,9 @@ class CheckpointRecorder:
             self._missed.add(author, changes.paths)
 
     async def end_turn(self) -> None:
-        """Record the first checkpoint at the end of a turn, unless it is already recorded.
+        """At the end of a turn, record the baseline if it is ready and not recorded yet.
 
-        This checkpoint is from the opening of the store. If a call was stopped, take a checkpoint of its changes
-        instead.
+        If a call was stopped, take a checkpoint of the call's changes instead.
         """
         if self._open_call is None:
             self._record_baseline()

@@ -28,7 +28,7 @@ class SharedChange:
     """A file that changed while a command ran.
 
     `reason`: says who may have changed the file.
-    `is_uncertain`: True if only the time of the change suggests that somebody else made it.
+    `is_uncertain`: True if only the time of the change points to somebody else.
     """
 
     reason: str

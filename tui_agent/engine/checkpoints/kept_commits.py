@@ -68,7 +68,10 @@ def find_new_commits(root: Path, spans: Sequence[tuple[float, float]]) -> list[s
 
 
 def _commits_after_reset(end: str, parents: Mapping[str, str]) -> dict[str, str]:
-    """Return the commits that remain after a reset to `end`. Stop at the first commit whose parent is `end`."""
+    """Return the commits before the first commit whose parent is `end`. They remain after a reset to `end`.
+
+    `parents`: maps each commit to its parent.
+    """
     left: dict[str, str] = {}
     for commit, parent in parents.items():
         if parent == end:

@@ -26,7 +26,7 @@ class FileRecords:
 
     - `first`, `newest`: first and newest change of each file.
     - `authors`: for each file that the session changed, the newest author other than the user.
-    - `by_user`: for each file that the user changed, the author of the session's earlier change, or None if no such change
+    - `by_user`: for each file that the user changed, the author of the session's earlier change. None if no such change
       remains.
     - `generated`: for each generated folder, the number of its files that the session changed.
     """
@@ -66,7 +66,7 @@ async def find_remaining_changes(
 
     Each event records the difference as a change by the user. The newest checkpoint must contain the current files.
 
-    - `left`, `present`: changes on the old and on the new branch, after the last event that both branches share.
+    - `left`, `present`: changes on the old branch and on the new branch since their last common event.
     - `restored`: result of the restore (None: no file was restored).
     """
     changes = []
@@ -92,7 +92,7 @@ async def find_remaining_changes(
 def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> list[FileChanged]:
     """Return an event for each file that differs from its recorded state on the new branch. Blocks.
 
-    Use this after a move of only the conversation.
+    Use this after an undo, redo or revert that moved the conversation and restored no files.
     """
     changes = []
     for path in {**left.first, **present.first}:
@@ -120,7 +120,7 @@ def find_kept_changes(blobs: Blobs, left: FileRecords, present: FileRecords) -> 
 def count_kept_folders(left: FileRecords, present: FileRecords) -> tuple[FolderChange, ...]:
     """Return the generated folders that still contain changes of the old branch.
 
-    Use this after a move of only the conversation.
+    Use this after an undo, redo or revert that moved the conversation and restored no files.
     """
     counted = dict(present.generated.view())
     more = ((path, count - counted.get(path, 0)) for path, count in left.generated.view())

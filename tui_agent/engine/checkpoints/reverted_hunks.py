@@ -1,6 +1,6 @@
 """Hunks that the user reverted, and the effect of an undo on them.
 
-Invariant: the revert of a hunk counts as a change by the user, until an undo removes the change that contains the hunk.
+Invariant: a reverted hunk counts as a change by the user until the change with this hunk is undone.
 """
 
 from collections.abc import Iterable
@@ -19,8 +19,8 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 class RevertedPaths:
     """Files with hunks that the user reverted after the target event of an undo.
 
-    - `kept_paths`: files in which a restore would bring a reverted hunk back. The user is asked first.
-    - `restored_paths`: files in which a restore only undoes the user's revert. The user is not asked.
+    - `kept_paths`: files in which the undo would bring a reverted hunk back. The user is asked first.
+    - `restored_paths`: files in which the undo reverses nothing but the user's revert. The user is not asked.
     """
 
     kept_paths: frozenset[str] = frozenset()

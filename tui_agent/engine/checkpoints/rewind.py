@@ -186,7 +186,7 @@ class Rewind:
         await self._recorder.commit()
 
     async def _find_own_commands(self) -> list[Payload]:
-        """Return the events of the user's commands (`!`) since the move that a redo reverses."""
+        """Return the events of the user's `!` commands that were run after the undo that a redo would reverse."""
         move = self._recorder.branches.undone_move
         if move is None:
             return []
@@ -257,7 +257,7 @@ class Rewind:
         from_seq: int,
         hunk: RevertedHunk | None = None,
     ) -> None:
-        """Record that files were restored while the conversation stays the same.
+        """Record that files were restored and that the conversation did not change.
 
         `from_seq`: the event to which a later redo returns.
         """

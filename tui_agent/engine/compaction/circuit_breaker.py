@@ -21,7 +21,7 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 MIN_REQUESTS_BETWEEN: Final = 10
-"""Minimum number of requests until the next summary, after a summary that left little room."""
+"""Minimum number of requests between a summary that left little room and the next summary."""
 TIGHT_HINT: Final = (
     "To save requests, tui-agent now compacts only rarely. Choose a model with a larger window with /model."
 )
@@ -43,7 +43,7 @@ class CompactionBreaker:
         self.tokens_after_summary = 0
         """Number of tokens in the context directly after the newest summary."""
         self.warned_model = ""
-        """Name of the model in the warning about little room (empty: no warning)."""
+        """Name of the model for which the user was warned about little room. Empty before the first warning."""
 
     @property
     def is_waiting(self) -> bool:
@@ -136,9 +136,12 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""This many *stretches* (calls between two compactions) with the same calls and results are a loop."""
+"""Number of *stretches* with the same calls and results that count as a loop.
+
+A *stretch* is the calls between two compactions.
+"""
 MAX_SAME_CALLS: Final = 8
-"""This many *stretches* with the same calls, but different results, are a loop."""
+"""Number of *stretches* with the same calls that count as a loop if the results differ."""
 
 
 class LoopDetector:
@@ -182,8 +185,10 @@ class _StretchCounter:
         self._counts: Counter[str] = Counter()
 
     def add(self, stretch: set[str], *, reset: bool) -> int:
-        """Add one to the count of each key in `stretch`, and return the smallest of these counts. `stretch` must not be
-        empty."""
+        """Add one to the count of each key in `stretch`, and return the smallest of these counts.
+
+        `stretch` must not be empty.
+        """
         if reset or not stretch <= self._known:
             self._counts.clear()
         self._known |= stretch

@@ -67,7 +67,7 @@ CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_SHARE: Final = 0.10
 """Minimum fraction of the context's tokens that a compaction must free to be successful."""
 MIN_OFFLOAD_SHARE: Final = 0.25
-"""Minimum fraction of the window that offloading must free; otherwise a summary is made."""
+"""Minimum fraction of the window that offloading must free. If it frees less, a summary is made instead."""
 # Less is not worth the loss of the provider's cache.
 MAX_FAILURES: Final = 2
 HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
@@ -196,8 +196,8 @@ class Compactor:
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
-        """Return a key for the current limit. It changes with the model, and when a provider refuses a request as too
-        long."""
+        """Return a key for the current limit. It changes with the model, and after each refusal that reveals a new
+        limit."""
         model = self._model
         return model and (model.model, model.window, self._learnt_window.refusal_state)
 
@@ -215,7 +215,10 @@ class Compactor:
         return UNKNOWN_WINDOW if self._model is None else self._parts.recorder.windows.window_of(self._model)
 
     def _window(self, *, known: bool = False) -> int:
-        """Return the model's window. If the window is unknown, return 0 if `known` is True, otherwise an assumed size."""
+        """Return the model's window, or an assumed size if the window is unknown.
+
+        `known`: if True, return 0 for an unknown window instead.
+        """
         learnt = self._learnt_window
         window = learnt.effective_window(0 if self._model is None else self._model.window)
         accepted = (learnt.accepted + MAX_SUMMARY_TOKENS) / INPUT_SHARE

@@ -24,7 +24,7 @@ from tui_agent.units import format_bytes
 
 TIMEOUT_S = 600.0
 MAX_OUTPUT_BYTES, TAIL_BYTES = 2_000_000, 1_000_000
-"""Maximum bytes stored of a command's output, and bytes of these from the output's end."""
+"""Limits of a command's stored output, in bytes: the maximum in total, and the part reserved for the output's end."""
 _ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
 
 
@@ -83,8 +83,10 @@ class _ShellRun:
         self._note = ""
 
     async def execute(self, merger: DeltaMerger[str]) -> None:
-        """Run the command to its end. A real user's command runs outside the sandbox, a simulated user's command
-        inside."""
+        """Run the command to its end. A command that a person typed runs outside the sandbox.
+
+        A simulated user's command runs inside the sandbox.
+        """
         state = self._parts.recorder.state
         is_typed = state.client != "sim"
         limit = None if is_typed or state.settings is None else state.settings.budgets.timeout_seconds

@@ -73,7 +73,7 @@ class RepoMapSection(api.BaseMiddleware):
             _record_map(rendered, query, turn.emit)
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """If the repository map is missing, return a fragment with the reason, otherwise nothing."""
+        """Return a fragment with the reason for a missing repository map. Return nothing if no map is missing."""
         if not state.map_delay_reason or state.has_repo_map:
             return ()
         return (
@@ -94,7 +94,7 @@ class RepoMapSection(api.BaseMiddleware):
         return result
 
     def _record_late_map(self) -> bool:
-        """If a late repository map is ready now, record it and return True, otherwise return False."""
+        """Record a late repository map if it is ready now. Return True if it was recorded."""
         rendered = self._maps.take_late_map() if self._late is not None else None
         if rendered is None or self._late is None:
             return False

@@ -49,7 +49,8 @@ class Subagents:
         )
 
     def check_roles(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
-        """Return a fault for each agent with an unavailable tool or model. The agents' files themselves are valid."""
+        """Return a fault for each agent that needs an unavailable tool or model. Faults in agent files are not
+        included."""
         faults: list[AgentFault] = []
         for role in self.roles:
             # A bundled agent simply goes without tools that are not loaded.

@@ -51,9 +51,10 @@ UNSENT = RequestId("")
 MIN_MESSAGES_FOR_THREAD = 20
 """From this number of new messages on, tokens are counted in a thread."""
 EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
-"""A request's tokens are counted exactly from `EXACT_COUNT_TOKENS` or window / `EXACT_COUNT_SHARE` tokens on.
+"""Limits for the exact counting of tokens: a number of tokens, and a divisor of the model's window.
 
-The tokens of smaller requests are estimated, because loading the tokenizer is slow.
+From the lower limit on, a request's tokens are counted exactly. The tokens of smaller requests are estimated, because
+loading the tokenizer is slow.
 """
 
 

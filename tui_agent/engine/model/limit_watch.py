@@ -22,7 +22,7 @@ class LimitWatch:
         self._recorded_levels: set[MeterLevel] = set()
 
     def check(self) -> None:
-        """If the context reached a higher level (e.g. `over`) or is below all limits again, record the new level."""
+        """Record the context's level if it has risen (e.g. to `over`), or if the context is below all limits again."""
         meter, turn = self._recorder.meter, self._recorder.state.turn
         if turn != self._turn:
             self._turn, self._recorded_levels = turn, set()

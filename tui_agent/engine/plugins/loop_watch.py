@@ -27,7 +27,7 @@ STOP_GRACE_S = 0.2
 STOP_CHECKS = 10
 """Maximum number of checks of the event loop after the user asked to stop the turn."""
 CHECKS_AFTER_COMMAND = 3
-"""Maximum number of further checks once the event loop has received the user's stop command."""
+"""Maximum number of checks of the event loop after it has received the user's stop command."""
 INTERRUPT_PAUSE_S = 0.5
 """Pause after an interruption, in seconds. The interrupted code can end in this time."""
 MAX_INTERRUPTS = 3
@@ -91,7 +91,7 @@ class _LoopWatch:
         self._answered = threading.Event()
         self._answered.set()
         self._reason: EventLoopBlocked | None = None
-        """The error that the next signal raises in the plugin's code. None if a signal comes from the user."""
+        """The error that the next signal raises in the plugin's code. None while the watch sends no signal."""
         self._interrupts = 0
         """Number of interruptions that the code has caught since the event loop last answered."""
         self._is_given_up = False
@@ -105,7 +105,10 @@ class _LoopWatch:
         """Requests to the watching thread: `stop` (the user stopped the turn) or `end` (end the watch)."""
 
     def run(self) -> None:
-        """Interrupt the main thread if the loop answers none of `CHECKS` checks."""
+        """Check the event loop until `end`. Interrupt the main thread if the loop answers none of `CHECKS` checks.
+
+        The main thread is interrupted earlier if the loop does not carry out the user's stop command.
+        """
         missed = 0
         # Checks are counted instead of seconds, because a stopped process must not count as blocked.
         while (request := self._next_request()) != "end":
@@ -194,7 +197,7 @@ class _LoopWatch:
             self._usual_sigint(number, frame)
 
     def restore_sigint(self) -> None:
-        """Restore the previous handler of SIGINT, unless the program has set another one meanwhile."""
+        """Restore the previous handler of SIGINT. If the program has set a third handler, do nothing."""
         if self._usual_sigint is not None and signal.getsignal(signal.SIGINT) == self._handle_sigint:
             signal.signal(signal.SIGINT, self._usual_sigint)
 

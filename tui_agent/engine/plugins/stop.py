@@ -17,11 +17,11 @@ AnswerT = TypeVar("AnswerT")
 STOP_GRACE_S = 1.0
 """Maximum time for a plugin's code to end after it was cancelled, in seconds."""
 SHIELD_GRACE_S = 1.5
-"""Maximum time for a plugin's code to end if no cancellation reaches it, in seconds."""
+"""Maximum time for a plugin's shielded code to end, in seconds. A cancellation does not reach shielded code."""
 MIN_STOPS = 10
 """Code that has caught this many cancellations counts as ignoring them."""
 MIN_BUSY_STOPS = 2
-"""Like `MIN_STOPS`, but for code that also blocks the event loop for at least `STOP_GRACE_S`."""
+"""Limit that replaces `MIN_STOPS` for code that also blocks the event loop for at least `STOP_GRACE_S`."""
 _CAUGHT = "do not catch `CancelledError`"
 _SHIELDED = "do not shield it for so long"
 _IN_THREAD = "its thread runs on until the function returns"
@@ -74,7 +74,7 @@ class _StoppableCode(Generator[Any, Any, AnswerT]):
         self._busy_s = 0.0
         """Seconds for which the code has blocked the event loop since its cancellation."""
         self._forced: StopIgnored | None = None
-        """The error of a forced stop until it is raised in the code, otherwise None."""
+        """The error that forces the code to stop, until the error is raised in the code. None if no stop is forced."""
         self._is_last_stop = False
 
     async def watch(self) -> None:

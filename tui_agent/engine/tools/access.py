@@ -50,7 +50,7 @@ def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str,
 
 
 def resource_denial_reason(policy: Policy, state: SessionStateView, root: str, server: str, tool: str) -> str:
-    """Return the policy's reason for not reading a server's resource, or an empty string.
+    """Return the reason why the policy denies reading a server's resource. Empty if it does not deny this.
 
     `tool`: the resource's name in rules.
     """

@@ -169,7 +169,7 @@ ALIASES: dict[str, str] = {
 }
 """Maps an argument of our tools to its names in other programs, such as `regex` for `pattern`.
 
-If a name belongs to several arguments, it stands for the first of them that the tool has.
+Several arguments can have the same name in other programs. The name then means the first argument that the tool has.
 """
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
 """Arguments in other programs' tools that only explain a call. They are dropped."""

@@ -148,7 +148,10 @@ class Gate:
     def _start_trial(
         self, case: JudgedCall, decision: Decision, judged: dict[str, str], content: str
     ) -> Verdict:
-        """Allow a read-only trial in the sandbox, and record this. The policy cannot analyse the command."""
+        """Return a verdict that allows a read-only trial of a command in the sandbox, and record the decision.
+
+        Used for commands that the policy cannot analyse.
+        """
         trial = replace(decision, verdict="allow", rule_id=TRY_IN_SANDBOX_RULE, nobody_to_ask=False)
         self._record(
             case, trial, True, f"{decision.reason}; the command is tried read-only in the sandbox", content
@@ -325,8 +328,10 @@ class Gate:
         preview: Preview,
         changes: dict[str, str],
     ) -> tuple[PermissionRequested, DecidePermission]:
-        """Record a permission request and wait for the user's answer. `changes`: values that replace fields of the
-        request."""
+        """Record a permission request and wait for the user's answer.
+
+        `changes`: values for fields of the request, in place of the usual values.
+        """
         time_limit, env = preview.time_limit_s or case.tool.spec.timeout, self._parts.env
         request = PermissionRequested(
             request_id=self._parts.ids.request(),
@@ -478,7 +483,7 @@ class Gate:
 
 
 def _with_arguments(case: JudgedCall, preview: Preview) -> Preview:
-    """Return `preview`, but show the call's arguments in it if the user would not see them otherwise."""
+    """Return `preview`. Add the call's arguments to an empty preview, unless the user sees them anyway."""
     reads_or_runs = case.effects and all(
         isinstance(effect, ReadEffect | RunEffect) for effect in case.effects
     )

@@ -38,7 +38,7 @@ MAX_KEPT_BYTES = 1_000_000
 FIRST_OUTPUT_WAIT_S = 1.0
 """Maximum time that `start` waits for a new job to print something or to end, in seconds."""
 TAIL_BYTES = 24_000
-"""The sandbox's messages are searched for in this many bytes at the end of a job's output."""
+"""Size of the end of a job's output, in bytes, in which messages of the sandbox are searched."""
 MAX_WAIT_S = 60.0
 """Maximum time that `read` waits for new output, in seconds."""
 STOP_TIMEOUT_S = 6.0

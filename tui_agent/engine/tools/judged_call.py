@@ -31,7 +31,7 @@ class JudgedCall(CheckedCall):
         restorable: frozenset[str] = frozenset(),
         tried: ExecResult | None = None,
     ) -> "JudgedCall":
-        """Create an instance from a checked call. The other arguments become fields."""
+        """Create an instance from a checked call. Each other argument sets the field of the same name."""
         return cls(
             checked.call,
             checked.tool,

@@ -24,7 +24,10 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes
 
 MAX_RESULT_BYTES, MAX_READ_BYTES, MIN_RESULT_BYTES = 24_000, 60_000, 2_000
-"""Maximum bytes of a result and of a file that was read. A small window lowers both, but not below the third number."""
+"""Maximum bytes of a tool's result, maximum bytes of a file's content, and the minimum of both limits.
+
+A small window lowers the two limits, but not below `MIN_RESULT_BYTES`.
+"""
 _CHARS_PER_TOKEN = 4
 _PREVIEW_SHARE = 2 / 3
 _MARGIN = 256

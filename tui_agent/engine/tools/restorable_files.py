@@ -1,4 +1,4 @@
-"""Finds a command's restorable files. The command deletes them by name, and /undo can restore them.
+"""Search for files that a command deletes by name and that `/undo` can restore.
 
 Invariant: the newest checkpoint has the current content of each of these files.
 """
@@ -18,7 +18,7 @@ from tui_agent.protocol.effects import Effect
 
 
 class RestorableFiles:
-    """Finds a call's restorable files. The call's commands delete them, and the session can restore them."""
+    """Finds the files that a call's commands delete and that the session can restore."""
 
     def __init__(self, parts: EngineParts, checkpointing: CheckpointRecorder) -> None:
         self._parts = parts

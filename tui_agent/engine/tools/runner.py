@@ -311,9 +311,9 @@ async def _call_middleware(middleware: Middleware, call_next: ToolNext, call: To
 
 
 def paths_in_workspace(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
-    """Return the paths in the workspace, relative to it and with links resolved.
+    """Return the paths that are in the workspace, as relative paths with links resolved.
 
-    `judged`: maps a path to its real path when the policy judged the call.
+    `judged`: maps a path to the real path that the policy has judged. Other paths are resolved now.
     """
     top = os.path.realpath(root)
     relative = []

@@ -226,7 +226,7 @@ class CommandRunner:
 
 
 def trial_message(tried: ExecResult) -> str:
-    """Describe in a clause for the user how a trial in the sandbox failed."""
+    """Describe a failed trial in the sandbox as a clause for the user."""
     if tried.outcome == "timeout":
         return "it was tried read-only in the sandbox, and did not end in time"
     refused = tried.blocked.rstrip(".")

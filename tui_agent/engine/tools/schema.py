@@ -101,7 +101,7 @@ def _simplify(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple
 
 
 def _without_null(schema: JsonMap) -> JsonMap:
-    """Return the schema of `x | None = None` as the schema of `x`."""
+    """Return the schema without `null`: an argument `x | None = None` gets the schema of `x`."""
     options = schema.get("anyOf")
     if not isinstance(options, list) or schema.get("default", "") is not None:
         return schema

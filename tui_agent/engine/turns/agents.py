@@ -135,7 +135,7 @@ class ShellFirstAgent:
 
 
 def require_role(parts: EngineParts, name: str) -> None:
-    """Raise `ConfigError` if the user can delegate to no agent of this name."""
+    """Raise `ConfigError` if the user cannot delegate to an agent with this name."""
     known = ", ".join(parts.delegation.offered_roles) or "none"
     if name not in parts.delegation.offered_roles:
         raise ConfigError(f"There is no agent {name!r} to delegate to.", hint=f"Named agents: {known}.")

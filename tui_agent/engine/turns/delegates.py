@@ -87,7 +87,7 @@ class DelegateRunner:
         return any(self.stop(agent) for agent in agents)
 
     async def run(self, task: DelegateTask, *, call_id: CallId, parent: AgentId) -> DelegateReport:
-        """Run a delegate for the agent `parent`, if necessary after waiting for other delegates.
+        """Run a delegate for the agent `parent`. Wait first if `parent` has too many running delegates.
 
         Raise `ToolError` if the delegate cannot start.
         """
@@ -283,7 +283,7 @@ def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
 
 
 def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
-    """Return a delegate's last calls. They replace the report of a delegate without text."""
+    """Return a delegate's last calls. They are reported if the delegate wrote no text."""
     answers = (message for message in history if isinstance(message, AssistantMessage))
     calls = [call for answer in answers for call in tool_calls(answer.parts)]
     return ", ".join(
@@ -336,7 +336,10 @@ class Brief(BaseMiddleware):
 
 
 class InstructionsOnly(BaseMiddleware):
-    """Wraps a middleware for a delegate. Of the middleware's prompt texts, the delegate gets only the instructions."""
+    """Wraps a middleware for a delegate. It contributes only instructions to the delegate's prompt, or nothing.
+
+    `instructions`: False to contribute nothing.
+    """
 
     def __init__(self, inner: Middleware, *, instructions: bool) -> None:
         self.name = inner.name
@@ -344,7 +347,7 @@ class InstructionsOnly(BaseMiddleware):
         self._instructions = instructions
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the instructions that the wrapped middleware contributes."""
+        """Return the instructions that the wrapped middleware contributes, if the delegate gets instructions."""
         if not self._instructions:
             return ()
         return [fragment for fragment in self._inner.contribute(state) if fragment.section == "instructions"]

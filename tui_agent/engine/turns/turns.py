@@ -147,8 +147,7 @@ class Turns:
     async def _run_loop(self, addressed: UserMessageReceived | None) -> Outcome:
         """Run the loop of a turn.
 
-        `addressed`: the user's message if a special agent answers it first, for example the agent of `/init` (else
-        None).
+        `addressed`: a user's message that a special agent answers first, for example `/init`. None for other turns.
         """
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
@@ -302,7 +301,7 @@ class Turns:
             return Outcome("error", f"The engine failed: {error}")
 
     def _report_store_error(self, error: StoreError) -> Outcome:
-        """Record a store error and return the end of the turn, or raise the error if recording fails too."""
+        """Record a store error and return the end of the turn. If the error cannot be recorded, raise it."""
         try:
             self._emit(ErrorRaised(where="store", message=error.message, hint=error.hint))
         except StoreError:
