@@ -2,7 +2,7 @@
 
 The event can also be on an abandoned branch.
 
-Invariant: `views_at(seq)` gives the same views as applying the branch that ended at `seq` from its first event.
+Invariant: `views_at(seq)` equals the views after all events of the branch that ends at `seq`, applied from the start.
 """
 
 from bisect import bisect_right
@@ -40,7 +40,7 @@ class ReplayCursor:
         """The keyframes in order, each as (number of records applied, views)."""
         self._builder = Views()
         self.keyframed_count = 0
-        """Number of the log's first records that keyframes cover."""
+        """Number of records, counted from the start of the log, that keyframes cover."""
         self._views = Views()
         self._position = 0
         """Number of records that have been applied to `_views`."""
@@ -55,7 +55,8 @@ class ReplayCursor:
 
     @property
     def total_cost(self) -> tuple[float | None, CostPrecision]:
-        """The cost in USD (None: no price is known) up to the newest record in a keyframe, and its precision."""
+        """The cost in USD up to the newest keyframe, and the precision of the cost. The cost is None if no price is
+        known."""
         state = self._builder.state.view()
         return state.cost_usd, state.cost_precision
 

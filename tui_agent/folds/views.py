@@ -139,8 +139,7 @@ class Views:
         self.faults: dict[tuple[str, str], FoldFault] = {}
         """The first error of each fold in each kind of event: (name of the fold, kind of event) → error."""
         self.prompts: list[tuple[int, str]] = []
-        """The user's messages and `!` commands that are still missing in the prompt's history, each with its event's
-        number."""
+        """The user's messages and `!` commands to add to the prompt's history, as (event number, text)."""
         self.seq = -1
         self.last_kind = ""
         self.last_event_time = 0.0
@@ -188,7 +187,8 @@ class Views:
 
         State, meter, branches and todo cover the whole log. All other views cover only `tail`.
 
-        Return None if records are missing between the snapshot and `tail`, or if the head was moved after the snapshot.
+        Return None if records between the snapshot and `tail` are missing. Also return None if an undo, redo or revert
+        came after the snapshot.
         """
         newer = [record for record in tail if record.seq > seq]
         if not tail or tail[0].seq > seq + 1 or find_payload(newer, SessionHeadMoved) is not None:
@@ -209,7 +209,7 @@ class Views:
         return views
 
     def _replay_old(self, record: Record) -> None:
-        """Apply a record from before the snapshot. It is applied to the folds that the snapshot does not restore."""
+        """Apply a record from before the snapshot to the folds that are not restored from the snapshot."""
         self.last_event_time = record.time
         if not isinstance(record, Envelope):
             self.transcript.count_unknown(record)

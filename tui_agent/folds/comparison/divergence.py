@@ -145,7 +145,10 @@ def _is_compared(event: Envelope) -> bool:
 
 
 def comparable_json(event: Envelope) -> JsonMap:
-    """Return an event's agent and payload, without the values that differ from run to run."""
+    """Return an event's agent and payload without values that differ from run to run.
+
+    For a `context.packed`, return only the agent, the kind and the names of the sections.
+    """
     payload = event.payload
     if isinstance(payload, ContextPacked):
         # The packed content depends on the machine and its files; only the names of sections can be compared.

@@ -99,7 +99,9 @@ def diff_contents(
     text: Callable[[str], bytes | None],
     clean: Callable[[str], str] = str,
 ) -> tuple[LineDiff | None, str]:
-    """Return the diff of a file's contents (None if they cannot be compared), and the reason if the diff has no hunks.
+    """Return (diff of a file's contents, note). The note explains a missing or empty diff.
+
+    The diff is None if the contents cannot be compared.
 
     - `text`: function that returns the stored content with a given SHA-256, or None.
     - `clean`: function that is applied to both contents before they are compared.

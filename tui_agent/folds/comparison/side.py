@@ -179,7 +179,7 @@ def _time_events(
 
 
 def _stops_work(payload: Payload) -> bool:
-    """Return True if this event proves that no agent was working before it."""
+    """Return True if the event shows that no agent was working directly before it."""
     return isinstance(payload, RunStarted | RunResumed | RunFinished | SessionForked | SessionHeadMoved)
 
 

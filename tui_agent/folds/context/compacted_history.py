@@ -49,7 +49,7 @@ class UserReply:
     """A user's text that reached the model in a call's result, such as the reason for a refusal.
 
     - `seq`: the event with the text.
-    - `occasion`: phrase for the user's action, such as `answering "Which file?"` or `refusing to run` and the command.
+    - `occasion`: phrase for the action in which the user wrote the text, such as `answering "Which file?"`.
     - `refused_call`: the call that the user refused (empty for other replies).
     """
 
@@ -138,8 +138,10 @@ class RemovedMessages:
         return self.layers[-1].seq if self.layers and not self.layers[-1].is_thinned else None
 
     def _thin_oldest(self) -> bool:
-        """Discard most messages of the oldest complete compaction. If it is the newest compaction, return False
-        instead."""
+        """Discard most messages of the oldest compaction whose messages are still complete.
+
+        Return False, and discard nothing, if this is the newest compaction.
+        """
         thin_layer = self.layers[0] if self.layers[0].is_thinned else Layer(-1, ())
         layer = self.layers[int(thin_layer.is_thinned)]
         if layer is self.layers[-1]:
@@ -213,7 +215,7 @@ class RemovedMessages:
     ) -> list[Message]:
         """Undo the newest compaction, and return the history with the removed messages.
 
-        If `compaction` is an older compaction, return the history unchanged.
+        If `compaction` is not the newest compaction, return the history unchanged.
         """
         front = self.leading_summary(history)
         if not front or self.newest_compaction != compaction:

@@ -82,7 +82,7 @@ class LedgerRequest:
     - `sections`: maps each section to its tokens.
     - `chars`: maps each section to its characters.
     - `input_tokens`, `cached_tokens`, `cost_usd`: numbers from the provider (None until the provider answers).
-    - `cache_miss_reason`: reason why the provider's cache lacked a part of the previous request (empty: it did not).
+    - `cache_miss_reason`: reason why a part of the previous request was not read from the cache (empty: all of it was).
     """
 
     request_id: RequestId
@@ -149,7 +149,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._new_sources: dict[int, _Source] = {}
-        """Messages that are not in a request yet: event number → source (sender, subject and files)."""
+        """The source of each message that no request contains yet: event number → (sender, subject and files)."""
         self._calls: dict[CallId, _Source] = {}
         self._present: dict[int, tuple[_Source, int]] = {}
         self._removed: dict[int, tuple[_Source, int]] = {}

@@ -70,8 +70,8 @@ class ContextMeterView:
     - `assumed`: True if the model's own window is unknown.
     - `estimated`: True until the provider's own count arrives.
     - `next_cost_usd`: expected cost of the next turn's first request.
-    - `cache_breaks`: number of requests whose beginning had changed, so that the provider's cache did not help.
-    - `cache_break`: names of the sections that changed in the newest of these requests.
+    - `cache_breaks`: number of requests that could not use the provider's cache, because their beginning had changed.
+    - `cache_break`: names of the sections that changed in the newest such request.
     """
 
     used: int = 0
@@ -140,7 +140,7 @@ def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTI
 
 
 def estimate_partial_answer(failure: ModelFailed) -> int:
-    """Return the estimated tokens of an answer that the user stopped, or 0 for any other failure."""
+    """Return the estimated tokens of the partial answer, if the user stopped the request. Otherwise, return 0."""
     return text_size(failure.partial) // 4 if failure.fault == "cancelled" else 0
 
 
@@ -366,9 +366,9 @@ class ContextMeter:
         )
 
     def _cached_share(self) -> float:
-        """Return the cached share of the previous request, from 0 to 1.
+        """Return the fraction of the previous request that the provider read from its cache for the newest request.
 
-        The provider took this share of its tokens from the cache for the newest request.
+        The fraction is from 0 to 1.
         """
         usage = self._state.usage
         common = min(self._state.previous_tokens or usage.input_tokens, usage.input_tokens)

@@ -68,7 +68,7 @@ INTERRUPTED = "[The user interrupted here.]"
 CONTINUED = "[The user interrupted here and now asks you to continue.]"
 CRASHED = "[The program ended here during the turn and was started again.]"
 MAX_OCCASION_CHARS = 120
-"""Maximum length of the command, question or title to which the user replied, in characters."""
+"""Maximum length of the text to which a user's reply refers (a command, a question or a title), in characters."""
 
 
 MAP_BEGINS, MAP_ENDS = "<repo_map>", "</repo_map>"
@@ -108,7 +108,7 @@ class History:
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Append a note to the history, or let it wait for the next request while calls are open."""
+        """Append a note to the history. While calls are open, the note waits for the next request instead."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
     def add_fork_note(self) -> bool:
@@ -129,9 +129,10 @@ class History:
         return True
 
     def note_continuation(self) -> bool:
-        """Replace the note about an interrupted turn by a note that the agent continues.
+        """Replace the note that the user interrupted the turn.
 
-        Return False if the newest message is not a note about an interruption.
+        The new note says that the user asks to continue, or that the program was started again. Return False if the
+        newest message is not a note about an interruption.
         """
         messages = self.late if self.open_calls else self.messages
         index = next(
@@ -382,9 +383,9 @@ def _on_tool_finished(history: History, ev: Envelope, payload: ToolFinished) -> 
 
 
 def _artifact_id(end: ToolFinished) -> str:
-    """Return the id of the artifact with the call's full result, or of the artifact that the call read.
+    """Return the id of the artifact with the call's full result, or else of the artifact that the call read.
 
-    Return an empty string if there is neither.
+    Return an empty string if there is neither of them.
     """
     if end.artifact is not None:
         return end.artifact.id

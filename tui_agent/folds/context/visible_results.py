@@ -1,4 +1,4 @@
-"""Tool results that models still get in full, and the main agent's summaries in place of other results.
+"""Tool results that models still get in full, and the summaries that replaced other results of the main agent.
 
 Invariant: events that are not on the log's current branch have no effect.
 """
@@ -65,7 +65,7 @@ class _VisibleResults:
                 self.cold[result] = seq, by_line, agent
 
     def _restore(self, results: frozenset[int], compaction: int | None) -> None:
-        """Make results visible again: those that `compaction` removed, and the reduced ones in `results`."""
+        """Make results visible again: all results that `compaction` removed, and each shortened result in `results`."""
         for result, (replaced_by, by_line, agent) in list(self.cold.items()):
             if replaced_by == compaction or (by_line and result in results):
                 del self.cold[result]

@@ -15,12 +15,17 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.settings import ModelInfo
 
 BELOW_REFUSED: Final = 0.75
-"""The limit after a refusal, as a fraction of the refused size. If a larger request was accepted, its size is the
-limit."""
+"""Limit of a request after a refusal, as a fraction of the refused size.
+
+The limit is never lower than the largest accepted request.
+"""
 _MIN_GAP: Final = 0.02
-"""If the refused size exceeds the accepted size by no more than this fraction, no size in between is tried."""
+"""Minimum difference between the accepted and the refused size for trying a size in between.
+
+It is a fraction of the accepted size.
+"""
 _COUNT_TOLERANCE: Final = 0.98
-"""An accepted size is never above this fraction of the refused size, because token counts are not exact."""
+"""Maximum of `accepted`, as a fraction of `refused`. Token counts are not exact, so the two sizes could overlap."""
 _ANNOUNCED_CHANGE: Final = 0.15
 """The user is told if a window changes by more than this fraction."""
 
@@ -40,13 +45,12 @@ class InferredWindow:
 
     @property
     def window(self) -> int:
-        """The window that the provider stated. It is 0 if unknown, or if the provider refused a request that fits in
-        it."""
+        """The window that the provider stated. 0 if unknown, or if the provider refused a smaller request."""
         return self.stated if 0 < self.stated < self.refused else 0
 
     @property
     def tokens(self) -> int:
-        """Maximum tokens of a request, inferred from refusals. 0 if no request was refused, or if `window` is known."""
+        """Maximum tokens of a request, inferred from refusals. 0 if there was no refusal, or if `window` is known."""
         if not self.refused or self.window:
             return 0
         return max(round(self.refused * BELOW_REFUSED), self.accepted)
@@ -60,7 +64,7 @@ class InferredWindow:
 
     @property
     def refusal_state(self) -> tuple[int, int]:
-        """The pair (`refused`, `stated`)."""
+        """The limits that are known from refusals: (`refused`, `stated`)."""
         return self.refused, self.stated
 
     def stated_window(self, window: int) -> int:
@@ -111,8 +115,7 @@ class InferredWindows:
         return self.window_of(model).effective_window(model.window)
 
     def has_news(self, model: ModelInfo) -> bool:
-        """Return True if the user should be told the model's window: it is new, or differs noticeably from the last
-        message."""
+        """Return True if the user should be told the model's window, because it is new or changed noticeably."""
         window, announced = self.effective_window(model), self._announced.get(model.profile, 0)
         return abs(window - announced) > _ANNOUNCED_CHANGE * window
 

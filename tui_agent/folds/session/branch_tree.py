@@ -226,7 +226,10 @@ class TreeView:
         return tuple(child for child, branch in enumerate(self.branches) if branch.parent == index)
 
     def is_worth_showing(self, index: int) -> bool:
-        """Return False for an empty branch, such as one left behind by an undo and a redo."""
+        """Return True if the branch is the first or current one, or if it or a child has turns.
+
+        An undo and a redo can leave other, empty branches behind.
+        """
         branch = self.branches[index]
         return bool(
             index == 0
@@ -249,9 +252,9 @@ class _OpenBranch:
     files: FilesChanged
     current: TurnResultFold | None = None
     last_work: int = -1
-    """Seq of the branch's newest record that counts as work (see `_WORK`); -1 if there is none."""
+    """Seq of the branch's newest record of work (see `_WORK`). -1 if there is none."""
     pending_records: list[Envelope] = field(default_factory=list)
-    """The branch's newest records. They are added to the branch's results when the next record counts as work."""
+    """The branch's records after the newest record of work. They are counted when the next record of work is added."""
 
 
 class Tree:
@@ -266,7 +269,7 @@ class Tree:
         self._lines = LineCounter(text)
         self._branches: list[_OpenBranch] = []
         self._starts: list[int] = []
-        """The first seq of each stretch of records. An undo, redo or revert ends one stretch and starts the next."""
+        """The first seq of each stretch of records. A new stretch starts after an undo, a redo or a revert."""
         self._stretch_branches: list[int] = []
         """For each stretch in `_starts`, the index of its branch."""
         self._current = 0
@@ -313,7 +316,7 @@ class Tree:
         self._switch_to(index, record.seq)
 
     def _continues(self, index: int, to_seq: int) -> bool:
-        """Return True if the record `to_seq` is the branch's own, and no other branch forks off after it."""
+        """Return True if the record `to_seq` belongs to this branch and no other branch starts after it."""
         is_own = any(first <= to_seq <= last for first, last in self._branches[index].own)
         later = (branch for branch in self._branches if branch.parent == index and branch.at_seq is not None)
         return is_own and all(branch.at_seq is not None and branch.at_seq <= to_seq for branch in later)

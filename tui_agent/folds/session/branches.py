@@ -68,7 +68,7 @@ class BranchesView:
 
     @property
     def redo_reason(self) -> MoveReason | None:
-        """The reason of the move that a redo would reverse."""
+        """The reason of the undo or revert that a redo would reverse. None if there is none."""
         move = self.undone_move
         return None if move is None or move.reason == "redo" else move.reason
 
@@ -173,9 +173,9 @@ class Branches:
         return spans
 
     def _kept_span_start(self, move: HeadMove) -> int | None:
-        """If the move led to another branch, return its target.
+        """Return the start of the range of events that the move undid. None if no turn was undone.
 
-        Otherwise, return the event before the first undone turn, or None if no turn was undone.
+        The start is the event before the first undone turn, or the move's target if the move led to another branch.
         """
         moves, prompts = self.state.moves, self.state.prompts
         left, reached = stretches(moves, move.from_seq), stretches(moves, move.to_seq)

@@ -50,7 +50,7 @@ class ChangedFile:
 
     @property
     def differs(self) -> bool:
-        """True if the content or the permissions differ from those before the first change."""
+        """True if the content or the permissions have changed since before the first change."""
         return self.disk_sha256_before != self.disk_sha256_after or self.only_mode_changed
 
     def with_change(self, change: FileChanged, seq: int) -> "ChangedFile":
@@ -83,7 +83,7 @@ class FilesChangedView:
     - `last_seq`: event of the newest change to any file.
     - `folders`: generated folders with the number of their files.
     - `unlisted_count`: number of changed files that the log does not list.
-    - `reverted`: single hunks that the user reverted, unless the session has changed the file again since.
+    - `reverted`: hunks that the user reverted. Hunks of files that the session changed later are left out.
     """
 
     files: tuple[ChangedFile, ...] = ()
@@ -193,7 +193,7 @@ class ModifiedFiles:
         self._originals: dict[str, str | None] = {}
         self._history: dict[str, list[FileState]] = {}
         self._to_seq = -1
-        """Target event of an undo, redo or revert until the files are restored; otherwise -1."""
+        """Target event of an undo, redo or revert whose files are not restored yet. -1 if there is none."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

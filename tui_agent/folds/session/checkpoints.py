@@ -19,7 +19,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 class Checkpoint:
     """A checkpoint of the workspace's files.
 
-    - `part`: index of the message part before the checkpoint (-1: the checkpoint before the session's first change).
+    - `part`: index of the newest message part before the checkpoint (-1: taken before the session's first change).
     - `files`: changes since the previous checkpoint.
     - `unlisted_count`: number of changed paths that the log does not list.
     - `restored`: True if files were restored to this checkpoint.

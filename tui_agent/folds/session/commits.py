@@ -38,8 +38,10 @@ class Commits:
         return tuple(self.commits)
 
     def commit_on(self, branch: Sequence[Stretch]) -> str:
-        """Return the newest commit on a branch. Without one, return the session's first commit or, if none, an empty
-        string."""
+        """Return the newest commit on a branch. If the branch has none, return the session's first commit.
+
+        Return an empty string if the session has no commits.
+        """
         for stretch in reversed(branch):
             index = bisect_right(self.seqs, stretch.last) - 1
             if index >= 0 and self.seqs[index] >= stretch.first:

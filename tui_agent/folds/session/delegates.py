@@ -60,7 +60,7 @@ class DelegateState:
         )
 
     def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
-        """Return the delegate with `path` added to its changed files. They include the files of its own delegates."""
+        """Return the delegate with `path` added to its changed files. Changes by its own delegates count too."""
         if path in self.files_created or path in self.files_modified:
             return self
         if path in self.files_deleted:

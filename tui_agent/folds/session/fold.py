@@ -1,6 +1,6 @@
 """The state of a session, built from events one at a time, and shown as a `SessionStateView`.
 
-Invariant: to continue after the log's last event, the engine uses exactly this state, also after a restart.
+Invariant: this state is everything that the engine needs to continue a session after a restart.
 """
 
 from dataclasses import fields, replace

@@ -55,7 +55,7 @@ class JobView:
 
     @property
     def outcome(self) -> str:
-        """A short description of the job's end, e.g. `exit 0` or `stopped by you`, or `running` before the end."""
+        """A short description of the job's state, e.g. `running`, `exit 0` or `stopped by you`."""
         suffix = {"user": " by you", "agent": " by the agent", "rewind": " by undo"}.get(self.stopped_by, "")
         match self.state:
             case "running":

@@ -1,4 +1,4 @@
-"""Finds an event after which the session's files are known. A checkpoint then has all changes.
+"""Search for an event at which the files are known: a checkpoint contains all file changes up to this event.
 
 Invariant: only records are used, so the app and the command line choose the same event.
 """
@@ -28,7 +28,7 @@ _ENDS: Final = (
     TurnFinished,
     UserMessageReceived,
 )
-"""Events of the main agent that normally follow a call's result and checkpoint."""
+"""Events of the main agent that end the search, because a call's checkpoint is recorded before them."""
 
 
 class _FileKnowledge:

@@ -106,7 +106,7 @@ def _on_run_finished(draft: Draft, ev: Envelope, payload: RunFinished) -> None:
 
 @LIFECYCLE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
-    """Set the state to the state after an earlier event, but counters such as the number of turns do not go down."""
+    """Update the counters after a move to an earlier event. The numbers of turns, parts and iterations never go down."""
     draft.parts, draft.turn = max(draft.parts, payload.parts), max(draft.turn, payload.turn)
     draft.iteration = max(draft.iteration, payload.iteration)
     draft.move_head(payload.used)

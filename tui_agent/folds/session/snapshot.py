@@ -1,4 +1,4 @@
-"""Snapshots, as JSON, of a session's states. They are taken between turns. The folds computed the states from the log.
+"""Snapshots of the fold states of a session, as JSON. The engine takes them between turns.
 
 With a snapshot, the log need not be read from its start.
 

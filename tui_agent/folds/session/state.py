@@ -83,7 +83,7 @@ class Draft:
     unsent_shell_chars: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """Maps the id of each unanswered model request to the agent whose budget pays for it."""
+    """Maps the id of each unanswered model request to an agent. The request counts towards this agent's budget."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     delegate_count: int = 0
     main_local_iteration: int = 0
@@ -109,7 +109,7 @@ class Draft:
     """Maps each file changed by agents or their commands to True if an agent created it. The newest file comes last."""
     crash_time: float | None = None
     last_event_time: float = 0.0
-    """Time of the newest event, in seconds since the epoch. Repairs of the log do not count."""
+    """Time of the newest event, in seconds since the epoch. Events that repair the log are ignored."""
     environment: str = ""
     environment_details: str = ""
     sandbox: str = ""
@@ -162,9 +162,9 @@ class Draft:
         )
 
     def move_head(self, used: BudgetUse) -> None:
-        """After a move to an earlier event, set the used amounts of the session's budgets to `used`.
+        """Update the used budgets after a move to an earlier event.
 
-        `used` still counts the undone work: the part above the amounts at the earlier event is added to `undone`.
+        `used`: the use of each budget, including the undone work. The undone work is also added to `undone`.
         """
         # An amount in `used` can also be smaller, because the budgets of a fork begin at zero.
         undone, on_branch = self.undone, self.used
@@ -185,8 +185,7 @@ class Draft:
             )
 
     def update_subtask(self) -> None:
-        """Set the subtask to the newest delegate's task. If there is no delegate, set it to the main agent's own work
-        (id 0)."""
+        """Set the current subtask: the newest delegate's task, or the main agent's own work (id 0) if no delegate runs."""
         delegate = next(reversed(self.delegates.values()), None)
         self.subtask_id = delegate.number if delegate is not None else 0
         self.subtask = delegate.task if delegate is not None else own_subtask(self.todo, self.root_task)

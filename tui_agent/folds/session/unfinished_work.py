@@ -20,7 +20,7 @@ SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lo
 
 
 def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:
-    """Return `lost` if the engine crashed and the call's effects are unknown, otherwise `interrupted`."""
+    """Return the status of an unfinished call: `lost` if a crash leaves its effects unknown, otherwise `interrupted`."""
     return "lost" if crashed and call.started and not call.waits_for_delegate else "interrupted"
 
 
@@ -29,7 +29,7 @@ def ends_after_crash(
 ) -> list[ToolFinished | UserShellFinished | TurnFinished]:
     """Return the events that end the calls, the turn and the user's command after a crash.
 
-    - `state`: state of the stopped engine. While a call waits for approval, there are no events.
+    - `state`: state of the stopped engine. If a call waits for approval, no events are returned.
     - `detail`: the reason why the turn ended.
     """
     if any(call.awaits_decision for call in state.open_calls):

@@ -154,7 +154,7 @@ class SessionStateView:
     root_task: str = ""
     subtask: str = ""
     subtask_id: int = 0
-    """Number of the delegate with the task `subtask` (0: the main agent's own work)."""
+    """Number of the delegate that works on `subtask`. 0 for the main agent's own work."""
     turn: int = 0
     turn_running: bool = False
     turn_started_at: float | None = None
@@ -171,7 +171,8 @@ class SessionStateView:
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0
-    """Number of the current iteration: the delegate's in a delegate's view, otherwise the main agent's."""
+    """Number of the current iteration. In a delegate's view, this is the delegate's iteration, otherwise the main
+    agent's."""
     local_iteration: int = 0
     main_local_iteration: int = 0
     """The main agent's own iteration count. It does not change while a delegate works."""
@@ -181,13 +182,13 @@ class SessionStateView:
     parts: int = 0
     """Number of message parts so far: the index of the next part."""
     used: BudgetUse = field(default_factory=BudgetUse)
-    """How much of each budget is used."""
+    """The used part of each budget."""
     undone: BudgetUse = field(default_factory=BudgetUse)
-    """The amounts of all turns removed from the current branch by an undo or a redo."""
+    """The part of `used` that was spent in undone turns, which are not on the current branch."""
     repeated_call: str = ""
     """Digest of the newest finished call and its result, see `call_digest`."""
     repeat_count: int = 0
-    """Number of iterations in a row with the same call. The call's digest is `repeated_call`."""
+    """Number of iterations in a row with the call and the result in `repeated_call`."""
     last_error: str = ""
     """The newest error message, from the engine, a model or a call."""
     session_context: str = ""
@@ -202,7 +203,7 @@ class SessionStateView:
     pending_steers: int = 0
     """Number of steering messages that no request has sent yet."""
     unsent_shell_chars: int = 0
-    """Size of the user's `!` commands and their outputs that the model has not received yet, in characters."""
+    """Number of characters in the `!` commands and outputs that the model has not received yet."""
     open_calls: tuple[OpenCall, ...] = ()
     open_requests: tuple[RequestId, ...] = ()
     """Model requests without an answer."""
@@ -242,9 +243,9 @@ class SessionStateView:
     written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, newest last."""
     crash_time: float | None = None
-    """Time of the last event before a crash that interrupted a call with possible file changes.
+    """Approximate time of a crash: the time of the last event before the crash.
 
-    A checkpoint resets it to None.
+    It is set only if the crash interrupted a call that may have changed files. A checkpoint resets it to None.
     """
     environment: str = ""
     """The name of the environment in which commands run."""

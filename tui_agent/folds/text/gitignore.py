@@ -138,7 +138,7 @@ def _parse_line(text: str) -> _Line | None:
 
 
 def _strip_trailing_spaces(line: str) -> str:
-    """Return the line without trailing spaces, except an escaped space."""
+    """Return the line without trailing spaces. A space after a backslash is kept."""
     stripped = line.rstrip(" ")
     escaped = (len(stripped) - len(stripped.rstrip("\\"))) % 2 == 1
     return stripped + " " if escaped and len(stripped) < len(line) else stripped

@@ -63,7 +63,7 @@ def relative_path_pattern(pattern: str, folder: str) -> str | None:
 
 
 def other_folder_hint(pattern: str, path: str, argument: str) -> str:
-    """Tell the model how to search the folder in a pattern such as `../lib/*.py`.
+    """Return a hint on how to search the folder in a pattern such as `../lib/*.py`. The hint is for the model.
 
     - `path`: the folder that the pattern is relative to.
     - `argument`: name of the tool's argument for the pattern.
@@ -111,7 +111,10 @@ def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
 
 
 def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
-    """Return the positions `reachable`, and the positions behind each `**` there, because `**` can match zero names."""
+    """Return the positions `reachable`, plus each position that can be reached from them by skipping `**`.
+
+    `**` can be skipped because it can match zero names.
+    """
     positions = set(reachable)
     for index in reachable:
         position = index

@@ -132,7 +132,7 @@ def _strip_punctuation(plain: str) -> str:
 def _pasted_paths(
     text: str, root: str, fences: list[tuple[int, int]]
 ) -> Iterator[tuple[int, MentionCandidate]]:
-    """Yield the workspace paths that the user pasted, without those in stack traces."""
+    """Yield the workspace paths that the user pasted. Paths in stack traces are left out."""
     count = 0
     for match in _PASTED.finditer(text):
         path = match["double"] or match["single"] or match["plain"].replace("\\ ", " ").rstrip(_TRAILING)

@@ -11,9 +11,9 @@ MAX_LINE_CHARS: Final = 2_000
 
 
 def number_lines(lines: Sequence[str], first: int, room: int) -> tuple[list[str], int]:
-    """Number the lines that fit into `room` characters. Return them, and how many were shortened.
+    """Return (numbered lines, number of shortened lines), with as many lines as fit into `room` characters.
 
-    The first line is always returned. Its number is `first`.
+    `first`: number of the first line. The first line is always returned.
     """
     width = len(str(first + len(lines) - 1))
     numbered, cut_count = list[str](), 0

@@ -102,9 +102,10 @@ class MetricsView:
     tests_passed: int | None = None
     tests_failed: int | None = None
     test_errors: int = 0
-    """How many of the failed tests (`tests_failed`) are errors, such as test files that could not be loaded."""
+    """Number of failed tests that are errors, such as test files that could not be loaded. `tests_failed` includes
+    them."""
     test_fault: str = ""
-    """Why the newest test run failed although no test failed; empty in all other cases."""
+    """Reason why the newest test run failed although no test failed. Empty in all other cases."""
     output_chars: int = 0
     stored_artifacts: int = 0
     first_at: float = 0.0
@@ -164,7 +165,7 @@ class Metrics:
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
         self.command_edits: dict[CallId, list[tuple[str, float]]] = {}
-        """Maps the id of each running call to (path, time) of each file that its command changed."""
+        """The files that each running command has changed: id of the call → (path, time) of each file."""
         self._observations = VisibleResults()
         self._view: MetricsView | None = None
 
@@ -207,7 +208,7 @@ class Metrics:
     def part_of(self, call_id: CallId | None) -> int:
         """Return the index of the message part with this call.
 
-        If the call has ended or is None, return the newest part's index.
+        If the call has ended or is None, return the index of the newest part.
         """
         newest = self.sums.parts - 1
         return newest if call_id is None else self.call_parts.get(call_id, newest)

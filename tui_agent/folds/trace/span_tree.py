@@ -1,6 +1,6 @@
 """The tree of a trace's spans.
 
-Invariant: a node comes after its parent, and its totals include those of its descendants.
+Invariant: a node comes after its parent, and its totals include the totals of its descendants.
 """
 
 import copy
@@ -182,7 +182,7 @@ class SpanTree:
 
     @staticmethod
     def iteration_end_state(node: Node) -> SpanState:
-        """Return `failed` or `interrupted` if an iteration's model call ended like this, otherwise `done`."""
+        """Return the state of an iteration's failed or interrupted model call. If there is none, return `done`."""
         for child in node.children:
             if child.kind == "model" and child.state in ("failed", "interrupted"):
                 return child.state

@@ -55,7 +55,7 @@ class Timeline:
         return max(0, bisect_right(self.clock, seconds) - 1)
 
     def next_stop(self, place: int, unit: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
-        """Return the index of the next record that starts a `unit`, or of the previous one if `forward` is False."""
+        """Return the index of the next record that starts a `unit`, or the previous such record if not `forward`."""
         last = len(self.clock) - 1
         if unit == "event":
             return min(last, place + 1) if forward else max(0, place - 1)
@@ -78,7 +78,7 @@ class Timeline:
         return [0 if not count else max(1, round(levels * (count / most) ** 0.5)) for count in counts]
 
     def column(self, seconds: float, columns: int) -> int:
-        """Return the index of the column for a time, in a timeline of `columns` columns."""
+        """Return the index of the column in which the time `seconds` is shown. The timeline has `columns` columns."""
         share = seconds / self.length if self.length else 0.0
         return min(columns - 1, max(0, int(share * (columns - 1) + 0.5)))
 

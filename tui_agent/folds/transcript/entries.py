@@ -107,7 +107,7 @@ class ReasoningEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """The delegate that works for a call, and how much it did.
+    """The delegate that works for a call, and the amount of its work so far.
 
     `waited_ms`: milliseconds from the start of the call to the start of the delegate.
     """
@@ -135,7 +135,7 @@ class ToolEntry(EntryBase):
     arguments: JsonMap
     outcome: str = ""
     started_at: float | None = None
-    """Start of the call, plus the time that the user took to answer questions."""
+    """Start time of the call. The time that the user took to answer questions is added."""
     asked_at: float | None = None
     """Time of the newest question about the call."""
     duration_ms: float | None = None

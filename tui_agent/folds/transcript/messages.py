@@ -83,7 +83,8 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
 
 
 def _model_without_images(draft: Draft, payload: UserMessageReceived | UserSteered) -> str:
-    """Return the name of the session's model if it does not get the message's images, or an empty string."""
+    """Return the name of the session's model if it cannot get the message's images. Empty if it can or if there are
+    none."""
     return draft.model_without_images if payload.attachments else ""
 
 
@@ -163,7 +164,10 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 
 
 def _add_kept_work(draft: Draft) -> bool:
-    """Add two lines to a failure notice: which work is kept, and what to do next."""
+    """Add two lines to the notice about a failure: the work that is kept, and the user's next options.
+
+    Return False if there is no such notice.
+    """
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):
         return False
@@ -236,7 +240,7 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
 def _finish_part(
     draft: Draft, ev: Envelope, entry_id: str, part: TextPart | ReasoningPart, unfinished: list[int]
 ) -> None:
-    """Set the final text of the first unfinished entry of the same kind. If there is none, add an entry."""
+    """Set the final text of the first unfinished entry of the part's kind. If there is none, add an entry."""
     entry_class = AnswerEntry if isinstance(part, TextPart) else ReasoningEntry
     index = next(
         (candidate for candidate in unfinished if isinstance(draft.entries[candidate], entry_class)), None

@@ -70,7 +70,7 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
     "lost": "lost",
 }
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
-"""The chat shows the duration of a command that ended for one of these reasons."""
+"""Ends of a user's command after which the chat shows the command's duration."""
 MAX_NAMED_CHARS: Final = 40
 """Maximum length of the quoted message that identifies a turn, in characters."""
 _HEAD_MOVES = {

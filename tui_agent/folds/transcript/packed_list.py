@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 UNPACKED_ITEMS: Final = 8_192
 _CHUNKS_KEPT: Final = 32
-"""`keep` items are divided into this many chunks. The items of a chunk are packed together."""
+"""Number of chunks that the `keep` newest items are divided into. The items of a chunk are packed together."""
 _MAX_OPEN_CHUNKS: Final = 8
 """Maximum number of chunks that stay unpacked after they were read."""
 

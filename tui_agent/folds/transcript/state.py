@@ -34,7 +34,7 @@ from tui_agent.units import CostPrecision, combine_precision
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""
 Stream: TypeAlias = dict[int, int]
-"""For each streamed part of one request: number of the part → index of the part's entry."""
+"""Maps the number of each streamed part of a request to the index of the part's entry."""
 
 
 class ChangeCounts(TypedDict):
@@ -108,7 +108,7 @@ class Draft:
         self.changed: set[int] = set()
         self.turn = 0
         self.undone_turn = 0
-        """The highest turn number at the time of the newest undo, redo or revert. New turns get higher numbers."""
+        """The highest turn number before the newest undo, redo or revert. New turns get higher numbers."""
         self.turn_running = False
         self.sums = TurnSums()
         self.turn_end: int | None = None
@@ -135,7 +135,7 @@ class Draft:
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.delegate_labels: dict[CallId, str] = {}
-        """For each running call of a delegate: its id → the call's line in the output of the delegate's entry."""
+        """The line of each running call of a delegate in the output of the delegate's entry: id of the call → line."""
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
         """Maps the id of each running job to (command, index of the entry of the job's call)."""
         self.shell: int | None = None
@@ -143,17 +143,20 @@ class Draft:
         self.is_redo = False
         """True if the newest undo, redo or revert was a redo."""
         self.file_move: str | None = None
-        """The reason for restoring files (such as `hunk`), until the event `checkpoint.restored` names the files."""
+        """Reason of a move that restored files (such as `hunk`). It is kept until `checkpoint.restored` names the
+        files."""
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
         """The paths left unchanged by the newest restore, and True if a redo caused the restore."""
         self.price = ("", False)
-        """(model's name, True if its price is known)."""
+        """The session's model and its price: (model's name, True if its price is known)."""
         self.model_without_images = ""
         """The name of the session's model if it does not accept images; otherwise empty."""
         self.cost_limit: float | None = None
         self.unknown_notices: dict[bool, tuple[int, int]] = {}
-        """Notices about unknown events: True for events of another log version → (index of the entry, number of
-        events)."""
+        """Notices about unknown events: (index of the entry, number of events).
+
+        The key is True for events of another log version, and False for events of an unknown kind.
+        """
         self.last_event_time = 0.0
         self.turn_started_at = 0.0
         self.crash_time: float | None = None
@@ -212,7 +215,7 @@ class Draft:
             self.replace_entry(index, replace(entry, is_void=True))
 
     def announce_truncations(self, cuts: Iterable[Truncation]) -> bool:
-        """Remember that the user was told about these cut texts. Return True if any of them is new."""
+        """Remember that the user was told about these cut texts. Return True if one of the texts is new."""
         names = {cut.label for cut in cuts}
         is_new = not names <= self._announced_cuts
         self._announced_cuts |= names

@@ -110,7 +110,7 @@ class Cursor:
         return self._body_line >= 0
 
     def await_body(self, body: re.Match[str]) -> None:
-        """Record that a here-document body, group 1 of `body`, starts after the current line."""
+        """Record that the body of a here-document starts after the current line. Group 1 of `body` is the body's text."""
         self._body_line, self._body_end = body.start(1) - 1, body.end()
 
 

@@ -18,7 +18,7 @@ _HERE_DELIMITER = re.compile(
 )
 _ESCAPING = frozenset("`\\")
 _MISREAD_IN_SUBSTITUTION = frozenset("()'\"`\\")
-"""Characters that make older versions of bash misjudge where a substitution with a here-document ends."""
+"""Characters in a here-document that make older versions of bash find the wrong end of a substitution."""
 
 
 class RedirectReader:

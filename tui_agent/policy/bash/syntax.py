@@ -108,7 +108,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """A simple command: words, with assignments and redirections, or only assignments and redirections."""
+    """A simple command: words, assignments and redirections. Without words, it only sets variables or redirects."""
 
     source: str
     start: int

@@ -54,14 +54,14 @@ def disagreement(text: str, script: Script) -> Refusal | None:
 
 
 def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
-    """Return a command's words for comparison. In a test (`[ … ]`), all words after `[` count as one."""
+    """Return a command's words for comparison. In a test (`[ … ]`), the words after `[` are compared as one word."""
     if is_test:
         spans = [spans[0], (spans[0][1], spans[-1][1])]
     return {(span, span == spans[0]) for span in spans}
 
 
 def _is_overlooked(text: str, span: Span) -> bool:
-    """Return True if tree-sitter overlooks the word at `span`: a `-` before a here-document."""
+    """Return True if the word at `span` is missing in tree-sitter's tree. This is a `-` before a here-document."""
     # Tree-sitter's grammar has no node for this word.
     return span[1] - span[0] == 1 and _DASH_BEFORE_BODY.match(text, span[0]) is not None
 

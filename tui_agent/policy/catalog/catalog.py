@@ -1,6 +1,6 @@
 """The catalog of known programs: looks up their entries in the product's files and in additional tables.
 
-Invariant: to a known program, the table of a project or plugin can only add effects.
+Invariant: a table of a project or plugin can only add effects to a known program.
 """
 
 import tomllib
@@ -75,7 +75,7 @@ class Catalog:
 
     @classmethod
     def with_faults(cls, layer: Layer) -> tuple["Catalog", list[TableFault]]:
-        """Return a catalog of the product's files and `layer`, and the faults in `layer`.
+        """Return (catalog of the product's files and `layer`, faults in `layer`).
 
         Looking up a faulty entry raises `TableFault`.
         """

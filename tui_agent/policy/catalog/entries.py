@@ -21,7 +21,10 @@ _MAX_SHOWN = 60
 
 
 class TableFault(ValueError):
-    """A fault in a table of programs: its TOML keys below the entry, and the reason."""
+    """A fault in a table of programs.
+
+    `keys`: the TOML keys that lead from the program's entry to the fault.
+    """
 
     def __init__(self, keys: tuple[str, ...], reason: str) -> None:
         super().__init__(": ".join((*(".".join(keys),)[: bool(keys)], reason)))

@@ -35,5 +35,5 @@ def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
 
 
 def _sets_key(key: str, line: str) -> bool:
-    """Return True if a line of TOML assigns `key`, or begins a table whose name contains `key`."""
+    """Return True if a line of TOML assigns a value to `key`, or is a table header with `key` in the name."""
     return key in line and bool(re.search(rf"""(?:^|[\[.{{,\s])["']?{re.escape(key)}["']?\s*[\].=]""", line))

@@ -111,8 +111,8 @@ class Option(Model):
     never the next word: `-U5`, `--color=auto`).
     `means`: the meaning of the value.
     `second`: the meaning of a second value after the first (`jq --arg NAME VALUE`).
-    `values`: the allowed values, in which `*` matches any text. If empty, every value is allowed (no value if `means`
-    is `setting`).
+    `values`: the allowed values, in which `*` matches any text. If empty, every value is allowed. With the meaning
+    `setting`, no value is then allowed.
     `effects`: the effects that the option adds to the program's own effects.
     `repeats`: the option can be given more than once. An option without a value can always be repeated.
     `replaces_operand`: with the option, the first operand is no longer expected (`grep -e PATTERN`).
@@ -124,8 +124,8 @@ class Option(Model):
     `names_only`: with the option, the program prints no file contents.
     `ends`: the program only prints information about itself and ignores the other arguments (`--help`).
     `refuses`: texts that the value must not contain (`%G` in a format makes git run gpg).
-    `entry`: another entry in the program's folder, by which the whole call is parsed again (`git branch --list`, `git
-    clean -n`). The other entry lists this option too.
+    `entry`: another entry in the program's folder. With the option, the whole call is parsed again by this entry (`git
+    branch --list`, `git clean -n`). The other entry lists this option too.
     """
 
     word: Literal["none", "required", "attached"] = "required"
@@ -174,13 +174,13 @@ class Example(Model):
 
 
 class CertainOutput(Model):
-    """The kind of text that certain calls of a program can print.
+    """The kind of text that certain calls of a program can print. These calls meet the three conditions below.
 
-    `prints`: the kind of text, for a call that meets all three conditions below.
-    `options`: the call has one of these options (a spelling, or with a value: `--format=%h`). If empty, no option is
-    needed.
-    `others`: options that the call may have in addition. Any further option breaks this condition.
-    `operands`: each operand matches one of these patterns. If empty, any operand is allowed.
+    `prints`: the kind of text.
+    `options`: first condition: the call has one of these options (a spelling, or with a value: `--format=%h`). If
+    empty, no option is needed.
+    `others`: second condition: every further option of the call is in this list.
+    `operands`: third condition: each operand matches one of these patterns. If empty, any operand is allowed.
     """
 
     prints: Output

@@ -34,7 +34,7 @@ class Variables:
         """Return True if setting the environment variable `name` can change what programs do.
 
         - `value`: the new value; None if the value is not certain.
-        - `exported`: True if programs see the variable even if it was not in the environment before.
+        - `exported`: True if the variable is certainly passed on to programs.
         """
         if name in self.harmless or (value is not None and f"{name}={value}" in self.harmless):
             return False

@@ -1,4 +1,4 @@
-"""Removes doubts about a command that the workspace's file names refute.
+"""Drops doubts about a command if the file names in the workspace show that the doubts are unfounded.
 
 A pattern such as `*` in a command line raises a doubt. A file's name might look like an option (`-rf`), have a special
 meaning for the program, or be split into several words. If no file has such a name, the doubt is dropped.
@@ -25,7 +25,10 @@ _OTHER_MEANINGS: Final = frozenset(":*?[")
 
 
 def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
-    """Return a line's report. Drop doubts about a pattern if the pattern matches no file with a dangerous name."""
+    """Return a line's report without unfounded doubts.
+
+    A doubt about a pattern is unfounded if the pattern matches no dangerous file name.
+    """
     if not any(doubt.value for command in line.commands for doubt in command.doubts):
         return line
     return replace(line, commands=tuple(_settle(effect, command, facts) for command in line.commands))

@@ -61,7 +61,7 @@ class CallJudge:
     def judge_tool(self, *, known: bool) -> list[Judgement]:
         """Return the judgements about the tool itself.
 
-        `known`: True if the call's effects are known. If so, `allow` rules for the tool add no judgement to the result.
+        `known`: True if the call's effects are known. `allow` rules for the tool are then ignored.
         """
         allowed = self._facts.allowed_tools
         if allowed is not None and self._name not in allowed:

@@ -56,7 +56,8 @@ def offer_choices(
     - `asking`: the judgement that requires the approval.
     - `judge_with`: function that gets the text of a rule, and returns the call's judgement with this rule.
 
-    In a choice with a rule, the field `unavailable_reason` says what the rule allows.
+    If a choice has no rule, its field `unavailable_reason` says why. Otherwise, the field describes what the rule
+    allows.
     """
     choices = _make_choices(tool, asked, lines, facts, asking, judge_with)
     return tuple(_withdraw_if_useless(choice, judge_with) for choice in choices)
@@ -65,7 +66,7 @@ def offer_choices(
 def _withdraw_if_useless(
     choice: PermissionChoice, judge_with: Callable[[str], Judgement]
 ) -> PermissionChoice:
-    """Return `choice`, or the same choice without a rule if the rule would not allow the call."""
+    """Return `choice`. If the choice's rule would not allow the call, return a choice without a rule instead."""
     why = _why_useless(choice.rule, judge_with) if choice.rule else ""
     if not why:
         return choice
@@ -73,7 +74,7 @@ def _withdraw_if_useless(
 
 
 def _why_useless(rule: str, judge_with: Callable[[str], Judgement]) -> str:
-    """Return why this rule would not allow the call, or an empty string if it would."""
+    """Return the reason why this rule would not allow the call. Empty if the rule would allow the call."""
     judgement = judge_with(rule)
     return "" if judgement.verdict == "allow" else _why_asked(judgement)
 

@@ -121,7 +121,7 @@ class CommandJudge:
     ) -> Iterator[Judgement]:
         """Yield the guards' denials of commands that no profile runs, such as `rm -rf ~`.
 
-        `inner`: commands that the line might run, each with True if its text might be only prose.
+        `inner`: pairs of a command that the line might run, and True if the command's text might be only prose.
         """
         texts = (line.line, *(text for command in line.commands for text in command.code))
         reasons = [starts_without_end(text) for text in texts]
@@ -224,7 +224,8 @@ class CommandJudge:
         return frozenset(unconfined or command.effects)
 
     def _name_effects(self, judgements: Sequence[Judgement]) -> list[Judgement]:
-        """Give all judgements with effects to approve one common reason, which names these effects."""
+        """Return the judgements. All judgements with effects to approve get one common reason, which names these
+        effects."""
         effects = frozenset(chain.from_iterable(judgement.effects for judgement in judgements))
         wishes = ", ".join(words.wish for words in words_for(effects))
         reason = f"policy {self.facts.policy} requires approval for {wishes}"
@@ -264,7 +265,7 @@ class CommandJudge:
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
 """Kinds of doubts. A sandbox alone is no reason to allow a command with one of these doubts."""
 _NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"})
-"""Kinds of doubts that keep `allow` rules from applying to a command."""
+"""Kinds of doubts. No `allow` rule applies to a command with one of these doubts."""
 
 
 def _risk_of(line: LineReport, restored: Sequence[bool]) -> str:

@@ -1,4 +1,4 @@
-"""The search for `ask` and `deny` rules against a command's possible interpretations and its hosts.
+"""The search for `ask` and `deny` rules that match a possible interpretation of a command, or its hosts.
 
 Invariant: no judgement of this module allows a call.
 """
@@ -95,7 +95,7 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
 
 @cache
 def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
-    """Map each program to pairs of a subcommand and an equivalent command."""
+    """Return commands with the same meaning: program → list of (subcommand, equivalent command)."""
     found: dict[str, list[tuple[Words, Words]]] = {}
     for text in word_list("same_as"):
         (program, *names), _, meant = map(str.split, text.partition(" = "))

@@ -1,4 +1,4 @@
-"""Finds commands that are neither fully understood nor confined by the sandbox, such as deletions.
+"""Finds commands that the policy does not fully understand and that the sandbox does not confine, such as deletions.
 
 Invariant: no function of this module allows a command.
 """
@@ -41,10 +41,10 @@ _FILE_ONLY_COMMANDS: Final = frozenset(
 
 
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
-    """Yield each command that `command` can run, paired with True if its text might be only prose.
+    """Yield pairs of a command that `command` can run, and True if the command's text might be only prose.
 
     In `foo rm -rf src`, the words after `foo` can be a command (False). In `foo 'rm -rf src'`, the quoted text can be a
-    script or prose (True). A command that is fully understood yields nothing.
+    script or prose (True). Nothing is yielded for a command that is fully understood.
     """
     if Effect.CONNECTS in command.effects or not is_open(command):
         return
@@ -109,7 +109,10 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 
 
 def find_repository_conflict(line: LineReport) -> str:
-    """Return a sentence if a command line changes the git repository and also runs other code, or an empty string."""
+    """Return a sentence about a command line that changes the git repository and also runs other code.
+
+    For any other line, return an empty string.
+    """
     # While other code runs, the sandbox locks the repository, so the change fails.
     commands = () if line.refusal else line.commands
     writer = next((command for command in commands if _changes_repository(command)), None)
@@ -130,7 +133,7 @@ def _changes_repository(command: CommandReport) -> bool:
 
 
 def may_run_other_code(command: CommandReport) -> bool:
-    """Return True if a command is not fully understood, or runs code that git itself does not start."""
+    """Return True if a command is not fully understood, or if it runs code. Code that git itself starts does not count."""
     of_git = command.name.startswith("git ") and not command.name.startswith("git config")
     runs_code = Effect.RUNS in command.effects and (command.code or not of_git)
     return bool(command.doubts or runs_code)

@@ -1,6 +1,6 @@
 """The wording of command effects, from `effects.toml`.
 
-Invariant: every effect except reading has an entry.
+Invariant: every effect has an entry; only reading has none.
 """
 
 import tomllib

@@ -57,7 +57,7 @@ def runs_git(command: CommandReport) -> bool:
 
 
 def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if the command's program is a file of the workspace, or an empty string."""
+    """Return a reason to ask if the command's program is a file of the workspace. Empty for any other program."""
     name = program_name(command)
     if command.program.builtin or name not in facts.workspace_programs:
         return ""
@@ -65,14 +65,17 @@ def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts)
 
 
 def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if git can run programs named in its configuration, or an empty string."""
+    """Return a reason to ask if git can run programs named in its configuration. Empty if there is none."""
     if not (facts.git_is_steered and runs_git(command)):
         return ""
     return "git may run programs or read files that the command does not name"
 
 
 def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a project file decides what the command does outside a sandbox, or an empty string."""
+    """Return a reason to ask if a project file may decide what the command does. Empty if there is none.
+
+    In a sandbox, there is no reason to ask.
+    """
     if facts.sandboxed:
         return ""
     name = next(
@@ -94,7 +97,7 @@ def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
 
 
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a command would read secret files without naming them, or an empty string."""
+    """Return a reason to ask if a command would read secret files without naming them. Empty if there is none."""
     # A sandbox hides secret files, so there only secrets in git's commits are a reason.
     committed = _committed_secrets(command, uses, facts)
     if committed:
@@ -161,7 +164,7 @@ def _reads_secret(use: FileUse, path: str, secret: SecretFile, facts: PolicyFact
 
 
 def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
-    """Return True if a program that reads the folder `start` skips the secret file."""
+    """Return True if a program does not read the secret file when it reads the folder `start`."""
     names = _names_below(start, secret.name)
     if not names:
         return False

@@ -67,7 +67,7 @@ def effect_rows(
 
 
 def explain(lines: Lines, judgements: Sequence[Judgement]) -> tuple[str, ...]:
-    """Return the reasons for a decision, one per line: about each command, then about each judgement."""
+    """Return the reasons for a decision, one per line. The commands come first, then the judgements."""
     out: list[str] = []
     decided = strongest_judgement(judgements)
     for effect, line in lines.items():
@@ -138,7 +138,7 @@ def _own_doubts(command: CommandReport, line: LineReport) -> CommandReport:
 
 
 def _titles(line: LineReport) -> Iterator[str]:
-    """Yield a title for each command of a line: its source text, or its words if that text was already used."""
+    """Yield a title for each command of a line: its source text, or its words if another title has the same text."""
     sources: set[str] = {line.line} if line.refusal else set()
     for command in line.commands:
         words = " ".join(word.source for word in command.words)
@@ -203,7 +203,7 @@ def _command_row(
 
 
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[CommandEffect]:
-    """Yield an effect if the command runs programs from git's configuration, and another for a workspace program."""
+    """Yield an effect for programs from git's configuration, and an effect for a program of the workspace, if any run."""
     if runs_configured_programs(command, (), facts):
         yield CommandEffect(
             verb="runs", target="programs set in this repository's git configuration", risky=True

@@ -42,10 +42,10 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
 
 
 RESTORABLE: Final = "restorable"
-"""Last part of the id `ask.restorable`. This judgement allows deletions that `/undo` can restore."""
+"""End of a judgement's id, as in `ask.restorable`. The judgement allows deletions that `/undo` can restore."""
 
 READS_OUTSIDE: Final = "reads-outside"
-"""Last part of the id (`ask.reads-outside`) of a judgement about reading outside the workspace."""
+"""End of a judgement's id, as in `ask.reads-outside`. The judgement is about reading outside the workspace."""
 
 
 def is_single_deletion(use: FileUse) -> bool:
@@ -101,7 +101,7 @@ class FileJudge:
         return self._write(use, at)
 
     def find_ruin(self, use: FileUse, at: Place) -> Judgement | None:
-        """Return a denial if a whole home, workspace or system folder would be deleted or changed, or None."""
+        """Return a denial of deleting or changing a whole home, workspace or system folder. None for any other use."""
         whole = use.below or "**" in at.given
         ruins = {"write": use.below and not at.inside, "move": True, "delete": whole}.get(use.action, False)
         if (
@@ -114,7 +114,7 @@ class FileJudge:
         return None
 
     def find_write_guard(self, at: Place, *, pattern: bool) -> str:
-        """Return the name of the guard against writing a file ("secret" …), or an empty string.
+        """Return the name of the guard against writing a file, such as "secret". Empty if no guard applies.
 
         `pattern`: True if the path of `at` is a shell pattern. Such a path is guarded if it matches a secret file.
         """
@@ -149,7 +149,7 @@ class FileJudge:
     def by_profile(
         self, verdict: Verdict, rule: Judgement | None, what: str, why: str, risk: str = ""
     ) -> Judgement:
-        """Return the profile's judgement. If there is a `rule` and the profile does not deny, return `rule` instead.
+        """Return `rule`, or the profile's own judgement if there is no rule or if the profile denies.
 
         `verdict`: the profile's verdict.
         `what`: the end of the judgement's id.

@@ -20,7 +20,7 @@ from tui_agent.protocol.effects import RunEffect
 Lines: TypeAlias = Mapping[RunEffect, LineReport]
 """Maps a command line of a tool call (a `RunEffect`) to its report."""
 Uses: TypeAlias = Sequence[tuple[FileUse, str]]
-"""Pairs of a file's use by a command, and the file's path relative to the workspace."""
+"""Uses of files by a command, each with the file's path relative to the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
 
 
 def _with_parents(path: str) -> Iterator[str]:
-    """Yield variants of a pattern in which `..` replaces a name such as `.*`."""
+    """Yield variants of a pattern. In each variant, one name such as `.*` is replaced by `..`, which it can match."""
     # Before version 5.2 of bash, names such as `.*` also match `..`.
     names = path.split("/")
     for at, name in enumerate(names):
@@ -113,7 +113,7 @@ def _with_parents(path: str) -> Iterator[str]:
 
 
 def from_workspace(effect: RunEffect, path: str) -> str:
-    """Make a path relative to the workspace. It is given relative to a command's folder."""
+    """Return the path relative to the workspace. `path` is relative to the folder of the command line."""
     if not effect.cwd or path.startswith(("/", "~")):
         return path or "."
     return literal_path(tidy_path(posixpath.join(effect.cwd, path)))

@@ -1,4 +1,4 @@
-"""Finds a reason to ask about a command: it reaches an unnamed file through a symbolic link.
+"""Search for files that a command reaches through a symbolic link without naming them. The user is asked about these.
 
 Invariant: a folder that was not searched is assumed to contain links.
 """
@@ -12,7 +12,7 @@ from tui_agent.ports.policy import PolicyFacts
 
 
 def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a command can reach secret or outside files through a link, or an empty string."""
+    """Return a reason to ask if a command can reach secret or outside files through a link. Empty if there is none."""
     for use, path in uses:
         relative = place(path, facts).relative
         follows = use.follows_links and use.below

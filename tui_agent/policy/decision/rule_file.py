@@ -71,7 +71,7 @@ def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...
 
 
 def bound_rule(rule: Rule) -> Rule:
-    """Return a copy of a project's rule, limited to the project's files. Commands must use only these files.
+    """Return a copy of a project's rule with `bounded` set, so that the rule covers only the project's own files.
 
     Raise `ConfigError` for a rule that allows more.
     """
@@ -203,7 +203,7 @@ def _fits(rule: Rule, example: str) -> bool:
 def _stops(rule: Rule, example: str) -> bool:
     """Return True if an `ask` or `deny` rule for files applies to `example`.
 
-    An `example` with a space is a command line. Any other is a shell pattern of file paths.
+    An `example` with a space is a command line. An `example` without a space is a shell pattern of file paths.
     """
     facts = PolicyFacts("/workspace", "bypass")
     if " " not in example:

@@ -38,8 +38,10 @@ class RuleIndex:
         """`ask` and `deny` rules for commands."""
         fixed = (grammar.fixed_part(rule.rest) for rule in self.rules_against("read", "edit", "remove"))
         self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
-        """Fixed beginnings of paths in `ask` and `deny` rules for files, such as `src` in `src/**`. They are the keys
-        of `PolicyFacts.resolved`."""
+        """Fixed beginnings of paths in `ask` and `deny` rules for files, such as `src` in `src/**`.
+
+        `PolicyFacts.resolved` has the real path of each of them.
+        """
         self.program_names = tuple(
             dict.fromkeys(grammar.first_word(rule.rest) for rule in self.against_commands)
         )
@@ -118,7 +120,7 @@ def first_judgement(rules: Sequence[Rule], verdict: str) -> Judgement | None:
 
 
 def stopping_judgement(rules: Sequence[Rule]) -> Judgement | None:
-    """Return the judgement of the first `deny` rule. If there is none, return that of the first `ask` rule, or None."""
+    """Return the judgement of the first `deny` rule, otherwise of the first `ask` rule. None if there is neither."""
     return first_judgement(rules, "deny") or first_judgement(rules, "ask")
 
 
@@ -160,7 +162,7 @@ def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
 
 
 def _split_both_paths(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split a place's shell pattern and a rule's path into names, both relative to the same folder."""
+    """Return the names of a place's shell pattern and of a rule's path. Both paths are made relative to one folder."""
     top = split_pattern(workspace, literal=True)
     if path.startswith("/"):
         names = split_pattern(at.absolute) if at.relative is None else (*top, *split_pattern(at.relative))

@@ -41,7 +41,7 @@ def reason_to_forbid(command: CommandReport) -> str:
 
 
 def starts_without_end(text: str) -> str:
-    """Return why a bash text is forbidden because it starts processes without end, or an empty string.
+    """Return a reason to forbid a bash text that starts processes without end. Empty for any other text.
 
     Examples: a function that starts itself in a pipe or in the background (`f() { f | f & }`), and an endless loop of
     background processes.
@@ -74,12 +74,12 @@ def _bracket_ends(text: str) -> dict[int, int]:
 
 
 def _kill(arguments: Sequence[str]) -> str:
-    """Return a reason to forbid `kill -9 -1`, which ends every process, or an empty string."""
+    """Return a reason to forbid `kill -9 -1`, which ends every process. Empty for other arguments of `kill`."""
     return _ENDS_EVERYTHING if _EVERY_PROCESS.fullmatch(" ".join(arguments)) else ""
 
 
 def _kill_by_name(arguments: Sequence[str]) -> str:
-    """Return a reason to forbid a command that ends every process of the user (`pkill .`), or an empty string."""
+    """Return a reason to forbid a command that ends every process of the user (`pkill .`). Empty for other arguments."""
     text = "".join(f"{argument} " for argument in arguments)
     names = _OPTION_OF_KILL.sub("", text).split(" ")[:-1]
     everything = any(map(_EVERY_NAME.fullmatch, names)) or (not names and _SELECTS_USER.search(text))

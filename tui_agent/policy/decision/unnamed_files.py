@@ -31,7 +31,7 @@ def changes_unnamed(command: CommandReport) -> bool:
 
 
 def is_uncertain(command: CommandReport) -> bool:
-    """Return True if a command can use any file, whatever its report says."""
+    """Return True if a command can use any file, even a file that its report does not list."""
     own = command.name in word_list("own_commands") and any(code.startswith(".") for code in command.code)
     return own or has_open_doubt(command)
 
@@ -46,7 +46,7 @@ def is_runner(command: CommandReport) -> bool:
 
 
 def may_change(command: CommandReport) -> bool:
-    """Return True if a command can change its file arguments, other than by running the project's code."""
+    """Return True if a command can change its file arguments. Commands that run the project's code do not count."""
     changes = bool(command.doubts) or not command.effects.isdisjoint(_CHANGING)
     return changes and not is_runner(command)
 

@@ -297,7 +297,10 @@ def _note_shown(draft: Draft, call: ParsedCall) -> None:
 
 
 def _find_local_program(draft: Draft, call: ParsedCall, operands: Operands) -> str:
-    """Return the file that `npx` or a similar program runs if present (`node_modules/.bin/tsc`), or ""."""
+    """Return the path of the local program that `npx` or a similar program prefers (`node_modules/.bin/tsc`).
+
+    The file may be missing. Return an empty string if there is no local program or if its path is not certain.
+    """
     folder, words = call.entry.program.local_programs, operands.rest
     if not folder or not words or words[0].many or not _FILE_NAME.fullmatch(words[0].known or ""):
         return ""

@@ -107,7 +107,7 @@ class Draft:
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return `doubt`, but drop its value if bash expands the value in other folders than the command's."""
+        """Return `doubt`. If bash expands the doubt's value in a folder other than the command's, the value is removed."""
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)
 
@@ -206,7 +206,10 @@ class Draft:
             self.add_use(FileUse(path, "mention", value.certainty))
 
     def _add_unknown(self, use: FileUse, doubt: str = "", suffix: str = "") -> None:
-        """Record the use of an unknown file and of all files whose path ends with `suffix` (`.env` in `"$X/.env"`)."""
+        """Record the use of an unknown file, and of files whose names are known only at the end of the path.
+
+        `suffix`: the certain end of the path, such as `/.env` for `"$X/.env"`.
+        """
         self.files.append(FileUse("", use.action, Certainty.UNKNOWN, use.below))
         if doubt:
             self.doubt("value", doubt)
@@ -239,12 +242,12 @@ class Draft:
             self.doubt("variable", f"{name or value.source} is set, which may change what runs")
 
     def note_shown(self, value: Value) -> None:
-        """Record that the command shows environment variables. A word can contain their values."""
+        """Record that the command shows the environment variables whose values the word `value` can contain."""
         for name in value.shows:
             self.show_secret(f"${name}")
 
     def show_secret(self, source: str) -> None:
-        """Note that the command shows a variable (`source`) with a possible secret."""
+        """Record that the command shows the variable `source`, which may hold a secret."""
         self.effects.add(Effect.PRINTS_SECRETS)
         shown = "every variable, and one" if source == "*" else f"{source}, which"
         self.doubt("value", f"it shows {shown} may hold a secret")

@@ -89,7 +89,7 @@ class Expander:
             yield parts
 
     def _split_off(self, text: str, source: str) -> Value:
-        """Return the value of one word that results from word splitting."""
+        """Return the value of one of the words into which bash splits a text."""
         if "\\" in text:
             # The version of bash decides which backslashes quote a character, perhaps even after the variable.
             return unknown_value(source)
@@ -161,7 +161,10 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 
 
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
-    """Return the value of a piece after the values `before`. A folder after other text is unknown: `a$HOME`."""
+    """Return the value of a word's next piece. `before` has the values of the earlier pieces.
+
+    A folder such as `$HOME` after other text, as in `a$HOME`, becomes unknown.
+    """
     if not before or value.known is None or not value.known.startswith(("~", START)):
         return value
     text = before[-1].known

@@ -21,7 +21,7 @@ class GitWord:
     """The files that an argument of git names.
 
     - `files`: the files. The last file of a path filter covers everything that the filter selects.
-    - `doubt`: a reason why the argument can also name any other file, or an empty string.
+    - `doubt`: a reason why the argument can also name any other file. Empty if it cannot.
     """
 
     files: tuple[FileUse, ...] = ()
@@ -100,7 +100,7 @@ def _split_magic(text: str) -> tuple[set[str], str]:
 
 
 def _as_shell_pattern(path: str) -> str:
-    """Return a shell pattern for at least the selection of a git path filter."""
+    """Return a shell pattern that matches all files that a git path filter selects, and perhaps more."""
     begin = _SIGN.split(path, maxsplit=1)[0]
     folder = begin.rpartition("/")[0]
     rest = path[len(folder) + 1 if folder else 0 :]

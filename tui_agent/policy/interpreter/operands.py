@@ -24,7 +24,7 @@ class Operands:
     `used`: pairs (meaning, operand).
     `taker`: the meaning that takes all remaining words (`command`), or None.
     `rest`: the words that `taker` takes.
-    `missing`: the meaning of the first operand that should be there but is missing.
+    `missing`: the meaning of the first operand that is required but missing.
     """
 
     used: tuple[tuple[Meaning, Value], ...] = ()

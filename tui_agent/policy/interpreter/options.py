@@ -1,4 +1,4 @@
-"""Parses a call's options and operands as getopt_long would, by the catalog's list of options.
+"""Parses a call's options and operands in the way of getopt_long. The options come from the program's catalog entry.
 
 Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt.
 """
@@ -22,9 +22,10 @@ _NUMERIC = re.compile(r"-\d+")
 
 @dataclass(frozen=True, slots=True)
 class ParsedOption:
-    """An option of a call as spelled, with its values.
+    """An option of a call, with its values.
 
-    For an unlisted option, `option` is `UNLISTED` and `word` is a guess.
+    `spelling`: the option as written in the call.
+    `option`: the catalog's option, or `UNLISTED`. For an unlisted option, `word` is only a guess.
     """
 
     spelling: str
@@ -182,7 +183,7 @@ class _Parser:
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
         """Add a doubt about a word that can be an option.
 
-        `by_name`: True if the doubt may be dropped later, when no file name in the workspace looks like an option.
+        `by_name`: True if the doubt can be dropped when no file name in the workspace looks like an option.
         """
         settled = value if by_name and self.entry.program.options_are_harmless else None
         reason = f"{value.source} may become an option of {self.entry.name}"

@@ -18,7 +18,7 @@ _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
 
 
 def may_fail(redirects: Sequence[Redirect]) -> bool:
-    """Return True if a missing file or descriptor of a redirection can keep the command from running."""
+    """Return True if a redirection can fail and keep the command from running, for example because a file is missing."""
     return any(
         redirect.operator not in ("<<", "<<<")
         and redirect.target is not None
@@ -33,8 +33,8 @@ def read_redirects(
 ) -> tuple[Value, Value | None]:
     """Record the effects of a command's redirections in `draft`.
 
-    Return two values: the command's standard input, and the text that the next command in the pipe gets as input. The
-    second value is None if the output is not redirected.
+    Return (the command's standard input, the text for the next command in the pipe). The second value is None if the
+    output is not redirected.
     """
     output: Value | None = None
     for redirect in redirects:

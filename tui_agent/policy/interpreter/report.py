@@ -97,10 +97,10 @@ class Doubt:
 
     - `name`: the kind of doubt, for tests and rules.
     - `hides_command`: it is not even certain which program or script runs.
-    - `value`: the word in question, if the names of the files in the workspace can settle the doubt.
+    - `value`: the word in question. None if file names cannot settle the doubt.
 
-    File names settle the doubt if `value.names_files` is true and the word matches no dangerous name. A name is
-    dangerous in these cases:
+    File names in the workspace settle the doubt if `value.names_files` is true and the word matches no dangerous name.
+    A name is dangerous in these cases:
 
     - It begins with one of `- + @ | =` (kind "option-like").
     - It contains one of `: * ? [` (kind "value").

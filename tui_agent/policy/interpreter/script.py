@@ -1,6 +1,6 @@
 """The walk through a script: interprets each command in every possible state of the shell.
 
-Invariant: every command is interpreted. All variables and folders are possible ones.
+Invariant: no command is skipped, and no possible value of a variable or folder is left out.
 """
 
 import re
@@ -169,7 +169,7 @@ class ScriptWalker:
         return state
 
     def _repeat(self, turn: Callable[[State], State], state: State) -> State:
-        """Interpret a loop body (`turn`) until no new state of the shell appears."""
+        """Interpret a loop body (`turn`) again and again, until no new state of the shell appears."""
         left = len(self._left)
         for _ in range(_MAX_PASSES):
             first = len(self.reports)

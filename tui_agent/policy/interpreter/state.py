@@ -52,7 +52,7 @@ class State:
         return replace(self, folders=_limit_folders(folders))
 
     def merge(self, other: "State") -> "State":
-        """Return a state that covers this state and `other`. A variable that differs becomes unknown."""
+        """Return a state that covers this state and `other`. A variable with different values becomes unknown."""
         if not other.folders or self == other:
             return self
         if not self.folders:
@@ -109,7 +109,7 @@ def goes_back(path: str) -> bool:
 
 
 def join_path(folder: str, path: str) -> str:
-    """Return a path in `folder` relative to the line's start folder, with `name/..` kept."""
+    """Return `path`, which is relative to `folder`, as a path relative to the line's start folder. `name/..` is kept."""
     if path.startswith("~"):
         return path if ".." in path.split("/") else path.rstrip("/") or path
     if path.startswith(START):

@@ -1,4 +1,4 @@
 """The places of files: their location in or outside the workspace, and the guards that protect them.
 
-Invariant: places follow only from names and given facts, without a look at the disk.
+Invariant: a place is computed from names and given facts only; the disk is not read.
 """

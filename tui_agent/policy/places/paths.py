@@ -126,7 +126,7 @@ class Guards:
         return f"{at.absolute}/".startswith(self._data.readable)
 
     def _is_in_fork(self, at: Place, facts: PolicyFacts) -> bool:
-        """Return True if the path lies in a fork's workspace, a part of the product's data folder."""
+        """Return True if the path lies in the workspace of a fork. This workspace is inside the product's data folder."""
         session, name = posixpath.split(posixpath.normpath(facts.workspace))
         return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 
@@ -207,7 +207,7 @@ def _matches_every_name(name: str) -> bool:
 
 
 def spellings(path: str) -> set[str]:
-    """Return the path in lower case, and in the form in which Windows or macOS compares it."""
+    """Return two forms of the path: in lower case, and as Windows or macOS compares it."""
     plain = path.lower()
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()

@@ -1,4 +1,4 @@
-"""The comparison of shell patterns with the paths of rules: both overlap if they can match the same name.
+"""The comparison of shell patterns with the paths of rules. Two patterns overlap if both can match the same name.
 
 Invariant: no overlap is ever missed.
 """
@@ -17,7 +17,7 @@ _Token: TypeAlias = _Chars | None
 _SIGNS = frozenset("*?[")
 _SIGN = re.compile(r"[*?\[]")
 _MAX_PAIRS = 20_000
-"""Maximum product of the token counts of two names. Longer names are not compared, but count as overlapping."""
+"""Maximum product of the token counts of two names. Longer names are assumed to overlap, without a comparison."""
 _ANY_DEPTH = "**"
 _DOT: Final = ord(".")
 _Left = TypeVar("_Left")
@@ -107,7 +107,7 @@ def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
 
 
 def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
-    """Return False if the pattern certainly does not match `name`. True proves nothing."""
+    """Return False if the pattern certainly does not match `name`. If it returns True, the pattern may still not match."""
     letters = set(map(ord, name.lower()))
     single = [token for token in tokens if token is not None]
     return len(single) <= len(name) and all(

@@ -1,6 +1,6 @@
 """The files that a sandbox hides, or protects from writing.
 
-Invariant: the sandbox protects by path the files that the policy guards by name.
+Invariant: this module and the policy's guards use the same table of places.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +19,11 @@ _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
 class GuardedPlaces:
     """The files and folders that a sandbox protects.
 
-    `hidden`: absolute paths that commands cannot read. The last name can be a pattern. `kept`: names at the top of a
-    workspace that commands must not write. `absent`: names at the top of a workspace that commands must not create.
-    `renamed`: names at the top of a workspace. If a file with such a name appears, the file is renamed. `trees`:
-    absolute folders that no agent writes.
+    `hidden`: absolute paths that commands cannot read. The last name can be a pattern.
+    `kept`: names at the top of a workspace that commands must not write.
+    `absent`: names at the top of a workspace that commands must not create.
+    `renamed`: names at the top of a workspace. A file that appears with such a name is renamed.
+    `trees`: absolute folders that no agent writes.
     """
 
     hidden: tuple[str, ...]
@@ -51,7 +52,9 @@ def guarded_places(home: str) -> GuardedPlaces:
 
 
 def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
-    """Return a predicate for absolute paths outside every workspace: True if a guard protects the path from writes.
+    """Return a predicate that is True if a guard protects a path from writes.
+
+    The predicate is for absolute paths outside every workspace.
 
     `own`: the product's configuration and data folders.
     """

@@ -12,7 +12,7 @@ from tui_agent.policy.places.pattern_overlap import names_overlap
 _IN_FRONT = re.compile(r"\A[^*?\[]*")
 _CLASS = re.compile(r"\[[!^]?\]?[^\]]*+\]?")
 _ANY = "\0"
-"""Character that stands for `*` in a secret name. It can match only a pattern's wildcard."""
+"""Character that replaces `*` in a secret name. Only a wildcard in a shell pattern matches this character."""
 _SHARED_ENDING = re.compile(r".(\.json|\.toml|\.ya?ml)\Z")
 _MANY_LETTERS = 4
 """A pattern with at least this many letters counts as long."""
@@ -41,7 +41,7 @@ class SecretPatterns:
 
 
 def _can_match(parts: Sequence[str], path: Sequence[str]) -> bool:
-    """Return True if a pattern matches a path. The first name of the pattern must have more than `*` and `?`."""
+    """Return True if a pattern matches a path. A pattern whose first name has only `*` and `?` matches nothing."""
     *folders, last = path
     found = len(parts) == len(path) and bool(parts[0].strip("*?"))
     return found and all(map(names_overlap, parts, (*folders, last.replace("*", _ANY))))

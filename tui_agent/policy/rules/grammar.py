@@ -44,7 +44,8 @@ class Rule:
 
     - `rest`: the path, host, words or command line.
     - `source`: where the rule was written.
-    - `bounded`: True for a project's rule. Such a rule can allow commands only inside the workspace: to read or change files, or to run the workspace's code.
+    - `bounded`: True for a project's rule. It can only allow commands that read or change files of the workspace, or
+      that run the workspace's code.
     - `workspace`: the only folder that the rule applies to; empty for every workspace.
     """
 
@@ -151,8 +152,8 @@ def first_word(pattern: str) -> str:
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
     """Return True if a rule for commands matches the words of a command. None is an unknown word.
 
-    `certain`: if True, an unknown word matches nothing. If False, an unknown program name stands for one word, and any
-    other unknown word for any number of words. The program's name then matches in any letter case.
+    `certain`: if True, an unknown word matches nothing. If False, an unknown word can be any number of words, or one
+    word if it is the program. The program's name then matches in any letter case.
     """
     shapes: list[str | None] = [*_words(pattern)]
     if not shapes or (certain and None in words):

@@ -2,7 +2,7 @@
 
 Programs can read one text in different ways: `127.1` can mean `127.0.0.1`.
 
-Invariant: an `allow` rule must match all readings of a host, an `ask` or `deny` rule only one of them.
+Invariant: an `allow` rule must match every reading of a host; for other rules, one matching reading is enough.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ _WITH_PORT = re.compile(
 """Matches `[::1]:80`, `[::1]`, `name:80`, `name` and `::1`."""
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
-"""Matches an option such as `--url=` and the scheme of an address, before a host in a word."""
+"""Matches the text before a host in a word: an option such as `--url=`, and the scheme of an address."""
 _ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]{0,60}:[/\\]{2}[^\s'"`<>()]+""")
 """Matches an address inside a text, such as `https://example.org/x`."""
 _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
@@ -66,8 +66,8 @@ class HostPattern:
     def fits(self, host: Host, *, certain: bool) -> bool:
         """Return True if the pattern matches a host.
 
-        `certain`: if True, the pattern must match every possible name of the host. If the pattern has a port, the port
-        of the host must be known. If False, one matching name is enough, and an unknown port matches.
+        `certain`: if True, the pattern must match every possible name of the host, and the port must be known to match.
+        If False, one matching name is enough, and an unknown port matches every port.
         """
         if self.port is not None and self.port != host.port and (certain or host.port is not None):
             return False
@@ -166,7 +166,7 @@ def _readings(name: str) -> Iterator[str]:
 
 
 def _plain_names(name: str) -> tuple[str, ...]:
-    """Return a host name in ASCII, in both encodings of international names; empty if an encoding fails."""
+    """Return a host name in ASCII, in two encodings if the name is international. Empty if an encoding fails."""
     if name.isascii():
         return (name.lower(),)
     import idna  # noqa: PLC0415 - slow, and only such names need it

@@ -29,7 +29,7 @@ _BEFORE_PATTERN = frozenset(
 )
 """Tokens after which every awk reads a slash as the start of a regex."""
 _COMPLETE = frozenset({"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "length"})
-"""Tokens, except keywords, after which a newline ends the statement in every version of awk."""
+"""Tokens after which a newline ends the statement in every version of awk. Keywords are not listed here."""
 _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 
@@ -41,7 +41,7 @@ def find_doubt(script: str) -> str:
 class _Program(ScriptScanner):
     """A scanner for one awk program.
 
-    - `_before`: the previous token, or `_OPERAND` for an operand. A slash after an operand divides.
+    - `_before`: the previous token, or `_OPERAND` for an operand. After an operand, a slash is a division.
     - `_open`: the open brackets. The bracket of a condition is stored as `if`.
     - `_printing`: True while the current statement prints.
     """

@@ -47,7 +47,7 @@ def _entry() -> Entry:
 class _Reader:
     """Reads one call of fd.
 
-    `own`: fd's own words, without those of commands.
+    `own`: the words of the call that are not part of a command to run.
     `commands`: for each command to run, (its words, True if it gets many paths at once).
     """
 

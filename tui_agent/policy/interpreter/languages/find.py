@@ -108,7 +108,7 @@ class _Expression:
     def _read_expression(self, outer: Names, depth: int = 0) -> Names:
         """Parse tests and actions up to the closing bracket, or up to the end if `depth` is 0.
 
-        Return the names among `outer` for which the expression can be true.
+        Return patterns of the file names for which the expression can be true. They match no names outside `outer`.
         """
         alternatives: list[Names] = []
         names, negated, closed = outer, False, depth == 0
@@ -188,7 +188,7 @@ class _Expression:
                     yield tuple(fill_word(word, "{}", filled) for word in run.command)
 
     def _file_deletions(self, start: Value, names: Names) -> list[FileUse]:
-        """Return the file uses of a deletion: find deletes the files with these names below `start`."""
+        """Return the uses of the files that find deletes: files with these names below `start`."""
         if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
             return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]
         return [FileUse(name.text, "delete", name.certainty) for name in self._found_paths(start, names)]
@@ -198,7 +198,7 @@ class _Expression:
         return [*found_names.names_below(start, names), *itself]
 
     def _finds_start(self, start: Value, names: Names) -> bool:
-        """Return True if find can find `start` itself, because it can have one of the names."""
+        """Return True if find can find the starting point `start` itself, because `start` can have one of the names."""
         last = posixpath.basename(start.text)
         if start.known is not None and last in ("", ".", ".."):
             return False

@@ -1,4 +1,4 @@
-"""Builds patterns for the paths that find and fd can find, and inserts them into commands.
+"""Patterns for the paths that find and fd can find, and the insertion of these patterns into commands.
 
 Invariant: each pattern matches every path that can be found, including hidden names.
 """
@@ -92,7 +92,7 @@ def fill_word(word: Value, mark: str, name: Value) -> Value:
 
 
 def effects_of_repeating(commands: Iterable[Sequence[Value]]) -> frozenset[Effect]:
-    """Return the extra effects of running the commands once for each name: many `sleep` calls may never end."""
+    """Return the effects that result only from running the commands many times: many `sleep` calls may never end."""
     waits = any((command[0].known or "").rpartition("/")[2] == "sleep" for command in commands)
     return frozenset({Effect.NEVER_ENDS} if waits else ())
 

@@ -1,6 +1,6 @@
 """The reader of sed scripts. It accepts scripts that only print, delete and replace text.
 
-Invariant: an unrecognised character is a doubt. So is text that GNU sed and BSD sed parse differently.
+Invariant: a script raises a doubt if it is not recognised, or if GNU sed and BSD sed parse it differently.
 """
 
 import re
@@ -29,7 +29,10 @@ _ALL_LINES = re.compile(
 
 @lru_cache(maxsize=64)
 def _delimiter_pattern(mark: str, *, regex: bool) -> re.Pattern[str]:
-    """Compile a pattern for the text up to the closing delimiter `mark`, if all versions of sed find the same end."""
+    """Compile a pattern for the text up to the closing delimiter `mark`.
+
+    The pattern does not match a text in which versions of sed find different ends.
+    """
     end = re.escape(mark)
     if not regex:
         return re.compile(rf"(?:\\.|[^\\\n{end}])*+{end}", re.DOTALL)

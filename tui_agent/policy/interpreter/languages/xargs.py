@@ -1,4 +1,4 @@
-"""The reader of xargs calls: the command to run, with the names from standard input.
+"""The reader of xargs calls: the command that xargs runs, and the names that it gets from standard input.
 
 Invariant: without `-0`, a name can be split into several words.
 """
