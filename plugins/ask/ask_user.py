@@ -8,7 +8,7 @@ import tui_agent.plugin_api as api
 
 MAX_OPTIONS = 9
 MAX_DATA_CHARS = 2_000
-"""Maximum characters of an answer in the `data` of the tool's result."""
+"""Maximum length of the answer in the field `data` of the tool's result, in characters."""
 
 
 def _target(question: str, options: tuple[str, ...]) -> str:

@@ -18,7 +18,7 @@ class PresentPlanArgs(api.FrozenModel):
 class PresentPlan(api.SessionTool):
     """Tool that shows a plan to the user and waits for a decision.
 
-    The user can add a text: the edited plan, or the reason of a rejection.
+    The decision can come with a text: the edited plan, or the reason for a rejection.
     """
 
     subject = "plan"

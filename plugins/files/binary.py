@@ -2,7 +2,7 @@
 
 
 def describe_binary(data: bytes) -> str:
-    """Return the type of binary content by its first bytes, such as `a zip archive`."""
+    """Name the type of binary content, such as `a zip archive`. The first bytes decide."""
     for magic, words in (
         (b"\x7fELF", "an ELF program"),
         (b"%PDF", "a PDF"),

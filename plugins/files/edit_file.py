@@ -36,7 +36,7 @@ class EditFileArgs(api.FrozenModel):
 class EditFile(api.BaseTool):
     """Tool that replaces a text that occurs exactly once in a file.
 
-    With `replace_all`, it replaces every occurrence. The session must have read the file's present content.
+    With `replace_all`, the tool replaces every occurrence. The session must then have read the file's current content.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class EditFile(api.BaseTool):
     async def predict_failure(
         self, args: EditFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` if `replace_all` is set and the session has not read the file's present content."""
+        """Raise `ToolError` if `replace_all` is set but the session has not read the file's current content."""
         await _read_base(args, env, state)
 
     async def preview(self, args: EditFileArgs, env: api.Environment) -> api.Preview:
@@ -90,7 +90,10 @@ async def _compute_edit(args: EditFileArgs, content: api.FileContent) -> tuple[F
 
 
 def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, list[int]]:
-    """Return the file's new bytes, and the numbers of the first changed lines in the new text."""
+    """Apply the edit to the file's content. Return the new bytes, and the first changed line of each replacement.
+
+    Raise `ToolError` if the edit is not possible.
+    """
     decoded = api.decode_text(content.data)
     if decoded is None:
         raise api.ToolError(
@@ -161,7 +164,10 @@ def _line_ending(piece: str, usual: str) -> str:
 
 
 def replace_matches(text: str, places: Sequence[Match], new: str) -> str:
-    """Return `text` with each match in `places` replaced by `new`, with the line endings of the matched text."""
+    """Return `text` after replacing each match in `places` by `new`.
+
+    The replacement gets the line endings of the matched text.
+    """
     pieces: list[str] = []
     position = 0
     for place in places:

@@ -1,4 +1,4 @@
-"""The code that write_file and edit_file share: reads the file, computes the change, previews and writes it."""
+"""Code shared by write_file and edit_file. It reads a file, and computes, previews and writes a change."""
 
 import asyncio
 import hashlib
@@ -38,7 +38,7 @@ def _diff(before: api.FileContent | None, data: bytes) -> api.LineDiff:
 
 
 def preview_change(change: FileChange) -> api.Preview:
-    """Return the preview of a change: its diff, and a `content` for the exact bytes before and after."""
+    """Return the preview of a change: the diff for the user, and digests of the old and the new bytes as `content`."""
     base = "" if change.before is None else change.before.digest
     return api.Preview((change.diff_block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")
 

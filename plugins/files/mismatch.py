@@ -1,4 +1,4 @@
-"""Explanation for the model of why edit_file did not find old_text, with the most similar text in the file.
+"""Explains to the model why edit_file did not find old_text, and shows the most similar text in the file.
 
 Invariant: at most `MAX_LINES` lines of the file are compared, each cut at `MAX_WIDTH` characters.
 """
@@ -17,7 +17,10 @@ FUZZY_LIMIT = 2_000
 MAX_PART_COMPARISONS = 40
 """Maximum number of lines that are compared in detail with old_text to find a similar part."""
 MAX_GROUPS = 64
-"""Maximum number of three-character pieces of old_text. Lines with most of them are compared in detail."""
+"""Maximum number of three-character pieces of old_text to look for.
+
+The lines that contain the most pieces are compared in detail.
+"""
 MIN_SIMILARITY = 0.6
 SHOWN_LINES = 12
 _NUMBERED = re.compile(r"^\s*\d+(\t|: |\|)")
@@ -32,7 +35,7 @@ _NORMALISATIONS: tuple[tuple[Callable[[str], str], str], ...] = (
     (lambda line: line.translate(_LOOKALIKES).strip(), "they differ in quotes, dashes or special spaces."),
     (lambda line: line.strip().casefold(), "they differ in letter case."),
 )
-"""Pairs: a function that removes one kind of difference from a line, and a sentence about the difference."""
+"""Pairs of a function and a sentence. The function removes one kind of difference; the sentence names it."""
 # The sentence is empty if the indentation can differ too: `_describe_indentation` then writes the sentence.
 
 
@@ -136,7 +139,10 @@ def _find_similar_part(lines: list[str], part: str) -> int | None:
 
 
 def _part_similarity(matcher: SequenceMatcher[str], length: int, line: str) -> float:
-    """Find the best match for the matcher's second text in `line`, and return their similarity."""
+    """Return the similarity of the matcher's second text and the most similar part of `line`.
+
+    `length`: length of the second text.
+    """
     matcher.set_seq1(line)
     match = matcher.find_longest_match()
     start = max(match.a - match.b, 0)

@@ -27,9 +27,10 @@ class ReadFileArgs(api.FrozenModel):
 
 
 class ReadFile(api.BaseTool):
-    """Tool that reads lines of a text file or an artifact, or an image.
+    """Tool that reads lines of a text file or an artifact, or shows an image.
 
-    It records the file's digest. Then edit_file and write_file know the content that the model has read.
+    The tool records the file's digest. edit_file and write_file use the digest to check that the model has read the
+    file.
     """
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class ReadFile(api.BaseTool):
         return f"{args.path}:{args.offset}{last}"
 
     def effects(self, args: ReadFileArgs) -> tuple[api.Effect, ...]:
-        """Return the call's only effect: for an artifact, an effect on the session; otherwise, reading the file."""
+        """Return the call's only effect: an `InternalEffect` for an artifact, a `ReadEffect` for a file."""
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path),)
@@ -165,7 +166,9 @@ def _artifact_result(rows: list[str], args: ReadFileArgs, ctx: api.ToolContext) 
 def _build_page(
     path: str, lines: list[str], args: ReadFileArgs, room: int, notes: Sequence[str] = ()
 ) -> _Page:
-    """Number the requested lines, up to `room` characters, and add notes.
+    """Build a page of the requested lines with their numbers, followed by notes about missing text.
+
+    `room`: maximum number of characters for the lines.
 
     Raise `ToolError` if the first line is past the end of the file.
     """

@@ -22,7 +22,7 @@ class WriteFileArgs(api.FrozenModel):
 
 
 class ResolvedWrite(WriteFileArgs):
-    """The arguments of write_file in a form for the policy.
+    """The arguments of write_file that the policy judges.
 
     `exists`: True if the file exists before the write.
     """
@@ -54,7 +54,7 @@ class WriteFile(api.BaseTool):
     async def predict_failure(
         self, args: WriteFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise `ToolError` if the session has not read the present content of the file to replace."""
+        """Raise `ToolError` if the file to replace has content that the session has not read."""
         before = await read_existing(args.path, env) if args.overwrite else None
         if before is not None:
             api.require_current_read(before, state)

@@ -34,7 +34,7 @@ def _count(number: int) -> str:
 
 @pane(TestRuns)
 def tests(runs: tuple[TestFinished, ...]) -> Iterator[str | DisplayBlock]:
-    """Draw a table of the runs, and the failed tests of the newest run or the reason why it failed."""
+    """Draw a table of the test runs. Below the table, draw the newest run's failed tests, or the reason why it failed."""
     if not runs:
         yield "No tests have run yet."
         return

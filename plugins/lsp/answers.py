@@ -16,7 +16,7 @@ _SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 def describe_diagnostics(path: str, items: Sequence[Any] | None) -> api.ToolResult:
     """Return a file's diagnostics as a tool result, errors first.
 
-    `items`: the diagnostics; None if none came in time.
+    `items`: the diagnostics, or None if the server did not send them in time.
     """
     if items is None:
         return api.text_result(

@@ -15,7 +15,7 @@ import tui_agent.plugin_api as api
 MAX_MESSAGE_BYTES = 16_000_000
 MAX_HEADER_BYTES = 4_000
 MAX_QUEUED = 1_000
-"""Maximum number of messages not read by a server. Beyond that, the connection is closed."""
+"""Maximum number of messages that wait until the server reads them. With more, the connection is closed."""
 _ERROR_TAIL_BYTES = 2_000
 
 

@@ -18,7 +18,7 @@ _WORD = re.compile(r"\w")
 class FileEdit(api.FrozenModel):
     """The new content of a file, and the digest of the old content.
 
-    `places`: number of replaced places.
+    `places`: number of places that the edit replaces.
     """
 
     path: str

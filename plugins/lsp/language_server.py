@@ -24,7 +24,7 @@ from .servers import LspSettings, find_command
 
 MAX_STARTS = 2
 MAX_CHANGES = 10_000
-"""Maximum number of changed files to remember until the servers are told."""
+"""Maximum number of changed files to remember until the next question to a server."""
 MAX_SENT_FILES = 50
 """Maximum number of changed files to send to the servers with their content."""
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
@@ -50,7 +50,7 @@ class ReadyArgs(LanguageServerArgs):
 
 
 class LanguageServerTool(api.BaseTool):
-    """Tool that queries language servers. Each is started by the first question for it."""
+    """Tool that queries language servers. A server is started by the first question to it."""
 
     def __init__(self, settings: LspSettings) -> None:
         self._settings = settings
@@ -60,11 +60,11 @@ class LanguageServerTool(api.BaseTool):
         self._servers: dict[str, LanguageServer] = {}
         """Maps a server's command to the running server."""
         self._failures: dict[str, list[str]] = {}
-        """Maps a server's command to the reasons of the server's failures."""
+        """Maps a server's command to the reasons why the server failed."""
         self._changes: dict[str, int] = {}
 
     def note_change(self, event: api.Envelope) -> None:
-        """Remember a changed file. The servers are told before their next question."""
+        """Remember a changed file. The servers are notified before the next question to them."""
         payload = event.payload
         if isinstance(payload, api.FileChanged) and self._servers and len(self._changes) < MAX_CHANGES:
             gone, new = payload.after is None, payload.before is None

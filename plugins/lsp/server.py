@@ -23,7 +23,7 @@ END_LIMIT_S = 1.0
 DIAGNOSTICS_LIMIT_S = 15.0
 """Maximum seconds to wait for a server's diagnostics of a file."""
 QUIET_S = 0.8
-"""Seconds without new diagnostics until a file's diagnostics are complete."""
+"""If a server sends no new diagnostics for this many seconds, the diagnostics of the file are complete."""
 MAX_FILES = 500
 """Maximum number of files with stored diagnostics."""
 _CAPABILITIES = {
@@ -70,7 +70,7 @@ class LanguageServer:
         }
         self.connection = Connection(process, self._handle_notification, answers)
         self._open_uri = ""
-        """The URI of the open file. The server has its content from us, not from disk."""
+        """URI of the open file. The server uses the content that this object sent, and does not read the file."""
         self._digest = ""
         self._suffixes: set[str] = set()
         """Suffixes of the files that this server was asked about."""
@@ -247,11 +247,12 @@ async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIt
 
 
 def explain_missing_file(name: str, problem: str) -> str:
-    """Return a hint if the server `name` lacks a file because it is installed in /tmp; otherwise an empty string.
+    """Return a hint if a file is missing because the server is installed in /tmp; otherwise an empty string.
 
     This call blocks.
 
-    `problem`: the error of the server.
+    - `name`: the server's program
+    - `problem`: the error of the server
     """
     # The sandbox replaces /tmp with a folder of its own.
     program = shutil.which(name)

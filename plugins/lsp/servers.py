@@ -25,7 +25,7 @@ LANGUAGES = {
     "tsx": "typescriptreact", "js": "javascript", "mjs": "javascript", "cjs": "javascript",
     "jsx": "javascriptreact", "rs": "rust", "h": "c", "cc": "cpp", "cxx": "cpp", "hpp": "cpp",
 }  # fmt: skip
-"""Maps a file suffix to the protocol's name of the language, if the suffix is not itself the name."""
+"""Maps a file suffix to the protocol's name of the language. A suffix that is missing here is the name itself."""
 
 
 class LspSettings(api.FrozenModel):

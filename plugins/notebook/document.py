@@ -19,7 +19,12 @@ _CELL_DEPTH = 2
 
 
 class Cell(NamedTuple):
-    """A cell, its number in the notebook from 0 on, and the position of its JSON in the file."""
+    """A cell of a notebook.
+
+    - `number`: index of the cell, from 0
+    - `value`: the cell's JSON object
+    - `start`, `end`: position of this object in the file's text
+    """
 
     number: int
     value: dict[str, Any]
@@ -48,7 +53,7 @@ class Cell(NamedTuple):
 
 
 class Notebook:
-    """A notebook's file content; raises `ToolError` if it is not a notebook of format 4."""
+    """The content of a notebook file. Raises `ToolError` if the file is not a notebook of format 4."""
 
     def __init__(self, content: api.FileContent) -> None:
         self.path = content.path
@@ -158,7 +163,10 @@ class Notebook:
         return "" if self._indent is None else self._newline + self._indent * depth
 
     def _render(self, value: object, depth: int) -> str:
-        """Return a value as JSON in the style of the file, indented for `depth` brackets."""
+        """Return a value as JSON in the style of the file.
+
+        `depth`: number of open brackets around the value, for the indentation.
+        """
         compact = (",", ":") if self._indent is None and '": ' not in self._text else None
         text = json.dumps(
             value,

@@ -1,4 +1,4 @@
-"""edit_notebook: replaces, inserts or deletes a cell of a notebook. The notebook must have been read."""
+"""edit_notebook: replaces, inserts or deletes a cell of a notebook that the session has read."""
 
 import asyncio
 import hashlib
@@ -46,7 +46,7 @@ class EditNotebook(api.BaseTool):
     async def predict_failure(
         self, args: EditNotebookArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` unless the notebook was read and is unchanged."""
+        """Raise `ToolError` if the session has not read the notebook's current content."""
         api.require_current_read(await env.read(args.path), state, reader="read_notebook")
 
     async def preview(self, args: EditNotebookArgs, env: api.Environment) -> api.Preview:

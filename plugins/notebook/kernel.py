@@ -36,7 +36,7 @@ class CellRun:
         self.ended = anyio.Event()
 
     def add(self, output: dict[str, Any]) -> None:
-        """Add an output, joined to the previous one if both are text of the same stream."""
+        """Add an output. If it continues the previous output's stream, append its text to that output."""
         last = self.outputs[-1] if self.outputs else {}
         if output.get("output_type") == "stream" == last.get("output_type") and output.get(
             "name"

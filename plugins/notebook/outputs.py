@@ -46,7 +46,7 @@ def output_text(output: dict[str, Any]) -> str:
 
 
 def output_images(outputs: Iterable[dict[str, Any]]) -> list[Image]:
-    """Return the images of these outputs that models can read."""
+    """Return the images in these outputs. Images that models cannot read, and very large images, are left out."""
     images = []
     for output in outputs:
         value = output.get("data")

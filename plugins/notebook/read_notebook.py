@@ -11,7 +11,7 @@ from .outputs import image_parts, output_images, output_text, shorten
 
 MAX_LIST_CHARS = 30_000
 MAX_SOURCE_CHARS, MAX_OUTPUT_CHARS = 2_000, 600
-"""Maximum lengths in a list of cells, in characters: of a cell's source, and of each output."""
+"""Maximum characters of a cell's source, and of each of its outputs, in a list of cells."""
 MAX_CELL_CHARS = 30_000
 
 

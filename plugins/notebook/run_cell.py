@@ -53,7 +53,7 @@ class ReadyCell(RunCellArgs):
 
 
 class RunCell(api.BaseTool):
-    """Tool that runs Python cells. Each notebook has a kernel; all other code shares one."""
+    """Tool that runs Python cells. Each notebook has its own kernel. Code outside notebooks shares one kernel."""
 
     def __init__(self, settings: NotebookSettings) -> None:
         self._python = settings.python or sys.executable

@@ -19,7 +19,7 @@ SNIPPET_CHARS = 600
 MIN_PREFIX_CHARS = 4
 """Minimum length of a word that also matches longer words, as `config` matches `configuration`."""
 PREFIX_WEIGHT = 0.4
-"""Weight of a match by the beginning of a word; an exact match has the weight 1."""
+"""Weight of a match with only the beginning of a word. An exact match has the weight 1."""
 _K1, _B = 1.2, 0.75
 
 
@@ -58,7 +58,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
-    """A paragraph of a note with a word of the query in its text or heading.
+    """A paragraph of a note. A word of the query occurs in its text or heading.
 
     `counts`: maps each word of the query to its weighted number of matches.
     """
@@ -221,5 +221,5 @@ def _shares_prefix(word: str, term: str) -> bool:
 
 
 def _without_e(word: str) -> str:
-    """Replace ae, oe, ue by a, o, u. So `groesse` becomes `grosse`, like `Größe` without accents."""
+    """Replace ae, oe and ue by a, o and u. `groesse` becomes `grosse`, which is also `Größe` without accents."""
     return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")

@@ -82,7 +82,10 @@ def note_path(folder: Path, title: str) -> Path:
 
 
 def _title_hash(text: str) -> int:
-    """Return a fixed number for a title, to name a file after a title without ASCII letters or digits."""
+    """Return a number for a title; the same title always gives the same number.
+
+    It names the file if the title has no ASCII letters or digits.
+    """
     number = 0
     for char in text:
         number = (number * 131 + ord(char)) % (1 << 32)

@@ -8,7 +8,7 @@ import tui_agent.plugin_api as api
 
 MAX_TOKENS = 8000
 UNSENT: api.JsonMap = {"unsent": True}
-"""Marks an argument that calls can have but models are not told about."""
+"""Marks an argument that models are not told about. A call can still contain the argument."""
 
 
 def _effects(**arguments: object) -> tuple[api.Effect, ...]:

@@ -80,8 +80,7 @@ class Grep(api.BaseTool):
         return f"{args.pattern} in {where}" if where else args.pattern
 
     def effects(self, args: GrepArgs) -> tuple[api.Effect, ...]:
-        """Return the only effect: for an artifact, an effect on the session; otherwise, reading everything below the
-        path."""
+        """Return the call's only effect: an `InternalEffect` for an artifact, otherwise a recursive `ReadEffect`."""
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path or ".", recursive=True),)
@@ -163,9 +162,9 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
 
 
 async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
-    """Read a file. Return those of the line `numbers` that exist in it, sorted, and all its lines.
+    """Read a file. Return the existing lines among `numbers`, sorted, and the texts of all lines.
 
-    Both lists are empty if the file is unreadable.
+    Both lists are empty if the file cannot be read.
     """
     try:
         content = await env.read(path)

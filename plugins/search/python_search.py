@@ -46,7 +46,9 @@ class Worker:
         self._closed = False
 
     def scan(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the numbers of the matching lines of each text, at most `limit` (see `Worker`) for one text.
+        """Return the numbers of the matching lines of each text.
+
+        For each text, at most `limit` numbers are returned (see `Worker`).
 
         Raise `WorkerEnded` if the process was closed or failed.
         """

@@ -4,7 +4,7 @@ import codecs
 from dataclasses import dataclass, field
 
 MAX_FILE_BYTES = 5_000_000
-"""If a whole folder is searched, its files above this size, in bytes, are left out."""
+"""Maximum size of a file in bytes. A search in a whole folder leaves out larger files."""
 MAX_SEARCH_S = 20.0
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 

@@ -1,4 +1,4 @@
-"""Search with ripgrep, for line numbers only; `grep` reads the lines itself."""
+"""Runs ripgrep to find the numbers of matching lines. The tool `grep` reads the lines themselves."""
 
 import re
 from collections.abc import Callable

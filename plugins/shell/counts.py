@@ -1,6 +1,6 @@
-"""Reading of test counts and failed tests' names from the output of test programs.
+"""Reads the numbers of tests and the names of failed tests from the output of test programs.
 
-Invariant: a count missing in the output is -1.
+Invariant: a count that cannot be known from the output is -1 and not 0.
 """
 
 import re
@@ -13,7 +13,7 @@ MAX_FAILURES = 50
 
 @dataclass(frozen=True, slots=True)
 class TestCounts:
-    """Numbers of tests in a test run by their result, -1 if unknown.
+    """The number of tests with each result in a test run. `passed`, `failed` and `skipped` are -1 if unknown.
 
     - `failed`: includes `errors`
     - `failures`: names of failed tests and errors
@@ -174,7 +174,7 @@ def _jest(output: str) -> TestCounts:
 
 
 def _join_file(path: str, name: str) -> str:
-    """Return a test's name after the path of its file, as vitest prints it."""
+    """Put the path of a test's file before the test's name, in the form that vitest prints."""
     return f"{path} > {name}" if path and path != name else name
 
 
@@ -194,7 +194,7 @@ def _read_summary(pattern: str, output: str, names: list[str], uncollected: list
     """Read counts such as `1 failed, 2 passed` from the last line that matches `pattern`.
 
     - `names`: names of failed tests, including the paths in `uncollected`
-    - `uncollected`: paths of unloadable test files; the output's counts do not include them
+    - `uncollected`: paths of unloadable test files. They are added to `failed`, because the output does not count them.
     """
     lines = re.findall(pattern, output, re.MULTILINE)
     if not lines:
@@ -244,7 +244,7 @@ class _OpenTest:
 def _node_failures(output: str) -> list[str]:
     """Return the names of failed tests in the output of Node's test runner.
 
-    Each name follows its file and the names of its suites.
+    Each name is preceded by the path of its file and the names of its suites.
     """
     # A suite is left out if a test in it failed: its failure is the same.
     names, open_tests, files = list[str](), list[_OpenTest](), dict[str, list[str]]()
@@ -277,7 +277,10 @@ def _mocha(output: str) -> TestCounts:
 
 
 def _mocha_failures(output: str) -> list[str]:
-    """Return the names of failed tests from the list below `2 failing`. Each name follows the names of its suites."""
+    """Return the names of failed tests from the list below `2 failing`.
+
+    Each name is preceded by the names of its suites.
+    """
     # A name takes several lines there: the outermost suite after the failure's number, the others below it, each
     # indented by two more spaces, and a colon at the end.
     names, indent = list[str](), 0

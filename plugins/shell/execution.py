@@ -14,7 +14,7 @@ from .frameworks import TestCommand
 from .output import DecodedOutput, LiveOutput, decode_output
 
 MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
-"""Maximum number of stored bytes of a program's output, and the number reserved for its end."""
+"""Maximum stored bytes of a program's output. Of these, `KEPT_TAIL_BYTES` are reserved for the output's end."""
 MIN_TIMEOUT_S = 1.0
 MAX_FAULT_CHARS = 300
 _ERROR_LINE = re.compile(r"(?:(?:\S+ -m )?\S+[:>] )?\w*error(?: \w+| ?\[\w+\])?: ", re.IGNORECASE)
@@ -56,7 +56,7 @@ def _limit_time(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:
 
 
 def sandbox_note(result: ExecResult) -> str:
-    """Return lines for the model on what the sandbox blocked or hid, or an empty string."""
+    """Return notes for the model about the sandbox's effects on a command; an empty string if there are none."""
     stopped = f"\n[the sandbox: {result.blocked} Do not try to get around it.]" if result.blocked else ""
     return stopped + "".join(f"\n[the sandbox: {remark}]" for remark in result.remarks)
 
@@ -106,9 +106,10 @@ def test_event(
 
 
 def _describe_fault(result: ExecResult, counts: TestCounts, output: str) -> str:
-    """Return why a test run failed although no test failed.
+    """Return the reason why a test run failed although no test failed.
 
-    This is how the program ended, and its last line with an error. Without one, add the counts if no test passed.
+    The reason is the last error line of the output, followed by the program's end, such as `exit 2`. If there is no
+    error line and no test passed, the counts or the first line of the output replace it.
     """
     if result.outcome != "exited":
         return describe_end(result)

@@ -16,9 +16,9 @@ _SECTION = re.compile(r"-+ Captured .+ -+")
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The format of failures in a test framework's output, as patterns for the start of a line.
+    """The format of failures in a test framework's output. Each field is a pattern for the start of a line.
 
-    - `first`: matches the first line of a failure; it also ends the failure before
+    - `first`: matches the first line of a failure. This line also ends the previous failure.
     - `after`: matches a line that ends a failure without starting a new one
     - `heading`: matches the line before the failures
     - `mark`: matches a required line of every failure

@@ -179,9 +179,10 @@ async def _folder_command(env: Environment, folder: str, narrow: str) -> TestCom
 
 
 def _narrow_script(scripts: dict[str, str], words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a command such as `npm test -- a.test.js` so that its arguments reach the test program.
+    """Change a command such as `npm test -- a.test.js` so that its arguments reach the test program.
 
-    If the script runs several commands, return its test program with the arguments; empty if none is known.
+    If the script runs several commands, return only the command of its test program, with the arguments. Return an
+    empty command if no test program is known.
     """
     name = _script_name(words)
     commands = _script_commands(scripts, name)
@@ -196,7 +197,7 @@ def _narrow_script(scripts: dict[str, str], words: tuple[str, ...]) -> tuple[str
 
 
 def _script_commands(scripts: dict[str, str], name: str) -> list[str]:
-    """Return the commands of a script; in place of the scripts that it calls, return their commands."""
+    """Return the commands of a script. A command that calls another script is replaced by that script's commands."""
     scripts, commands = dict(scripts), list[str]()
     pending = deque(_SCRIPT_COMMAND.findall(scripts.pop(name, "")))
     while pending:
@@ -218,7 +219,7 @@ def _script_name(words: tuple[str, ...]) -> str:
 
 
 def _without_files(command: str) -> tuple[str, ...]:
-    """Return the words of a test program's command without its files; empty if it needs a shell without them too."""
+    """Return the words of a test program's command without the test files. Return no words if a shell is needed."""
     words = command.split()
     program = len(words) - len(_without_runner(tuple(words)))
     needed = words[: program + 1]
@@ -275,7 +276,7 @@ async def _find_test_files(env: Environment, path: str, *, named: bool) -> tuple
     """Return the test files below a folder, and the pattern of their names if it is unusual.
 
     - `path`: a folder, or the only file to return
-    - `named`: True if the model named the path; unusual file names are then accepted too
+    - `named`: True if the model named the path, so that files with unusual names are accepted
     """
     if path.endswith(".py"):
         return [path], ""

@@ -43,7 +43,7 @@ def background_jobs(ctx: api.ToolContext) -> api.Jobs:
 
 
 def job_result(report: api.JobReport, ctx: api.ToolContext) -> api.ToolResult:
-    """Convert a job's report to a tool result, a failure if the job could not start."""
+    """Convert a job's report to a tool result. The result is a failure if the job could not start."""
     output = decode_output(report.output, 0, ctx.blobs.put_text)
     text = shorten_for_model(output)
     missed_note = (

@@ -25,7 +25,7 @@ MAX_SHOWN_LINES = 400
 LIVE_CHARS = 64_000
 LIVE_SAMPLE_CHARS = 2_000
 LIVE_LINE_CHARS = 200
-"""If the newest output is one very long line, only this many of its last characters are shown."""
+"""If the newest output has no line break, only this number of its last characters is shown."""
 # A longer text would push the note about skipped characters off the screen.
 LIVE_PAUSE_S = 0.5
 _SPACE = re.compile(r"\s")
@@ -85,7 +85,7 @@ def _sample(newest: str, waiting: int, joint: str) -> str:
 
     - `newest`: the last characters since the previous sample
     - `waiting`: number of all characters since the previous sample
-    - `joint`: text before the note: a line feed if the screen is in the middle of a line
+    - `joint`: text before the note. It is a line feed if the last line on the screen is not finished.
     """
     # A sample without a space gets a line feed at its end, because the screen does not show an unfinished word.
     skipped = waiting - len(newest)
@@ -115,9 +115,10 @@ class DecodedOutput:
 def decode_output(
     data: bytes, dropped: int, keep: Callable[[str], LongText], cut_at: int = 0
 ) -> DecodedOutput:
-    """Decode a program's output and store it with `keep`. Call this in a thread for large output.
+    """Decode a program's output and store it with `keep`. If the output is large, call this function in a thread.
 
-    `dropped`: number of bytes missing at the byte position `cut_at`. A note is inserted there.
+    - `dropped`: number of bytes that are missing in `data`
+    - `cut_at`: byte position of the missing bytes. A note is inserted at this position.
     """
     size = len(data) + dropped
     if dropped:

@@ -30,7 +30,10 @@ class RunCommandArgs(api.FrozenModel):
 
 
 class RunCommand(api.BaseTool):
-    """Tool that runs a command to its end or as a background job. It stops all processes left by the command."""
+    """Tool that runs a command to completion or as a background job.
+
+    After the command, the tool ends all processes that the command left behind.
+    """
 
     def __init__(self) -> None:
         self.spec = api.load_spec(

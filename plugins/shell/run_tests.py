@@ -51,7 +51,7 @@ class RunTests(api.BaseTool):
         self.spec = api.load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
 
     def target(self, args: RunTestsArgs) -> str:
-        """Return the named command. Without a command, return the call's path, or `all tests`."""
+        """Return the call's command or, without a command, its path. Return `all tests` if the call has neither."""
         return args.command.strip() or args.path or "all tests"
 
     async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:

@@ -8,7 +8,7 @@ MAX_CHARS = 60_000
 
 
 def _effects(name: str, file: str) -> tuple[api.Effect, ...]:
-    """Return an effect on the session. A call can read only the session's skills."""
+    """Return an effect on the session only, because a call can read only the session's skills."""
     return (api.InternalEffect(subject=f"the skill {name}"),)
 
 

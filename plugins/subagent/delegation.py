@@ -103,7 +103,7 @@ class DelegateReadonly(DelegationTool):
         return api.Preview((), content=args.task)
 
     async def run(self, args: DelegateReadonlyArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Run the investigator and return its findings. Evidence that does not exist is marked."""
+        """Run the investigator and return its findings. Evidence that refers to missing files or lines is marked."""
         report = await _delegate(api.DelegateTask(args.task, INVESTIGATOR), ctx)
         findings = read_findings(report.summary, trusted=report.success)
         findings = findings.check(await _count_lines(findings.evidence, ctx.env))

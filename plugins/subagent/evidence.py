@@ -16,7 +16,7 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 MAX_ENTRIES = 40
 MAX_TEXT_CHARS = 400
 TRAILING_LINES = 1
-"""Evidence may name up to this many lines after the end of the file."""
+"""Evidence is still valid if it ends at most this many lines after the end of its file."""
 # Editors number the empty last line.
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(r"(?<![\w./:@+-])([\w.@+-][\w./@+-]*+):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
@@ -32,7 +32,7 @@ class Evidence:
     """A location in a file that supports an investigator's answer.
 
     - `lines`: `10` or `10-24`, or empty for the whole file
-    - `what`: what is there
+    - `what`: description of these lines
     """
 
     path: str
@@ -62,10 +62,10 @@ class Findings:
     not_there: tuple[str, ...] = ()
 
     def check(self, lengths: Mapping[str, int]) -> "Findings":
-        """Return a copy after comparing each piece of evidence with its file's number of lines.
+        """Compare each piece of evidence with the number of lines in its file, and return a copy with the result.
 
-        Missing files move to `not_there`, and evidence past the end of its file gets a text in `not_found`. If there is
-        evidence but none is valid, confidence becomes low.
+        Missing files move to `not_there`. Evidence past the end of its file gets a text in `not_found`. If no evidence
+        is valid, confidence becomes low. Findings without evidence keep their confidence.
 
         `lengths`: maps each existing file to its number of lines.
         """
@@ -96,7 +96,10 @@ class Findings:
 
 
 def read_findings(text: str, *, trusted: bool = True) -> Findings:
-    """Parse the JSON object in an investigator's answer. Without one, use the answer's text and its locations.
+    """Read the findings from an investigator's answer.
+
+    If the answer has no JSON object with findings, its text becomes the summary. File locations in the text become the
+    evidence.
 
     `trusted`: False if the investigator failed. Confidence is then low.
     """
@@ -106,8 +109,11 @@ def read_findings(text: str, *, trusted: bool = True) -> Findings:
 
 
 def _find_objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield the JSON objects in a text: those in code fences (last fence first), the whole text, and its part in
-    braces."""
+    """Yield the JSON objects found in a text.
+
+    They are searched in the code fences (the last fence first), in the whole text, and between the first and the last
+    brace.
+    """
     first, last = text.find("{"), text.rfind("}")
     pieces = [*reversed(_FENCED.findall(text)), text, text[first : last + 1] if 0 <= first < last else ""]
     for piece in pieces:

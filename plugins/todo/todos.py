@@ -41,7 +41,10 @@ async def write_todos(ctx: api.ToolContext, todos: tuple[Todo, ...]) -> api.Tool
 
 
 def _assign_ids(todos: Sequence[Todo], known: Sequence[api.TodoItem]) -> tuple[api.TodoItem, ...]:
-    """Give every item an id: the id of the `known` item with the same text, or the next free number."""
+    """Give every item an id.
+
+    An item without an id gets the id of the `known` item with the same text, or the next free number.
+    """
     if len(todos) > MAX_ITEMS:
         raise api.ToolError(f"{len(todos)} items are too many; the limit is {MAX_ITEMS}.")
     taken = {todo.id for todo in todos if todo.id}

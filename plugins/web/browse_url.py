@@ -35,7 +35,7 @@ class BrowseUrl(api.BaseTool):
         return (api.NetworkEffect(host=host_of(args.url)),)
 
     async def preview(self, args: BrowseUrlArgs, env: api.Environment) -> api.Preview:
-        """Return a preview without text, whose `content` is the whole address."""
+        """Return a preview that shows no text. The preview's `content` is the whole address."""
         # An approval is valid for this address only.
         return api.Preview((), content=args.url)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_BYTES = 1_000_000
-"""Maximum bytes to read from a page. Its conversion to Markdown is then fast."""
+"""Maximum number of bytes to read from a page. The limit keeps the conversion to Markdown fast."""
 MAX_REDIRECTS = 5
 TIME_LIMIT_S = 30.0
 HEADERS = {

@@ -20,7 +20,7 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""A line is searched together with `LINES_BEFORE` earlier lines, and with at most `MAX_BEFORE` characters of each."""
+"""Number of earlier lines that are searched together with a line, and maximum characters of each earlier line."""
 MAX_CONTINUED = 1_000
 """Maximum number of lines that are joined by backslashes and processed together."""
 _KEY_BEGINS = re.compile(
@@ -32,7 +32,7 @@ _KEY_LINE = re.compile(
 )
 """Pattern for a line of a private key after the first line."""
 _KEY_GOES_ON = "private-key-line"
-"""Name of the rule for all lines of a private key after the first. `--explain` lists only the first line of a key."""
+"""Rule name for the later lines of a private key. `--explain` lists only the first line of a key."""
 _KEY_ENDS = re.compile(r"-----END|^\s*Private-(?:MAC|Hash):")
 
 

@@ -137,7 +137,10 @@ def spans_in_order(trace: TraceView) -> list[Span]:
 
 
 def describe_tokens(span: Span) -> str:
-    """Format a span's tokens: input and output of a model request; for other spans, total output and largest input."""
+    """Format the tokens of a span.
+
+    For a model request, show input and output. For other spans, show the total output and the largest input.
+    """
     tokens_in, tokens_out = format_tokens(span.tokens_in or 0), format_tokens(span.tokens_out or 0)
     if span.estimated:
         return f"about {tokens_in}+{tokens_out} tokens (estimated: the provider reported none)"

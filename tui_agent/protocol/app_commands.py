@@ -1,4 +1,4 @@
-"""The names of the app's own slash commands, and descriptions of those in other clients too.
+"""The names of the app's own slash commands, and descriptions of the commands that other clients offer too.
 
 Invariant: a test checks that the names are the words of `tui.actions.TYPED`.
 """

@@ -48,13 +48,13 @@ _field_tables: dict[type[FrozenModel], tuple[set[str], type["_Fields"]]] = {}
 
 
 class _Fields:
-    """Base of the classes for the field values of models. There is one subclass for each model class."""
+    """Base class for objects that hold the field values of models. Each model class has its own subclass."""
 
 
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
-    """Let `model` and the models in `parts` share the field names of their class. This saves memory.
+    """Make `model` and the models in `parts` use less memory, and return `model`.
 
-    Return `model`.
+    All models of the same class share one table of field names.
     """
     models: list[FrozenModel] = [model, *parts]
     for item in models:
@@ -92,7 +92,7 @@ LongText: TypeAlias = Annotated[str | BlobText, Field(union_mode="left_to_right"
 """A text as stored in a log: complete up to 8 KB of UTF-8, otherwise a `BlobText`."""
 
 JsonMap: TypeAlias = dict[str, JsonValue]
-"""A JSON object. An object with exactly the fields of `BlobText` stands for a long string (see `store.blobs`)."""
+"""A JSON object. With exactly the fields of `BlobText`, it represents a long string (see `store.blobs`)."""
 
 
 def text_preview(text: LongText) -> str:

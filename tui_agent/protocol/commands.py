@@ -337,8 +337,8 @@ class RunCommand(CommandBase):
 class ReloadPlugins(CommandBase):
     """Reload plugins that have changed, or were enabled or disabled. The next iteration uses the new plugins.
 
-    `automatic`: True if the user did not ask for the reload. Plugins that failed earlier are then not tried again.
-    Nothing is reported if no plugin changed.
+    `automatic`: True if the user did not ask for the reload. An automatic reload does not try failed plugins again, and
+    reports nothing if no plugin changed.
     """
 
     kind: Literal["reload_plugins"] = "reload_plugins"

@@ -47,7 +47,7 @@ class UnknownEvent:
 
     @property
     def payload(self) -> None:
-        """Always None, so that code can test `record.payload` for known and unknown events."""
+        """Always None. Code can therefore read `record.payload` of every record."""
         return None
 
     @property

@@ -75,8 +75,7 @@ class SummaryShare(FrozenModel):
 class SummaryMessage(FrozenModel):
     """A summary that replaces compacted messages. It is sent as a user message.
 
-    `shares`: how the text is divided among the request's sections; if empty, all of it counts for the section of
-    summaries.
+    `shares`: division of the text among the request's sections. Empty: all text belongs to the section of summaries.
     """
 
     role: Literal["summary"] = "summary"

@@ -10,7 +10,7 @@ COMPOUND_PREFIX_PATTERN = (
     r"|(?<=postgres)|(?<=pg)|(?<=mongo)|(?<=wifi)|(?<=wlan)|(?<=vnc)|(?<=ssh)|(?<=sudo)|(?<=login)|(?<=host)|(?<=guest)|(?<=svc)"
     r"|(?<=service)|(?<=oracle)|(?<=rabbit))"
 )
-"""Matches after words that can precede `pass` or `pw` in one word: `DBPASS`, `adminpw`."""
+"""Matches the position after a word that can precede `pass` or `pw`, such as `DB` in `DBPASS`."""
 SECRET_WORD_PATTERN = (
     r"(?:(?=[acehlmprst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
     r"|signing[_-]?key|encryption[_-]?key|master[_-]?key|shared[_-]?key|service[_-]?key|license[_-]?key|storage[_-]?key"

@@ -30,7 +30,7 @@ CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")
 class AgentState(StrEnum):
     """State of an agent.
 
-    `loading`: until its first record is read. `stopped`: after an interruption or a reached limit.
+    `loading`: the agent's first record is not read yet. `stopped`: the agent was interrupted or reached a limit.
     """
 
     LOADING = "loading"
@@ -82,8 +82,8 @@ class ModelInfo(FrozenModel):
 class Budgets(FrozenModel):
     """Limits of a session, including its delegates. None means no limit.
 
-    A fork starts with nothing used. `timeout_seconds`: limit for the time during which turns run. A reached limit ends
-    the running turn, and later turns end at once.
+    A fork starts with nothing used. `timeout_seconds`: limit for the time during which turns run. If a limit is
+    reached, the running turn ends, and later turns end immediately.
     """
 
     max_parts: int | None = Field(None, gt=0)

@@ -29,7 +29,7 @@ _SHAPELESS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc"
     "\U0001d159\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef"
 )
-"""Printable characters (in Python) without a shape, or whose width differs between terminals."""
+"""Characters that Python counts as printable, but that have no shape or differ in width between terminals."""
 _SHAPELESS_RE = re.compile(f"[{_SHAPELESS}]")
 
 
@@ -67,7 +67,7 @@ def _patterns() -> _Patterns:
 
 @lru_cache(maxsize=4096)
 def is_invisible(character: str) -> bool:
-    """Return True if a character other than a line feed or space has no shape of its own.
+    """Return True if a character has no shape of its own. Line feeds and plain spaces count as visible.
 
     Examples: controls, direction marks, unusual spaces, fillers, selectors and parts of an emoji.
     """
@@ -242,7 +242,7 @@ def format_count(count: int, noun: str, plural: str = "") -> str:
 
 
 def list_first(names: Sequence[str], most: int) -> str:
-    """Return the first `most` names and the number of the other names, e.g. `a, b and 3 more`."""
+    """Return the first `most` names and the number of further names, e.g. `a, b and 3 more`."""
     listed = ", ".join(names[:most])
     return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
 

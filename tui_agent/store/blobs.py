@@ -87,7 +87,7 @@ class BlobStore:
             ) from fault
 
     def put_text(self, text: str) -> LongText:
-        """Redact a text and prepare it for an event. Return a short text itself.
+        """Redact a text for an event. Return a short text directly.
 
         Store a long text as a blob, and return its `BlobText`.
         """

@@ -1,4 +1,4 @@
-"""File changes by other sessions of a workspace. An undo leaves their files alone.
+"""Finds the file changes by other sessions of a workspace. An undo does not restore these files.
 
 Invariant: only logs written after the given time are read.
 """

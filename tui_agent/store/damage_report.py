@@ -1,4 +1,4 @@
-"""Describes the damage of a stored session in plain sentences, after a quick check or a complete one.
+"""Checks a stored session, quickly or completely, and describes its damage in plain sentences.
 
 Invariant: this module only reads.
 """

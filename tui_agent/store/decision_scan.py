@@ -1,4 +1,4 @@
-"""Finds every permission decision in a log. It decodes no other lines, so many sessions take little time.
+"""Finds every permission decision in a log. Other lines are not decoded, so the search is fast.
 
 Invariant: decisions that a fork inherits are not found.
 """

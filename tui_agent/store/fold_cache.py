@@ -1,4 +1,4 @@
-"""Cache of the state computed from a session's log (a *fold*). A long log need not be read from the start.
+"""Cache of the state computed from a session's log (a *fold*). With it, only the log's end must be read.
 
 Invariant: a cache that is damaged or does not match the log is ignored.
 """
@@ -80,9 +80,10 @@ def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: 
 
 
 def load_survey(folder: Path) -> Survey:
-    """Return the result of an earlier check, so that these log lines need no new check.
+    """Return the cached result of an earlier check of the log.
 
-    The result covers the log up to the cached position. Without a valid cache, return `EMPTY_SURVEY`.
+    The result covers the log up to the cached position, so these lines need no new check. Without a valid cache, return
+    `EMPTY_SURVEY`.
     """
     try:
         with (folder / CACHE_FILE).open("rb") as file:

@@ -30,10 +30,12 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 
 
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
-    """Return the payload of the first event for the log of a fork.
+    """Return the payload for the first event of a fork's log.
 
-    `at_seq`: the last event that the fork shares. This session or one of its parents recorded the event;
-    `parent_session` in the payload says which. Raise `StoreError` if there is no such event.
+    The payload's `parent_session` names the session that recorded the event `at_seq`: this session or one of its
+    parents. Raise `StoreError` if there is no such event.
+
+    `at_seq`: the last event that the fork shares.
     """
     history = load_lineage(folder)
     if history.fault is not None:
@@ -120,7 +122,7 @@ def _copy_blob(digest: str, ancestors: list[Path], own: Path, ops: FileOps) -> N
 
 
 def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
-    """Return the digests of all blobs of a log. Payloads that are stored as blobs are searched too.
+    """Return the digests of all blobs to which a log refers. References in payloads that are blobs are found too.
 
     `log`: the log's bytes. `folder`: the session's folder.
     """

@@ -175,7 +175,7 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
     """Return an error if `child` cannot be a fork of `origin`, otherwise None.
 
-    `previous_seq`: event of `child` where the previously checked fork starts; otherwise None.
+    `previous_seq`: event of `child` at which its own fork starts, if that fork was checked before; otherwise None.
     """
     # The origin must be an earlier event, so that following the origins ends.
     parent = origin.parent

@@ -57,7 +57,7 @@ def seal_line(unsealed: bytes) -> bytes:
 
 
 def payload_mark(payload_class: type[Payload]) -> bytes:
-    """Return bytes that every log line with this payload class contains. Such lines are then found without parsing."""
+    """Return bytes that every log line with this payload class contains, to find the lines without parsing."""
     return b'"payload":{"kind":"%b"' % payload_class.model_fields["kind"].default.encode()
 
 
@@ -102,9 +102,9 @@ def line_version(line: bytes) -> int:
 
 
 def pick_foreign_version(versions: Iterable[int]) -> int:
-    """Return the highest of these log versions that differs from the current version.
+    """Return the highest of these log versions, without the current version.
 
-    If none differs, return the current version.
+    If there is no other version, return the current version.
     """
     return max((version for version in versions if version != SCHEMA_VERSION), default=SCHEMA_VERSION)
 
@@ -153,7 +153,7 @@ def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
 def salvage_lines(line: bytes) -> Iterator[bytes]:
     """Yield the intact lines inside a damaged line of the log.
 
-    They can follow NUL bytes, or be joined because the newline between them was overwritten.
+    An intact line can follow NUL bytes. Lines can also be joined because the newline between them was overwritten.
     """
     # At most `_SALVAGE_TRIES` positions are tried, so that a malicious line takes bounded time.
     position, tries = 0, 0

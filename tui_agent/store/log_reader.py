@@ -51,7 +51,7 @@ _MARKS = (
     b'"payload":{"kind":"checkpoint.restored"',
 )
 _LOOKAHEAD_BYTES = 512 * 1024
-"""Number of extra bytes to read if a reader knows only roughly where to stop. The last line is then complete."""
+"""Number of extra bytes to read if the end position is only approximate, so that the last line is complete."""
 
 
 def read_records(
@@ -197,7 +197,7 @@ def _iterate(
 def _intersect(
     inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
 ) -> tuple[Stretch, ...] | None:
-    """Return the ranges of event numbers in both arguments. None stands for all events."""
+    """Return the ranges of the event numbers that occur in both arguments. None means all events."""
     if branch is None or inherited is None:
         return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
     return cut_stretches(branch, inherited[-1].last)
@@ -239,7 +239,7 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 
 
 def read_content_tail(folder: Path, count: int) -> list[Record]:
-    """Return a session's newest records. Only records that are not lifecycle events count towards `count`."""
+    """Return a session's newest records. Lifecycle events are included, but do not count towards `count`."""
     # Reads at most the last MiB. Lifecycle events are not counted, so that the newest messages are included.
     tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
     positions = [index for index, record in enumerate(tail) if not isinstance(record.payload, _LIFECYCLE)]

@@ -29,7 +29,7 @@ class Survey:
 
     - `good_end`: offset after the last intact line.
     - `bad_lines`: numbers (from 1) of the damaged lines before `good_end`.
-    - `version`: version of the log format in these lines. If versions differ, the one that this release cannot read.
+    - `version`: version of the log format in these lines. If they differ, a version that this release cannot read.
     - `lines`: number of lines before `good_end`.
     """
 
@@ -84,8 +84,7 @@ def read_seq(line: bytes) -> int | None:
 
 
 def find_end_offset(path: Path, seq: int) -> int:
-    """Return the offset just after event `seq`. If the log lacks this event, return the offset after the event before
-    it."""
+    """Return the offset just after event `seq`. If the log lacks this event, use the previous event."""
     size = path.stat().st_size
     if size == 0:
         return 0
@@ -197,7 +196,10 @@ def filter_lines(
 
 
 def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) -> frozenset[bytes]:
-    """Return the ids of all ended requests. An intact line has the answer, or a failure that was not retried."""
+    """Return the ids of all ended requests.
+
+    A request has ended if an intact line contains its answer, or a failure that was not retried.
+    """
     # If a request's answer is on a damaged line, its streamed pieces are the only copy of the answer.
     request_ids = {
         request

@@ -1,6 +1,6 @@
 """Prepares an event's payload for its log line: redacts secrets, and moves long texts to blobs.
 
-Invariant: a text above 8 KB in a field that cannot be a blob is cut with a note, and nothing else is lost.
+Invariant: a text is cut (with a note) only if it exceeds 8 KB in a field that cannot be a blob.
 """
 
 import re

@@ -11,7 +11,7 @@ from tui_agent.protocol.envelope import Record
 
 MAX_RECORDS: Final = 1_000
 MAX_BYTES: Final = 2_000_000
-"""If the newest records have reached this size in bytes, `drop_older` removes all older records from memory."""
+"""Size of the newest records, in bytes, at which `drop_older` removes all older records from memory."""
 
 
 class RecentRecords:
@@ -20,8 +20,8 @@ class RecentRecords:
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """`_older`: the next `drop_older` removes this number of records. `_new_bytes`: total size of the other
-        records."""
+        """`_older`: number of records that the next `drop_older` removes. `_new_bytes`: total size of the records after
+        them."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -35,7 +35,7 @@ class RecentRecords:
         self._new_bytes += size
 
     def drop_older(self) -> None:
-        """Remove all records older than the last removal, if enough new ones have been added."""
+        """Remove the records that were already in memory at the last removal. Do nothing if few records are newer."""
         if len(self._records) - self._older >= MAX_RECORDS or self._new_bytes >= MAX_BYTES:
             del self._records[: self._older]
             self._older, self._new_bytes = len(self._records), 0

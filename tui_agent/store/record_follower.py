@@ -1,4 +1,4 @@
-"""The base class of followers: it waits until its source has new records, and returns them in batches.
+"""The base class of followers. A follower waits for new records of its source, and returns them in batches.
 
 Invariant: no wake-up is missed.
 """
@@ -64,6 +64,6 @@ class RecordFollower(Generic[SourceT]):
         self.wake()
 
     def wake(self) -> None:
-        """Wake a waiting `next_batch`, because there can be new records."""
+        """Wake a waiting `next_batch`, because new records may have arrived."""
         if self._wake is not None:
             self._wake.set()

@@ -22,7 +22,7 @@ from tui_agent.store.log_line import decode_line
 from tui_agent.store.log_scan import split_lines
 
 MAX_TEXT_CHARS = 64_000
-"""Maximum number of searchable characters of an event. The results that the model gets are shorter."""
+"""Maximum number of searchable characters of an event. Results for the model are shorter than this."""
 OUTPUT_END_CHARS = 2_000
 """Number of searchable characters at the end of a full output, which the screen shows even if the model did not get
 it."""
@@ -82,7 +82,7 @@ def _event_text(event: Envelope, blobs: BlobStore) -> str:
 
 
 def _add_end(text: str, full_output: LongText | None, blobs: BlobStore) -> str:
-    """Append the end of the full output, unless the text contains it."""
+    """Append the end of the full output, if the text does not contain it yet."""
     end = _load_text(full_output or "", blobs)[-OUTPUT_END_CHARS:].strip()
     return text if end in text else f"{text}\n{end}"
 

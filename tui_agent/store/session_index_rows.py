@@ -81,9 +81,10 @@ class LogState:
 def known_rows(
     db: sqlite3.Connection, states: Iterable[LogState]
 ) -> tuple[list[SessionSummary], list[tuple[LogState, SessionStats | None]]]:
-    """Return the current summaries, and the logs that must be read for new ones.
+    """Return the summaries that are still current, and the logs that must be read for new summaries.
 
-    Each log comes with its earlier counts. Then only new lines must be counted. None: count all lines.
+    Each log comes with the counts of its earlier part, so that only new lines must be counted. If the counts are None,
+    all lines must be counted.
     """
     rows = {row["name"]: row for row in _select(db)}
     current: list[SessionSummary] = []

@@ -134,9 +134,9 @@ class SessionLog:
     def append(
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
     ) -> Envelope:
-        """Store one event, and return it as readers will see it, with secrets redacted and long texts moved to blobs.
+        """Store one event and return it in its stored form: secrets are redacted, and long texts are in blobs.
 
-        Raise `StoreFull` if the event cannot be stored. The log then stays unchanged. Raise `StoreError` for an invalid
+        Raise `StoreFull` if the event cannot be stored; the log stays unchanged. Raise `StoreError` for an invalid
         payload or a closed log.
         """
         if self._closed:

@@ -86,7 +86,10 @@ class SessionStats:
 
 
 def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> SessionStats:
-    """Count the log's next whole lines (`piece`), and return the sums with the counts `previous`."""
+    """Count the next whole lines of a log (`piece`), and return the new totals.
+
+    `previous`: totals for the earlier lines.
+    """
     turns, title, workspace = previous.turns, previous.title, previous.workspace
     cost, precision = previous.cost_usd, previous.cost_precision
     start, size = 0, len(piece)
@@ -172,7 +175,7 @@ def _read_cost(line: bytes, blobs: BlobStore) -> tuple[float | None, CostPrecisi
 def read_outcome(data: bytes, blobs: BlobStore, *, is_complete: bool) -> tuple[Outcome, int | None]:
     """Return the state of a session's newest turn, and the event that the session was moved back to.
 
-    The event is None if the session was not moved back. If `data` does not show the state, it is "".
+    The state is "" if `data` does not show it. The event is None if the session was not moved back.
 
     `data`: the last lines of the log. `is_complete`: True if `data` is the whole log.
     """
@@ -206,7 +209,7 @@ class _LaterLines:
 
     - `settled`: ids of requests and questions that were answered.
     - `has_content`: True if one of the lines belongs to a turn.
-    - `ended`: if the turn was interrupted, the state of the turn.
+    - `ended`: state of the newest turn if that turn was interrupted; otherwise empty.
     """
 
     # An earlier permission request without a decision makes the state `waiting` instead of `ended`.

@@ -261,7 +261,7 @@ class SessionStore:
     def latest_session_id(self, workspace: str | None) -> SessionId | None:
         """Return the last used session of a workspace (None: of any workspace).
 
-        If there are sessions with messages, one of these is chosen.
+        Sessions without messages are chosen only if there are no others.
         """
         sessions = [summary for summary in self.list(workspace) if workspace in (None, summary.workspace)]
         with_messages = [session for session in sessions if session.title]

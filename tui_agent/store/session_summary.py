@@ -187,7 +187,10 @@ def _first_event(folder: Path) -> Envelope | None:
 
 
 def _initial_values(folder: Path, start: Envelope | None) -> tuple[str, str]:
-    """Return a session's workspace and first title. A fork without its own workspace has that of its parents."""
+    """Return a session's workspace and first title.
+
+    A fork without its own workspace has the workspace of its parents.
+    """
     match start and start.payload:
         case SessionStarted(workspace=workspace, title=title):
             if start is not None and start.session != folder.name:
@@ -242,7 +245,10 @@ def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, O
 
 
 def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
-    """Return the state of the newest turn after a move back to event `moved_to`. The event is in the log before `data`."""
+    """Return the state of the newest turn of a session that was moved back to event `moved_to`.
+
+    `data`: the last lines of the log. The event is before these lines.
+    """
     state: Outcome = ""
     visited: set[int] = set()
     while moved_to is not None and moved_to not in visited and len(visited) < _MAX_HEAD_MOVES:

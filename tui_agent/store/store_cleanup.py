@@ -98,10 +98,10 @@ def measure_path(path: Path) -> int:
 
 
 def remove_waste(store: SessionStore, item: Waste, detach: Detach | None = None) -> None:
-    """Remove the files of one item of `find_waste`. Texts and unfinished files are kept if they are used by now.
+    """Remove the files of one item of `find_waste`. Texts and unfinished files that are in use again are kept.
 
-    `detach` is passed to `SessionStore.remove`. Raise `SessionLocked` if the session is in use by now. Raise `OSError`
-    or `StoreError` if removing fails.
+    `detach` is passed to `SessionStore.remove`. Raise `SessionLocked` if the session is in use. Raise `OSError` or
+    `StoreError` if removing fails.
     """
     if item.kind in ("empty", "old"):
         store.remove(item.session, detach)

@@ -7,7 +7,7 @@ import argparse
 import re
 
 _COMMAND_PART = re.compile(r"(?:--?[A-Za-z][\w-]*\s+(?![-|<>&;]))?(?:'[^']*'|\"[^\"]*\"|\S)+")
-"""Matches a word or a quoted text of a command; an option directly before it, as in `--model fast`, is included."""
+"""Matches a word or a quoted text of a command, together with an option directly before it (`--model fast`)."""
 _TWO_COLUMNS = re.compile(r" *\S.*?\s{2,}(?=\S)")
 _COMMAND_INDENT = 4
 MAX_COLUMN_SHARE = 0.65

@@ -331,9 +331,9 @@ def load_context(
 
 
 def ignored_file_notices(config: "Config", is_meant: Callable[[Path], bool] = lambda path: True) -> list[str]:
-    """Return a sentence for each ignored project file. Files in untrusted folders are ignored.
+    """Return a sentence for each project file that is ignored because its folder is not trusted.
 
-    `is_meant`: returns True for the files to include.
+    `is_meant`: returns True for a file to include.
     """
     return [
         f"{path} is not used, because its folder is not trusted. To trust the folder: tui-agent trust"

@@ -265,7 +265,7 @@ def _refuse_plan_options(arguments: argparse.Namespace) -> None:
 
 @contextmanager
 def _open_folder(folder: RunFolder, plan: Plan) -> Iterator[None]:
-    """Store the evaluation's plan in `folder`, and lock the folder inside a `with` block."""
+    """Store the evaluation's plan in `folder`, and keep the folder locked during the `with` block."""
     with os_errors_as(ConfigError, f"{folder.path} cannot be created", hint="Choose another --out."):
         folder.path.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,4 +1,4 @@
-"""Check of an MCP server by `plugins check`: tests the server's folder before you add the server to the configuration."""
+"""Check of an MCP server's folder by `plugins check`. The server need not be in the configuration."""
 
 import math
 import sys

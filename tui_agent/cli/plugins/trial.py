@@ -134,7 +134,7 @@ def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
 async def _ask_panes(plugin: FoundPlugin, log: Path) -> dict[str, tuple[PaneAnswer, float]]:
     """Draw each pane of the plugin in a child process.
 
-    Return (content or fault, seconds) for each pane's name.
+    Return a map from the pane's name to (content or fault, seconds).
     """
     client, folder = PaneClient(), str(plugin.path)
     answers: dict[str, tuple[PaneAnswer, float]] = {}

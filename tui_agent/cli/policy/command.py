@@ -193,7 +193,7 @@ class JudgedCommand:
 
 @dataclass(frozen=True)
 class PolicyBench:
-    """A policy, with the facts about a workspace for its decisions."""
+    """A policy, and the facts about a workspace that the policy needs for its decisions."""
 
     policy: RulePolicy
     facts: PolicyFacts
@@ -245,8 +245,10 @@ class PolicyBench:
     def _find_deletions_to_allow(
         self, effects: Sequence[Effect], facts: PolicyFacts, decision: Decision
     ) -> list[str]:
-        """Return the files that the commands delete. The list is empty if restorable files would not get the commands
-        allowed."""
+        """Return the files that must be restorable for the policy to allow the commands.
+
+        The list is empty if restorable files would not change the decision.
+        """
         deleted = find_named_deletions(self.policy, self.env, effects) if decision.verdict == "ask" else []
         facts = replace(facts, restorable_files=frozenset(deleted))
         is_allowed = bool(deleted) and self.policy.decide(TOOL, effects, facts).verdict == "allow"
@@ -285,7 +287,7 @@ def list_rules(arguments: argparse.Namespace) -> None:
 
 
 def remove_saved_rule(arguments: argparse.Namespace) -> None:
-    """Remove one of the user's rules, not a project's, from policy.toml."""
+    """Remove a rule of the user from policy.toml. Rules of projects are never removed."""
     base = load_context(arguments)
     path, rule = base.config.paths.config_dir / RULES_FILE, arguments.rule
     remove_rule(path, rule, "" if arguments.everywhere else os.path.realpath(base.options.cwd))

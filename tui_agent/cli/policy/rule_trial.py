@@ -53,7 +53,7 @@ CHANGES: tuple[Change, ...] = get_args(Change)
 HOOK: Final = "hook"
 """Rule id of a hook's decision."""
 SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
-"""Ids of the two rules that ask the user about the sandbox: may a command leave it, and may it see secret files?"""
+"""Ids of the rules that ask the user for access: to leave the sandbox, and to open secret files in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +125,20 @@ class DecisionJudge:
 
 
 def was_asked(recorded: PermissionDecided) -> bool:
-    """Return True if the policy asked the user, even if nobody was there to answer."""
+    """Return True if the policy asked the user, even if no user could answer."""
     return recorded.request_id is not None or was_unanswered(recorded)
 
 
 def was_unanswered(recorded: PermissionDecided) -> bool:
-    """Return True if the call was denied because the policy asked and nobody was there to answer."""
+    """Return True if the call was denied because the policy asked the user but no user could answer."""
     return recorded.decided_by == "engine"
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Return `now`, adapted to a recorded decision by a hook or the sandbox. Such a decision can overrule the rules."""
+    """Adapt the new decision `now` to the recorded decision of a hook or the sandbox.
+
+    Such a recorded decision can overrule the rules.
+    """
     # A hook is expected to decide as it did before. The sandbox asks the user about every call that the rules allow.
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")
@@ -196,7 +199,7 @@ HEADINGS: dict[Change, str] = {
     "same": "unchanged",
 }
 UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"
-"""Heading for calls that the tried rules would allow. They were denied because nobody could answer."""
+"""Heading for calls that were denied because nobody could answer. The tried rules would allow these calls."""
 
 
 def add_verbs(verbs: Verbs) -> None:

@@ -111,9 +111,9 @@ def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
 
 
 def views_to_json(views: Views, lines: LineCounter) -> JsonMap:
-    """Return the content of all the app's panes as JSON data, by the pane's name.
+    """Return the content of all panes of the app as a JSON object, with the panes' names as keys.
 
-    `lines`: counts the lines of the changed files.
+    `lines`: counts the added and removed lines of the changed files.
     """
     transcript = [
         {"type": type(entry).__name__.removesuffix("Entry").lower(), **to_jsonable_python(entry)}

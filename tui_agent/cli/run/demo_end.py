@@ -15,7 +15,7 @@ from tui_agent.session.headless_turn import Outcome, submit_and_wait
 
 
 async def undo_and_redo(session: Session, outcome: Outcome) -> None:
-    """Undo and redo the turn that has just ended. Do nothing for an unfinished turn, or if no file changed."""
+    """Undo and redo the turn that has just ended. Do nothing if the turn is unfinished or changed no file."""
     if outcome.reason != "finished":
         return
     follower = session.follow()

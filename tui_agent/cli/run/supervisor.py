@@ -41,7 +41,7 @@ class LineRelay:
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
         self._life, self._alive = os.pipe()
-        """Read end and write end of a pipe. The pipe shows the parent that the child has ended."""
+        """Read end and write end of a pipe. The parent uses the pipe to notice that the child has ended."""
 
     def in_child(self) -> None:
         """Redirect this process's standard output to the parent process."""

@@ -237,7 +237,7 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
 
 
 def _start_note(arguments: argparse.Namespace, request: ForkStart) -> str:
-    """Return a sentence if the fork starts at another event than the user named; otherwise `""`."""
+    """Return a sentence if the fork does not start at the event that the user named; otherwise an empty string."""
     replaces = request.change.message is not None or request.change.result is not None
     if replaces or request.at_seq == arguments.at:
         return ""

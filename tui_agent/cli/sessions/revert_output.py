@@ -24,7 +24,7 @@ class RevertResult:
     moved: SessionHeadMoved | None = None
     restored: CheckpointRestored | None = None
     needs_answer: bool = False
-    """True if nothing was done, because someone other than the agent also changed every file in the plan."""
+    """True if nothing was done, because the user must confirm: someone else also changed every file in the plan."""
     blocked: tuple[str, ...] = ()
     """Messages about the files that could not be restored, with the reasons."""
 

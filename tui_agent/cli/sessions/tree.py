@@ -175,7 +175,7 @@ def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
 
 
 def _is_shown(member: Member, index: int, forks: Mapping[tuple[str, int], list[Member]]) -> bool:
-    """Return True if the branch has content, or if it or one of its descendants has a fork."""
+    """Return True if the branch has content, or if the branch or one of its descendants has a fork."""
     pending = [index]
     while pending:
         current = pending.pop()

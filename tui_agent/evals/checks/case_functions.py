@@ -1,4 +1,4 @@
-"""Functions that a case names: the oracle and the verifier of plugins, and the tests of an environment.
+"""Loads and calls the functions that a case names: a plugin's oracle or verifier, or the tests of an environment.
 
 Invariant: the functions are loaded before the agent starts, so the agent cannot change them.
 """

@@ -29,7 +29,7 @@ HARBOR_COMMAND = "bash /tests/test.sh"
 STOPPED = "was stopped after"
 """Beginning of the error text for a command that reached its time limit."""
 HANG_STATUS = 124
-"""Exit status recorded for a test command that hangs only after the agent's work."""
+"""Exit status that is recorded for a test command that did not hang before the agent's work but hangs after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,13 @@ def count_tests(output: str) -> tuple[int, int]:
 _NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: ((?:line )?\d+: )?([^\s:]+): .+")
 """Matches the message of a shell that could not start a program."""
 _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
-"""Signals that end a program from outside. Its exit status then says nothing about the workspace."""
+"""Signals that end a program from outside. The exit status of such a program says nothing about the workspace."""
 
 
 async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
     """Run the case's test command in the environment's folder, once for each test path of the case.
 
-    `ended`: test commands that ended by themselves before the agent acted. If one of these hangs now, it has failed.
+    `ended`: test commands that did not hang before the agent acted. If such a command hangs now, its tests failed.
     """
     return tuple([await _run_test(command, case, env, ended) for command in case.test_commands])
 
@@ -241,7 +241,10 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
 
 
 def _describe_lost_verdict(result: ExecResult, workspace: Path, case: Case, *, of_verifier: bool) -> str:
-    """If a command's exit status says nothing about the workspace, return the reason, otherwise an empty text."""
+    """Return the reason why a command's exit status says nothing about the workspace.
+
+    Return an empty text if the exit status is meaningful.
+    """
     # If a program in the workspace cannot be started, the status usually counts: writing the program can be the agent's
     # task.
     code = result.exit_code or 0

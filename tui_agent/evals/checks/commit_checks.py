@@ -23,7 +23,7 @@ MAX_SIDE_BY_SIDE = 2
 
 @dataclass(slots=True)
 class CheckedCommit:
-    """A checkpoint after the message part number `part`. `results` is None before the check."""
+    """A checkpoint, taken after the message part number `part`. `results` is None before the check."""
 
     commit: str
     part: int
@@ -75,7 +75,10 @@ class CommitChecks:
                     self.add(commit, part)
 
     def add(self, commit: str, part: int) -> None:
-        """Queue the check of a checkpoint once. `part`: number of the message part before the checkpoint."""
+        """Queue the check of a checkpoint. Ignore a checkpoint that was queued earlier.
+
+        `part`: number of the message part before the checkpoint.
+        """
         if any(known.commit == commit for known in self._commits):
             return
         self._commits.append(CheckedCommit(commit, part))

@@ -79,9 +79,9 @@ def _write_file(target: Path, name: str, text: str) -> None:
 
 
 def _copy_as_container(case: Case, fixture: Path, target: Path) -> None:
-    """Copy the files that the Dockerfile copies to the working directory.
+    """Copy the files of the fixture that the Dockerfile copies to the container's working directory.
 
-    If it copies no files, copy the whole folder.
+    If the Dockerfile copies no files, copy the whole fixture.
     """
     assert case.harbor is not None
     root = fixture.resolve()

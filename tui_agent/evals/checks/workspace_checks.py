@@ -38,7 +38,7 @@ EXPECTED = "expected"
 class CheckResults:
     """The results of the checks.
 
-    `category`, `fault`: kind and reason if a check gave no result, otherwise empty.
+    `category`, `fault`: the kind of fault and its reason, if a check gave no result; otherwise empty.
     """
 
     tests: tuple[TestFinished, ...] = ()
@@ -141,8 +141,10 @@ class Checker:
         return CheckResults(tests, verifier, decides_by_reward=self._case.harbor is not None)
 
     async def _verify_fixture(self, workspace: Path) -> VerifierFinished | None:
-        """Run the verifier on the fixture with an empty log. If the case has no verifier or a plugin's verifier, return
-        None."""
+        """Run the verifier on the fixture with an empty log.
+
+        Return None if the case has no verifier, or if its verifier belongs to a plugin.
+        """
         case, session = self._case, self._folder / FIXTURE_CHECK / "session"
         if case.verifier is None or case.verifier.plugin:
             return None

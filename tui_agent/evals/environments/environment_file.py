@@ -1,4 +1,4 @@
-"""Environments of evaluations in Python files: decorators for an author's tests, and loading of the file.
+"""Loads evaluation environments from Python files, and provides the decorators for their tests.
 
 Invariant: decorators register nothing globally.
 """

@@ -128,7 +128,7 @@ class EnvironmentSession:
 
 
 def _with_source_line(error: AssertionError) -> AssertionError:
-    """Return the error, or a new one with the assertion's source line if the error has no text."""
+    """Return the error. If its text is empty, return a new error with the source line of the assertion."""
     lines = traceback.extract_tb(error.__traceback__)
     return error if str(error) or not lines else AssertionError(lines[-1].line or "")
 

@@ -1,4 +1,4 @@
-"""Calls of other people's functions with a time limit that holds even if the function blocks.
+"""Calls functions of users and plugins with a time limit. The limit holds even if a function blocks.
 
 Invariant: whatever the function does, the caller gets a result soon after the time limit.
 """

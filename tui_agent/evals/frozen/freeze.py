@@ -95,10 +95,10 @@ class _Freezer:
         self._answers: list[ModelResponded] = []
         self._events: list[Envelope] = []
         self._edits: dict[int, dict[str, str]] = {}
-        """Maps a turn to the files that the user changed before it: path → commit with the changed file."""
+        """Maps a turn to the user's changes before the turn. The changes map a path to a commit with the changed file."""
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
-        """Maps a path changed by tool calls to the case's file with its final content. Empty for a deleted path."""
+        """Maps a path that tool calls changed to the case's file with the final content; empty for a deleted path."""
 
     @property
     def _payloads(self) -> list[Payload]:

@@ -24,7 +24,7 @@ MAX_COMPARED_CHARS = 1_000
 
 
 class CallEnds:
-    """Collects how each call of a session ended; `calls` maps the ids of the calls to their ends."""
+    """Collects the results of a session's calls. `calls` maps the id of each ended call to its result."""
 
     def __init__(self, workspace: str, turn: int = 1) -> None:
         self.turn = turn
@@ -112,7 +112,7 @@ class FrozenReplay:
 
 
 def describe_difference(recorded: RecordedCall, replayed: RecordedCall | None) -> str:
-    """Return the difference between a recorded and a replayed call (empty: they ended the same).
+    """Return the difference between a recorded and a replayed call; empty if they ended in the same way.
 
     `replayed`: None if the call was not made in the replay.
     """

@@ -54,7 +54,7 @@ DEFAULT_SECONDS = 7_200.0
 """Default time limit of a case, in seconds."""
 MAX_TEST_OUTPUT_CHARS = 20_000
 NOT_IN_RESULT = ("kinds", "events", "final_answer")
-"""Names of metrics that are missing in a result. The session's log has them."""
+"""Names of metrics that a result leaves out. They can be computed from the session's log."""
 
 
 async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellResult:

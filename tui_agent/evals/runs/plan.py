@@ -22,7 +22,7 @@ SESSION_FILE = "session.txt"
 """File in a cell's folder with the id of the cell's session, written when the session starts."""
 LOCK_FILE = "lock"
 START_LOCK_FILE = "start-lock"
-"""Name of a detached run's first lock file. The run's process holds it from the start, even before `LOCK_FILE`."""
+"""Name of a lock file for detached runs. The run's process holds the lock from its start, before `LOCK_FILE`."""
 RUNS_FOLDER = Path("eval-runs")
 """The default folder of runs, relative to the current folder."""
 ORACLE = "oracle"
@@ -67,7 +67,7 @@ class Plan(FrozenModel):
     cases: tuple[str, ...]
     repetitions: int = 1
     budgets: Budgets = Budgets()
-    """Limits that replace those of the cases."""
+    """Limits that replace the limits of the cases."""
     policy: PolicyName | None = None
     test_timeout_seconds: float | None = None
     test_paths: tuple[str, ...] = ()
@@ -83,11 +83,11 @@ class Plan(FrozenModel):
     """
     static_checks: tuple[CheckProgram, ...] = ()
     preemptible: bool = False
-    """True if machines can be taken away at any time. Lost cells are then tried again."""
+    """True if the machines can be taken away at any time. Cells that are lost in this way are tried again."""
 
     @property
     def max_attempts(self) -> int:
-        """Maximum attempts for a cell after temporary failures."""
+        """Maximum number of attempts to run a cell that fails for temporary reasons."""
         return 10 if self.preemptible else 3
 
     def cells(self) -> Iterator[Cell]:

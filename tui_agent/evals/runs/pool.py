@@ -154,7 +154,7 @@ async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
 
 
 def end_with_fault(error: TuiAgentError) -> NoReturn:
-    """End this child process at once. `error`: the reason why the cell has no result."""
+    """End this child process immediately. `error`: the reason why the cell has no result."""
     sys.stderr.write(f"{error}\n")
     sys.stderr.flush()
     os._exit(FAULT_STATUS)

@@ -34,9 +34,10 @@ MAX_NAMED_CASES = 5
 
 
 def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[SessionSettings]:
-    """Raise `ConfigError` if an unfinished cell has no usable model, has no oracle, or turns off an unknown feature.
+    """Check that the unfinished cells can run. Return the session settings of each arm with a checked model.
 
-    Return the session settings of each arm with a checked model, with the run's cost limit.
+    The settings include the run's cost limit. Raise `ConfigError` if a cell has no usable model, has no oracle, or
+    turns off an unknown feature.
 
     `is_local`: False to check only the oracles, because the cells run on other machines.
     """

@@ -39,10 +39,10 @@ MOVED_FOLDERS = ("logs", "data/trajectories", "data/sessions")
 
 @contextmanager
 def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
-    """Connect to a Ray cluster. Yield a function that runs a cell there, without retries.
+    """Connect to a Ray cluster, and yield a function that runs a cell on it without retries.
 
-    `address`: HOST:PORT of the cluster. If None, use the cluster in RAY_ADDRESS or on this machine, or start a new one
-    here.
+    `address`: HOST:PORT of the cluster. If None, use the cluster in RAY_ADDRESS or on this machine. If neither exists,
+    start a cluster on this machine.
 
     Raise `UsageError` if Ray is not installed, and `ConfigError` if the cluster cannot be reached.
     """

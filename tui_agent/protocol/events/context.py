@@ -90,7 +90,7 @@ class ContextPacked(Payload):
 
 
 class ContextWarned(Payload):
-    """The context became fuller than a warning limit, or (level `below`) emptier than all of them.
+    """The context rose above a warning limit, or fell below all of them (level `below`).
 
     `fraction`: used share of the context window.
     """
@@ -180,9 +180,9 @@ class ContextReduced(Payload):
 class ContextRestored(Payload):
     """Messages were restored after a compaction had removed them.
 
-    `seqs`: seqs of single restored messages. `compaction`: seq of a compaction, if all its messages were restored.
-    `seqs` is then empty. `sections`, `after_tokens`: parts and size of the next request. `added`: token counts of all
-    restored messages.
+    `seqs`: seqs of single restored messages. It is empty if all messages of a compaction were restored; `compaction` is
+    then the seq of this compaction. `sections`, `after_tokens`: parts and size of the next request. `added`: token
+    counts of all restored messages.
     """
 
     kind: Literal["context.restored"] = "context.restored"
@@ -232,8 +232,7 @@ class MemoryUpdated(Payload):
 class RepomapBuilt(Payload):
     """The index of the repository map was built or refreshed.
 
-    `delay_reason`: if the map was not ready in time, the reason why the next request was sent without it; otherwise
-    empty.
+    `delay_reason`: reason why the map was not ready for the next request; empty if it was ready.
     """
 
     kind: Literal["repomap.built"] = "repomap.built"

@@ -34,8 +34,8 @@ class FileChanged(Payload):
     permission bits after the change. `before_sha256`, `after_sha256`: hex SHA-256 of the original bytes, if the blob is
     redacted.
 
-    If a turn is undone but a file keeps the turn's changes, they are recorded again with the author `human`.
-    `original_author` is then the author who made them.
+    A file can keep its changes when a turn is undone. The changes are then recorded again with the author `human`,
+    and `original_author` is the author who made them.
     """
 
     kind: Literal["file.changed"] = "file.changed"
@@ -92,13 +92,14 @@ class CheckpointTaken(Payload):
     """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
     `part`: number of the message part just before the save, such as a tool call (-1: before the session's first
-    change). `author`: who changed `paths` since the previous checkpoint. `as_of_seq`: if the turn had not changed
-    anything yet, the last event before the turn; otherwise null.
+    change). `author`: who changed `paths` since the previous checkpoint. `as_of_seq`: last event before the turn, if
+    the turn had not changed anything yet; otherwise null.
 
     `unlisted_count`: number of paths above `MAX_PATHS_IN_EVENT`. `folders`: numbers of changed files in generated
     folders. `skipped`: phrases about files that are not in the commit (too large, or over the quota).
 
-    If files keep the changes of an undone turn, `author` is `human`, and `original_author` made the changes.
+    Files can keep their changes when a turn is undone. The `author` of these changes is then `human`, and
+    `original_author` is the author who made them.
     """
 
     kind: Literal["checkpoint.taken"] = "checkpoint.taken"
@@ -122,8 +123,8 @@ class CheckpointTaken(Payload):
 class PlannedFileChange(FrozenModel):
     """The planned change to one path when files are restored. `added`, `removed`: number of lines.
 
-    `conflict`: names someone else who changed the path too. The user is then asked before the restore. `uncertain`:
-    True if the path changed during a long command. The author is then a guess. `conflict` then names the command.
+    `conflict`: name of someone else who also changed the path; the user is asked before the restore. `uncertain`: True
+    if the path changed during a long command and the author is a guess; `conflict` names the command.
     """
 
     path: str

@@ -22,7 +22,7 @@ HookSource: TypeAlias = Literal["user", "project", "plugin"]
 REFUSED_MESSAGE: Final = "A hook refused this message"
 """If a hook refuses a message, the recorded reason begins with these words."""
 HOOK_STOPPED: Final = "The hook was stopped because its event was cancelled."
-"""The recorded fault of a hook stopped with its tool call, prompt or turn."""
+"""Fault that is recorded for a stopped hook. The hook's tool call, prompt or turn was cancelled."""
 
 
 class HookRan(Payload):

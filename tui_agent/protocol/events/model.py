@@ -58,7 +58,7 @@ class ModelDelta(Payload):
     """A piece of a streaming answer.
 
     Streamed text is recorded after 50 ms or 2 KB. `part_index`: index of the part in the answer. A tool call's
-    arguments are recorded only in the complete answer. Secrets can be recognised there.
+    arguments are recorded only in the complete answer, because secrets cannot be recognised in single pieces.
     """
 
     kind: Literal["model.delta"] = "model.delta"

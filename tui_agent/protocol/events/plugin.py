@@ -9,7 +9,7 @@ from tui_agent.protocol.base import FrozenModel, JsonMap, Payload
 MCP_OWNER = "mcp:"
 """Prefix of the field `plugin` in events of an MCP server; the server's name follows."""
 RESOURCES = "resource:"
-"""Prefix of the contribution `resource:NAME`: the MCP server `NAME` offers resources."""
+"""Prefix of a contribution of an MCP server that offers resources; the server's name follows."""
 NEEDS_LOGIN = "Needs login: "
 """Beginning of the message that an MCP server needs a login. The login command follows."""
 RESTARTS = " The server is started again."

@@ -42,11 +42,11 @@ WorkspaceKind: TypeAlias = Literal["", "copy", "copy_without_git", "worktree"]
 class ForkChange(FrozenModel):
     """A fork's changes to its parent's state. Empty fields change nothing.
 
-    `workspace`: the fork's folder. `workspace_kind`: a copy of the parent's files (`copy_without_git`: only the
-    parent's folder is in a git repository), or a new git work tree. The model is told what is missing there. `model` (a
-    name for `SetModel`), `reasoning_effort`, `context_mode`: settings for the fork. `result`: result for the unfinished
-    call `call_id`. `message`: new text for one of the parent's messages. The fork starts before that message, and
-    `ContinueTurn` sends the new text.
+    `workspace`: the fork's folder. `workspace_kind`: a copy of the parent's files, or a new git work tree. For the kind
+    `copy_without_git`, only the parent's folder is in a git repository. The model is told what the fork's folder lacks.
+    `model` (a name for `SetModel`), `reasoning_effort`, `context_mode`: settings for the fork. `result`: result for the
+    unfinished call `call_id`. `message`: new text for one of the parent's messages. The fork starts before that
+    message, and `ContinueTurn` sends the new text.
     """
 
     workspace: str = ""
@@ -84,7 +84,7 @@ class WorkspaceMoved(Payload):
 
 
 class RevertedHunk(FrozenModel):
-    """A hunk of a recorded file change that was reverted. The fields are those of the command `RevertHunk`."""
+    """A hunk of a recorded file change that was reverted. The command `RevertHunk` describes the fields."""
 
     path: str
     before: str | None
@@ -236,8 +236,8 @@ class LogRepaired(Payload):
     """The log was repaired when it was opened.
 
     Either an incomplete end of the log was moved to `side_file`, or bad lines in the middle were skipped. `rewritten`:
-    True if the log's file was removed or replaced while open, and was written again. `side_file` is then the file that
-    replaced it.
+    True if the log's file was removed or replaced while open, and the log was written to a new file. In this case,
+    `side_file` is the file that had replaced the log (if any).
     """
 
     kind: Literal["log.repaired"] = "log.repaired"

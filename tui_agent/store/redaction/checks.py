@@ -21,7 +21,7 @@ from tui_agent.store.redaction.values import (
 
 
 def is_written_out(candidate: Candidate) -> bool:
-    """Return True if the value is written out in the text, so it is not a placeholder, template, reference or message."""
+    """Return True if the text contains the value itself. A placeholder, template, reference or message does not."""
     value = candidate.value.strip()
     return not has_shape(value, "placeholder", "template", "reference") and not _is_quoted_message(candidate)
 
@@ -50,7 +50,10 @@ def is_statement_password(candidate: Candidate) -> bool:
 
 
 def is_mailgun_key(candidate: Candidate) -> bool:
-    """Return False if `key-…` belongs to a path, cache entry or page element. The text before it shows this."""
+    """Return True if `key-…` is a Mailgun key, and not a part of a path, cache entry or page element.
+
+    The text before the key decides.
+    """
     return not has_shape(candidate.line_before(80) + candidate.lead, "thing-before")
 
 

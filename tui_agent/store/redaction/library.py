@@ -15,9 +15,9 @@ from tui_agent.store.redaction.rule import OPTIONS, Rule
 
 _EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
 _COUNTED, _COUNTS = b"token", b'tokens":'
-"""The keyword `token` is ignored in the text `tokens":`, which is in every event about model usage."""
+"""The keyword `token`, and a text in which it is ignored. This text is in every event about model usage."""
 _MAX_HITS = 100
-"""Each time after this many hits, the search drops the words that it has already found."""
+"""After each series of this many hits, the search leaves out the words that it has already found."""
 # Makes the search in the rest of the text faster.
 
 

@@ -38,7 +38,7 @@ def looks_random(value: str, least: int = 16) -> bool:
 
 
 def looks_issued(value: str) -> bool:
-    """Return True if a key such as `sk-…` can be a real one, not a placeholder such as `sk-EXAMPLE`."""
+    """Return True if a key such as `sk-…` may be genuine. Return False for a placeholder such as `sk-EXAMPLE`."""
     rest = value[4:]
     return (
         (has_digit(rest) or (any(c.islower() for c in rest) and any(c.isupper() for c in rest)))

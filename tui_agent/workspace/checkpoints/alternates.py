@@ -1,4 +1,4 @@
-"""The object folders that a checkpoint store borrows from: the file with their paths, and a search for missing ones.
+"""Finds the git object folders from which a checkpoint store borrows, and the missing folders among them.
 
 The folders belong to the user's repository or to the store of the parent session.
 """

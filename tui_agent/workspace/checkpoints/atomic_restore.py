@@ -1,4 +1,4 @@
-"""Moves of files into place, all of them or none.
+"""Moves several files into place: either all of them or none.
 
 Invariant: every move can be undone, even after the program was killed.
 """
@@ -19,7 +19,7 @@ from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAG
 
 JOURNAL = "journal.json"
 SAVED_PREFIX = ".tui-agent-saved-"
-"""Name prefix of a folder for old content. It is used if a failed restore cannot be undone completely."""
+"""Name prefix of a folder with the old content of files. It is created if a restore cannot be undone completely."""
 TEMPORARY_MODE = 0o600
 LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
@@ -93,7 +93,7 @@ class Move:
 
 
 class StagingFolder:
-    """The staging folder of a restore: it first holds the new files, and after the moves the old ones."""
+    """The staging folder of a restore. It holds the new files before the moves, and the old files after the moves."""
 
     def __init__(self, files: RootedFiles, name: str, operations: FileOperations) -> None:
         self._files = files

@@ -39,7 +39,7 @@ from tui_agent.workspace.checkpoints.store_state import (
 MAX_PACK_BYTES = 32_000_000
 """Maximum bytes of file contents in one pack. A pack is built in memory."""
 CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
-"""Git attributes that make git convert files. A file then differs from its git object."""
+"""Git attributes that make git convert files. The content of a converted file differs from its git object."""
 
 
 @dataclass
@@ -96,7 +96,7 @@ def _record_size(shadow: CheckpointStore) -> None:
 
 
 def _record_empty_folders(shadow: CheckpointStore, untracked: list[str]) -> None:
-    """Save the list of empty folders. A restore then does not remove them."""
+    """Save the list of empty folders, so that a restore does not remove them."""
     empty_folders: set[str] = set()
     for name in iterate_cancellable(untracked):
         if name.endswith("/"):
@@ -114,8 +114,10 @@ def _empty_folders_in(workspace: Path, name: str) -> set[str]:
 
 
 async def borrow_index(shadow: CheckpointStore, repository: Repository) -> dict[str, IndexEntry]:
-    """Let the checkpoint store borrow the user's git objects; return the usable entries of the user's git index by
-    path."""
+    """Let the checkpoint store borrow the user's git objects.
+
+    Return the usable entries of the user's git index by path.
+    """
     try:
         entries = await run_sync(_index_entries, shadow, repository)
     except (UnreadableIndex, OSError):

@@ -49,7 +49,7 @@ def describe_quota(shadow: CheckpointStore, needed: int) -> str:
 
 
 async def copy_needed_objects(shadow: CheckpointStore) -> bool:
-    """Copy the borrowed objects for a restore, up to the quota. Return True if any were copied."""
+    """Copy the borrowed objects that a restore needs, up to the quota. Return True if any were copied."""
     needed = await _commits_and_trees(shadow)
     needed += [oid for oid in await _list_changed_contents(shadow) if oid not in set(needed)]
     own = await run_sync(_loose_objects, shadow.git.folder)

@@ -41,7 +41,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 MAX_EXAMPLES = 3
 """Maximum number of paths in a sentence about skipped files."""
 SHOWN_BYTES_FACTOR = 32
-"""One search for changes returns at most `SHOWN_BYTES_FACTOR * Limits.shown_bytes` bytes of file contents in total."""
+"""Maximum total size of the file contents in one search for changes, as a multiple of `Limits.shown_bytes`."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ def _count_generated(shadow: CheckpointStore, changes: Sequence[ChangedPath]) ->
 
 
 async def _new_special_files(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the new pipes, sockets and devices, unless git ignores them."""
+    """Return the new pipes, sockets and devices that git does not ignore."""
     # Git never lists special files. Only these folders are searched, so that nothing is read below an ignored folder.
     folders = {path.rpartition("/")[0] for path in (*shadow.tracked, *candidates) if not path.endswith("/")}
     paths = await run_sync(_special_files, shadow, folders | {""})
@@ -256,7 +256,7 @@ def find_changed_bits(shadow: CheckpointStore) -> list[str]:
 
 
 def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return files of the newest checkpoint whose folder is now a link."""
+    """Return the files of the newest checkpoint whose folder was replaced by a link."""
     new = {path for path in candidates if path not in shadow.tracked and not path.endswith("/")}
     replaced = {f"{path}/" for path in new if (shadow.workspace / path).is_symlink()}
     if not replaced:
@@ -268,10 +268,10 @@ def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str
 def examine_candidates(
     shadow: CheckpointStore, candidates: Iterable[str], skips: SkippedPaths, named: bool
 ) -> list[ChangedPath]:
-    """Return those `candidates` that really differ from the newest checkpoint, sorted by path.
+    """Return the candidates that differ from the newest checkpoint, sorted by path.
 
-    `named`: True if the caller asked for these paths; then all of them are read in detail. Otherwise, only the first
-    `max_paths` changed files are read in detail.
+    `named`: True to read all candidates in detail, because the caller named them. If False, only the first `max_paths`
+    changed files are read in detail.
     """
     folder_of = shadow.find_generated().folder_of
     nested: dict[str, bool] = {}
@@ -346,7 +346,7 @@ def is_change(
 async def limit_to_quota(
     shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths
 ) -> list[ChangedPath]:
-    """Return the changes that fit in the store's size quota. Add the other ones to `skips`."""
+    """Return the changes that fit in the store's size quota. Add the paths of further changes to `skips`."""
     new_bytes = sum(change.state.size for change in changes)
     if shadow.growth_bytes + new_bytes > shadow.limits.total_bytes:
         shadow.growth_bytes = await run_sync(measure_growth, shadow)
@@ -419,7 +419,9 @@ def _rewrite_lines(text: str, below: tuple[str, ...]) -> list[str]:
 
 
 def rewrite_pattern(pattern: str, below: tuple[str, ...]) -> str | None:
-    """Convert an ignore pattern of a folder to one for its subfolder; return None if it cannot match anything there.
+    """Convert an ignore pattern of a folder to a pattern of its subfolder.
+
+    Return None if the pattern can match nothing in the subfolder.
 
     `below`: the components of the subfolder's path.
     """

@@ -16,7 +16,7 @@ class Limits:
     """Size limits of a checkpoint store, in bytes except `max_paths`."""
 
     file_bytes: int = 5 * MEGABYTE
-    """Maximum size of a new file in bytes; larger ones are not saved. A file in an earlier checkpoint has no limit."""
+    """Maximum size of a new file in bytes. Larger files are not saved. A file in an earlier checkpoint has no limit."""
     total_bytes: int = 1_000 * MEGABYTE
     """Maximum number of bytes to read for the first checkpoint. Later checkpoints together can add as much again."""
     baseline_bytes: int = 256 * MEGABYTE

@@ -20,7 +20,7 @@ WORD_MASK = 0xFFFFFFFF
 
 
 class UnreadableIndex(Exception):
-    """Raised for a git index that cannot be used; then the workspace's files must be read."""
+    """Raised if a git index cannot be used. The caller must read the workspace's files instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _encode_number(value: int) -> bytes:
 def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
     """Write a git index file.
 
-    `as_of`: time in nanoseconds. Git will compare the content of files that changed later.
+    `as_of`: time in nanoseconds. Git compares the content of files that change after this time.
     """
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]

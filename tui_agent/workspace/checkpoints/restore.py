@@ -83,7 +83,7 @@ async def restore(
 def _select_possible(
     shadow: CheckpointStore, prepared: PreparedRestore, chosen: set[str]
 ) -> tuple[list[RestoreOperation], dict[str, str]]:
-    """Return the possible operations, and the reason for each impossible path."""
+    """Return the chosen operations that are possible, and the reason for each blocked path."""
     while True:  # leaving out one operation can block others
         operations = [
             replace(operation, blocked="")
@@ -146,7 +146,7 @@ async def apply_operations(
 def _sort_generated_last(
     shadow: CheckpointStore, operations: list[RestoreOperation]
 ) -> list[RestoreOperation]:
-    """Sort the operations: those on generated folders come last."""
+    """Sort the operations. Operations on generated folders come last."""
     folder_of = shadow.find_generated().folder_of
     return sorted(operations, key=lambda operation: bool(folder_of(operation.path)))
 
@@ -179,7 +179,7 @@ def _checked_moves(
 
 
 def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[Move]:
-    """Return the moves of files and folders. In their order, each target is free before the move."""
+    """Return the moves of files and folders, in an order in which each target is free before its move."""
     moves: dict[str, list[Move]] = {"remove": [], "create": [], "write": [], "mode": []}
     for number, operation in enumerate(operations):
         move = Move(operation.kind, operation.path, number, operation.bits, operation.state.bits)

@@ -35,9 +35,9 @@ HUMAN = "human"
 class TouchedPaths:
     """Paths that the session (the agent and its commands) changed, and paths that people changed.
 
-    - `session`, `humans`: paths by author; a path is in both if both changed it, or if the author is unknown
+    - `session`, `humans`: paths by author. A path with several authors or an unknown author is in both sets.
     - `unsaved`: files that the session changed before any checkpoint contained them
-    - `first_kept`: maps an unsaved path to the person's later commit of the file
+    - `first_kept`: maps a file to the commit that first saved it, if this commit has a person's changes
     """
 
     session: set[str] = field(default_factory=set)
@@ -51,7 +51,7 @@ async def find_touched(
 ) -> TouchedPaths:
     """Return the paths changed by the commits after `base` up to `tip`.
 
-    `kept_changes`: pairs of commits; the session's changes between the two commits count as the user's.
+    `kept_changes`: pairs of commits. The session's changes from the first to the second commit count as the user's.
     """
     kept_commits, kept_paths = set[str](), set[str]()
     for before, after in kept_changes:
@@ -158,9 +158,9 @@ class PreparedRestore:
     contents: Mapping[str, bytes] = field(default_factory=dict)
     """Small contents for the operations, by git's object id."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
-    """Maps each path missing in the source checkpoint to the commit that first saved it."""
+    """For each path that the session changed and the source checkpoint lacks: the commit that first saved the path."""
     as_found: frozenset[str] = frozenset()
-    """Files missing in the source checkpoint. Nobody changed them after a checkpoint first saved them."""
+    """Files that the source checkpoint lacks, and that nobody has changed since a checkpoint first saved them."""
 
 
 async def prepare_restore(
@@ -255,9 +255,9 @@ def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
 async def _read_first_versions(
     shadow: CheckpointStore, ours: TouchedPaths, differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> dict[str, tuple[Entry, int]]:
-    """Return the first saved version of some paths, as (entry, mode bits).
+    """Return the first saved version, as (entry, mode bits), of files that the source checkpoint lacks.
 
-    These are the paths that the session changed and the source checkpoint lacks.
+    Only files that the session changed are returned.
     """
     versions = {}
     modes: dict[str, Modes] = {}
@@ -334,8 +334,10 @@ def _blocking_reason(state: FileState) -> str:
 def mark_blocked(
     shadow: CheckpointStore, operations: list[RestoreOperation], chosen: set[str]
 ) -> list[RestoreOperation]:
-    """Return all operations. If an operation's path would not be free even after the `chosen` operations, set `blocked`
-    to the reason."""
+    """Return all operations, with the reason in `blocked` if an operation is impossible.
+
+    An operation is impossible if its path is not free, even after the `chosen` operations.
+    """
     removed = {
         operation.path
         for operation in operations

@@ -110,7 +110,7 @@ class RootedFiles:
     def read_state(self, path: str, *, read: bool = True, max_bytes: int = 0) -> FileState:
         """Return the state of the file at a path.
 
-        `read`: True to add the object id, and a content of at most `max_bytes` bytes.
+        `read`: True to read the file for its object id. The result has the content if it has at most `max_bytes` bytes.
         """
         with self.open_reader() as reader:
             return reader.read_state(path, read=read, max_bytes=max_bytes)

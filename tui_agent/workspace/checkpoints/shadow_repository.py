@@ -120,9 +120,8 @@ class GitCheckpoints:
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Continue from the checkpoint `known`. If it is empty or lost, take a first checkpoint and return it.
 
-        `unchanged`: True if the session changed nothing after `known`. If `known` is lost, the first checkpoint
-        then
-        replaces it.
+        `unchanged`: True if the session changed nothing after `known`. The first checkpoint can then replace a lost
+        `known`.
         """
         if self.unavailable_reason:
             return None
@@ -191,7 +190,8 @@ class GitCheckpoints:
         """Plan a restore to the checkpoint `source`.
 
         - `named_paths`: paths that are always in the plan
-        - `kept_changes`: pairs of commits; the session's changes between the two commits count as the user's
+        - `kept_changes`: pairs of commits. The session's changes from the first to the second commit count as the
+          user's.
         """
         async with self._open_exclusively() as shadow:
             find_commit = partial(repair_module.resolve_stand_in, shadow.git.folder)
@@ -285,8 +285,9 @@ class GitCheckpoints:
     async def export_bundle(self, dest: Path, redact: Redact | None = None) -> dict[str, str]:
         """Write all checkpoints into one file for `git clone`.
 
+        Return a map from the id of each commit that redaction changed to the commit's new id.
+
         `redact`: function that redacts files, names and messages.
-        Return the new name of each commit that redaction changed.
         """
         async with self._read_access() as shadow:
             if redact is None:
@@ -317,7 +318,7 @@ class GitCheckpoints:
             return await maintenance.verify_store(shadow, recreated)
 
     async def find_lost(self, commits: Sequence[str]) -> list[str]:
-        """Return the missing or unreadable commits that no later checkpoint replaces."""
+        """Return the missing or unreadable commits without a recorded replacement."""
         async with self._read_access() as shadow:
             actual = {
                 commit: await run_sync(repair_module.resolve_stand_in, shadow.git.folder, commit)

@@ -49,8 +49,10 @@ def _lay_out(store: Path) -> None:
 
 
 def recreate_missing_parts(store: Path) -> list[str]:
-    """If the store's `HEAD`, `config` or `refs` is missing, create it again; return the names of the missing ones,
-    without `config`."""
+    """Create the store's `HEAD`, `config` and `refs` if they are missing.
+
+    Return the names of the created parts, without `config`.
+    """
     if not (store / "objects").is_dir():
         return []
     missing = [name for name in ("HEAD",) if not (store / name).is_file()]
@@ -81,8 +83,8 @@ def _remove_broken_ref(path: Path) -> None:
 async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
     """Continue from the checkpoint `known`; return False if it is lost.
 
-    After False, the caller must take a new first checkpoint. Raise `CheckpointError` if the checkpoint exists but
-    cannot be used now.
+    After False, the caller must take a new first checkpoint. Raise `CheckpointError` if the checkpoint is complete but
+    cannot be loaded.
     """
     try:
         await load_checkpoint(shadow, known)

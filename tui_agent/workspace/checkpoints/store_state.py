@@ -54,7 +54,7 @@ class CheckpointStore:
     unsaved_paths: set[str] = field(default_factory=set)
     """Existing paths that no checkpoint contains: git ignores them, or they were skipped. Folders end with `/`."""
     checked_ignored: frozenset[str] = frozenset()
-    """Paths that git ignores, but that the last search of the whole workspace included."""
+    """Paths that the last search of the whole workspace included although git ignores them."""
     maintained_head: str = ""
     """The newest checkpoint at the time of the last maintenance."""
     notices: list[str] = field(default_factory=list)

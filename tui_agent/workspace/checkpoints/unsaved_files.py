@@ -41,10 +41,11 @@ def parse_before_lines(message: str) -> set[str]:
 
 
 def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
-    """Return the lines `Left: ["path", "commit"]` for a commit message, one for each path that a restore left
-    unchanged.
+    """Return the `Left` lines of a commit message, such as `Left: ["path", "commit"]`.
 
-    `first_kept`: maps a path to the commit that first saved it; the line of any other path has an empty commit.
+    There is one line for each path that a restore left unchanged.
+
+    `first_kept`: maps a path to the commit that first saved it. For other paths, the commit in the line is empty.
     """
     return [f"{LEFT_KEY}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
 
@@ -57,7 +58,7 @@ def parse_left_lines(message: str) -> dict[str, str]:
 
 
 async def record_unsaved(shadow: CheckpointStore, skipped: Iterable[str]) -> None:
-    """Update `unsaved_paths` after a search for changes: add `skipped` paths, and remove missing ones."""
+    """Update `unsaved_paths` after a search for changes: add `skipped` paths, and remove paths that no longer exist."""
     known = shadow.unsaved_paths | {path for path in skipped if path not in shadow.tracked}
     shadow.unsaved_paths = await run_sync(_keep_existing, shadow.workspace, known)
 
@@ -67,7 +68,7 @@ def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
 
 
 async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
-    """After a change of an ignore file, add to `unsaved_paths` the paths in `new` that git ignored before.
+    """If an ignore file changed, add to `unsaved_paths` the paths in `new` that were ignored before the change.
 
     `changed`: all changed paths.
     """

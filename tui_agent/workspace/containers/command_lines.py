@@ -66,7 +66,7 @@ class DockerCommandLine:
     """The command lines of docker and podman, which address containers by name."""
 
     ends_with_supervisor = True
-    """True if the container ends with its first process, `scripts.SUPERVISOR`, and is then removed."""
+    """True if the container ends and is removed when its first process, `scripts.SUPERVISOR`, ends."""
 
     def __init__(self, settings: ContainerSettings, environ: Mapping[str, str]) -> None:
         self._settings = settings

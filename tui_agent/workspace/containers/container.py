@@ -25,7 +25,7 @@ from tui_agent.workspace.local.subprocesses import start_failure
 
 START_LIMIT_S = 60.0
 ANSWER_LIMIT_S = 15.0
-"""Maximum wait for a container's answer, in seconds; then the container counts as broken."""
+"""Maximum wait for a container's answer, in seconds. After this time, the container counts as broken."""
 STOP_GRACE_S = 2.0
 REMOVE_LIMIT_S = 10.0
 POLL_S = 0.03

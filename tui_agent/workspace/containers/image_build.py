@@ -19,7 +19,7 @@ IMAGE_NAME = "tui-agent-case"
 BUILD_LIMIT_S = 3_600.0
 MAX_OUTPUT_BYTES = 100_000
 SHOWN_LINES = 10
-"""Number of lines in an error message from the end of a failed build's output."""
+"""Number of lines that an error message contains from the end of a failed build's output."""
 
 
 class ImageBuilder:
@@ -100,7 +100,7 @@ def context_digest(dockerfile: Path) -> str:
 
 
 def _last_lines(result: ExecResult) -> str:
-    """Return the last `SHOWN_LINES` lines of the output for an error message. The last line also stands at the top."""
+    """Return the last `SHOWN_LINES` lines of the output for an error message, after a copy of the last line."""
     text = result.output.decode("utf-8", "replace").strip() or result.message
     lines = text.splitlines()[-SHOWN_LINES:]
     return "\n".join([lines[-1], *lines] if len(lines) > 1 else lines)

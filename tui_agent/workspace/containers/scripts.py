@@ -114,7 +114,7 @@ It ends the processes that the command leaves behind, and exits with the command
 """
 
 FIND_PROGRAM = _FIND_PROGRAM + 'find_program "$1"'
-"""`sh -c FIND_PROGRAM sh PROGRAM` prints the same as the supervisor's answer to `find`."""
+"""Script to find a program: `sh -c FIND_PROGRAM sh PROGRAM`. It prints the answer of the supervisor to `find`."""
 
 SIGNAL = (
     _FIND

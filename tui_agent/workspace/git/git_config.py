@@ -184,13 +184,12 @@ _SETTING = re.compile(
 )
 """Regular expression for a key and its value; possessive quantifiers prevent slow matching."""
 _TOOL_SECTIONS = frozenset({"branch", "remote"})
-"""In these sections, a key with a hyphen belongs to another tool, and so is harmless for git."""
+"""Sections in which a key with a hyphen belongs to another tool. Such a key is harmless for git."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """The settings of one git configuration that name other folders. No other setting in this configuration can do
-    harm."""
+    """The settings of one git configuration that name other folders. All its other settings are harmless."""
 
     hooks: tuple[str, ...] = ()
     """Values of `core.hooksPath`."""

@@ -42,7 +42,7 @@ class GitContent:
 
     def __init__(self) -> None:
         self._indexes: dict[str, tuple[tuple[int, int, int], bytes]] = {}
-        """Maps the path of a git index to its content and to its stamp (time and size) when it was read."""
+        """Maps the path of a git index to (stamp, content). The stamp is the index's time and size when it was read."""
         self._tops: dict[str, tuple[str, Path] | None] = {}
         self._results: dict[str, tuple[tuple[int, ...], TrackedVersion]] = {}
 

@@ -31,9 +31,9 @@ from tui_agent.workspace.git.stat_cache import StampedReader, UnsafeRepositoryEr
 MAX_ENTRIES = 200_000
 """Maximum total number of folder entries that one check reads."""
 MAX_BORROWED = 5
-"""Maximum length of a chain of borrowing object stores, the same as git's maximum."""
+"""Maximum length of a chain of borrowing object stores. Git has the same maximum."""
 _READ_FOLDERS = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
-"""Folders inside a git folder. Git displays their files, or reads names of objects from them."""
+"""Subfolders of a git folder. Git displays the files in these folders, or reads names of objects from them."""
 _OWN_FOLDERS = frozenset({*_READ_FOLDERS, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
 _HOOKS = "hooks"
 _WATCHER = "fsmonitor--daemon.ipc"

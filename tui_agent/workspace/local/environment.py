@@ -52,7 +52,7 @@ CHILD_ENVIRONMENT = {
 DEFAULT_OUTPUT_COLUMNS = 80
 """Width of program output in columns until a client sends the width of its display."""
 OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
-"""Default paths of programs that tui-agent itself runs. They are used if no program of the name is found."""
+"""Paths of programs that tui-agent itself runs. They are used if the search in `PATH` finds no such program."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 

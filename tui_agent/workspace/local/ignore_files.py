@@ -58,7 +58,7 @@ class IgnoreFiles:
         self._folders: dict[str, _FolderRules] = {}
         self._files: dict[str, bytes] = {}
         self._bytes_left = MAX_BYTES
-        """Remaining bytes of ignore files for the scan to read; negative after a file over the limit."""
+        """Number of bytes of ignore files that the scan can still read. It is negative after the limit was exceeded."""
         self._work_left = MAX_WORK
 
     def is_left_out(self, name: str, *, folder: bool = False) -> bool:
@@ -137,8 +137,10 @@ class IgnoreFiles:
         return [f"{folder}/info/exclude" for folder in (own, os.path.join(own, shared))]  # noqa: PTH118
 
     def _read_limited(self, path: str) -> bytes:
-        """Read an ignore file and subtract its size from `_bytes_left`. After a file that is too large, the rest is
-        negative."""
+        """Read an ignore file and subtract its size from `_bytes_left`.
+
+        If the file exceeds the limit, `_bytes_left` becomes negative.
+        """
         if path not in self._files:
             self._files[path] = data = _read_start(path, self._bytes_left + 1)
             self._bytes_left -= len(data)

@@ -24,7 +24,7 @@ _PASS_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLO
 """Flags for opening the folders above the requested folder."""
 
 _SYS_OPENAT2 = 437
-"""Number of the system call `openat2`, the same for all of `_MACHINES`."""
+"""Number of the system call `openat2`. All of `_MACHINES` use this number."""
 _MACHINES = frozenset({"x86_64", "aarch64", "riscv64", "ppc64le", "s390x"})
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _OPEN_HOW = struct.pack("=QQQ", FOLDER_FLAGS, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)

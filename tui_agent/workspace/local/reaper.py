@@ -1,9 +1,10 @@
 """The reaper: a small process between tui-agent and all programs that its tools start.
 
 The reaper uses only the standard library, and forks a *warden* for each command. The warden adopts all descendants of
-the command, even in a new session (on Linux as a subreaper).
+the command, even if they start a new session. On Linux, it registers as a subreaper for this.
 
-Invariant: when a command's socket to tui-agent is closed for any reason, the warden kills all processes of the command.
+Invariant: when a command's socket to tui-agent is closed for any reason, the warden kills all processes of the
+command.
 
 Messages on a warden's socket, one per line:
 - to tui-agent: `started PID JSON`, `failed WHERE ERRNO`, `ended CODE` (a `subprocess` return code), `gone KILLED`
@@ -29,7 +30,7 @@ from typing import Any, NoReturn
 LINUX = sys.platform == "linux"
 PR_SET_CHILD_SUBREAPER = 36
 MAX_OPEN_FILES = 65_536
-"""Maximum number of open files of a command, for programs that close all possible descriptors."""
+"""Maximum number of open files of a command. Some programs close all possible descriptors, which takes long."""
 OOM_SCORE = 500
 """Minimum `oom_score_adj` of commands: if memory is short, the kernel kills commands before tui-agent."""
 KILL_INTERVAL_S = 0.01
@@ -38,7 +39,7 @@ IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
 """Maximum number of descriptors in one order to start a command."""
 MIN_DESCRIPTOR = 64
-"""Received descriptors first get numbers from this one on. Later they get the numbers that the command expects."""
+"""Lowest number for received descriptors, before they get the numbers that the command expects."""
 _LENGTH_BYTES = 4
 
 

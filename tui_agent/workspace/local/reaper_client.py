@@ -169,7 +169,7 @@ class ReaperClient:
     """Starts one environment's commands through a reaper process.
 
     - `processes`: process limit per command, if the system can enforce one
-    - `groups`: returns the control groups for new groups
+    - `groups`: returns the control groups in which the commands' control groups are created
     """
 
     def __init__(
@@ -198,8 +198,8 @@ class ReaperClient:
         """Start a command in the folder of the descriptor `folder`. Call this in a thread, because it blocks.
 
         - `child_descriptors`: maps the descriptor numbers that the command expects to our descriptors
-        - `wrapped`: True if the command only runs another program, which then gets SIGTERM
-        - `cleanup`: a program that runs after the command if this process has ended by then
+        - `wrapped`: True if the command only runs another program. SIGTERM is sent to that program.
+        - `cleanup`: a program to run after the command, if this process ends before the command
 
         Raise `ReaperError`, or `OSError` if there are no free descriptors or memory.
         """
@@ -303,7 +303,7 @@ def _is_closed(line: socket.socket) -> bool:
 
 
 def user_process_limit(processes: int) -> int:
-    """Return the resource limit RLIMIT_NPROC that lets a command have `processes` processes; 0 for no limit."""
+    """Return the value for RLIMIT_NPROC with which a command can have `processes` processes; 0 for no limit."""
     # The kernel counts all processes of the user, so their present number is added. Root has no such limit.
     if os.getuid() == 0 or not reaper.LINUX:
         return 0

@@ -37,7 +37,7 @@ _CERTIFICATE_ENDINGS = (".pem", ".crt")
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
-"""Minimum time in nanoseconds between a folder's last change and a reusable listing."""
+"""Minimum age of a folder's last change, in nanoseconds, so that the listing of the folder can be reused."""
 # A second change soon after the first could have the same time.
 _MAX_NAME_BYTES = 255
 """Maximum bytes of a name in a folder."""
@@ -87,13 +87,12 @@ class SecretFiles:
         self._steering = steering_names
         self._root = root.rstrip("/")
         self._longest = os.pathconf("/", "PC_PATH_MAX") - _MAX_NAME_BYTES - 2
-        """Maximum length of a folder's path, in bytes; in a longer one, a file's path could exceed the system's limit.
-        """
+        """Maximum length of a folder's path, in bytes. In longer folders, file paths could exceed the system's limit."""
         self._secret = is_secret
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
-        """Maps a path to its folder, if this scan read it."""
+        """The folders that the current scan has read, by path."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
         """Maps the path of a possible certificate file to (stamp, True if the file contains a private key)."""
         self._git = GitContent()

@@ -32,7 +32,7 @@ CANCEL_GRACE_S = 0.1
 CLEANUP_LIMIT_S = 5.0
 _CHUNK = 1 << 16
 _TRIM_BYTES = 4 << 20
-"""When the collected end of the output is longer than its limit by this many bytes, it is cut to the limit."""
+"""The collected end of the output can exceed its limit by this many bytes. After that, it is cut to the limit."""
 SIGNAL_CODES = range(129, 160)
 _FINAL_OUTPUT_S = 0.5
 """Seconds to wait for more output if the program has ended but other processes still have the pipe open."""

@@ -72,7 +72,7 @@ class E2BMachine:
             raise ConfigError(fault.message, hint="Set E2B_API_KEY to your key.") from error
 
     async def _build_template(self, dockerfile: Path) -> str:
-        """Return the name of the template for a Dockerfile, and build it unless E2B has it."""
+        """Return the name of the template for a Dockerfile. If E2B does not have the template, build it first."""
         name = f"{IMAGE_NAME}-{await to_thread.run_sync(context_digest, dockerfile)}"
         if not await self._sdk.AsyncTemplate.exists(name):
             context = self._sdk.Template(file_context_path=dockerfile.parent)

@@ -59,8 +59,8 @@ class RemoteEnvironment(EnvironmentWrapper):
         """Create an environment on `machine`, which is not started yet.
 
         - `work_dir`: folder on the machine to which the workspace is copied; empty for the workspace's own path
-        - `mounts`: maps each additional folder to its path on the machine; with `,readonly` at the end of the path,
-          changes are not copied back
+        - `mounts`: maps each additional folder to its path on the machine. If the path ends with `,readonly`, changes
+          are not copied back.
         """
         super().__init__(local)
         self._name = name

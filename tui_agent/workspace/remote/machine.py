@@ -10,9 +10,10 @@ SERVER_ERROR = 500
 
 
 def provider_fault(message: str, error: Exception, interruptions: Collection[str]) -> EnvironmentFault:
-    """Convert an error that a provider's SDK raised to an `EnvironmentFault`.
+    """Convert an error of a provider's SDK to an `EnvironmentFault`.
 
-    The result is an `EnvironmentLost` for a server error, and for an error class (or base class) in `interruptions`.
+    The result is an `EnvironmentLost` for a server error, and for an error whose class or base class is in
+    `interruptions`.
     """
     names = {kind.__name__ for kind in type(error).__mro__}
     status = getattr(error, "status_code", None)

@@ -45,7 +45,7 @@ class Mirror:
         await self.push()
 
     async def create_place(self) -> None:
-        """On the machine, create the folder `place`; if nothing exists at the path `root`, make it a link to this
+        """Create the folder `place` on the machine. If the path `root` does not exist, create it as a link to the
         folder."""
         await self._run(_CREATE, self._place, self._root, cwd="/")
 

@@ -1,4 +1,4 @@
-"""Bubblewrap's command line: the whole file system is mounted read-only, and writable paths over it.
+"""Bubblewrap's command line. The file system is mounted read-only, with the writable paths mounted over it.
 
 Invariant: this module reads and changes no files.
 """

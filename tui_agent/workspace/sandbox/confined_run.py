@@ -202,7 +202,7 @@ def _prepare(
 
 
 def _missing_program(command: Command) -> ExecResult | None:
-    """Return a result about the missing program or folder, or None if both exist."""
+    """Return the failure if the command's folder or program is missing or cannot be used; otherwise None."""
     program, folder = Path(command.cwd, command.argv[0]), Path(command.cwd)
     if not folder.is_dir():
         return start_failure("not_found", f"The folder {command.cwd} does not exist.")

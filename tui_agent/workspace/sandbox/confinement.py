@@ -320,7 +320,10 @@ class Confinement:
 
 
 def _create_replacements(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
-    """Create an unreadable replacement for each changed secret file; return a map from secret file to replacement."""
+    """Create an unreadable replacement for each secret file that was changed after its commit.
+
+    Return a map from secret file to replacement.
+    """
     # A replacement has the size and time of the committed version, so git treats the secret file as unchanged.
     copies: dict[str, str] = {}
     for file in masked:

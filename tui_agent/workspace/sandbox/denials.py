@@ -1,8 +1,8 @@
 """Detects the sandbox's denials in the last output of a failed command.
 
-Invariant: only the existence of mentioned files and the variable names in masked files are read.
+Invariant: this module reads only the variable names in masked files, and tests if mentioned files exist.
 
-The result is a guess: at most, the user is asked to run the command again.
+The result is a guess. Its only consequence is that the user may be asked to run the command again.
 """
 
 import os
@@ -16,7 +16,7 @@ from tui_agent.workspace.local.containment import is_within
 from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds
 
 MAX_OUTPUT_CHARS = 6_000
-"""Number of characters to check at the end of the output. The fatal error is there."""
+"""Number of characters to check at the end of the output, where the fatal error is."""
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
 _PROGRAM_PREFIX = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
 """Regular expression for the program's own path at the start of its message."""
@@ -137,7 +137,7 @@ def find_denied_secrets(
 def _files_in_lines(
     text: str, pattern: re.Pattern[str], masked: Sequence[SecretFile]
 ) -> tuple[SecretFile, ...]:
-    """Return the files named in lines that match `pattern`. Those in the last line come first."""
+    """Return the files named in lines that match `pattern`. The files of the last line come first."""
     lines = [line for line in text.splitlines() if pattern.search(line)]
     files = dict.fromkeys(file for line in reversed(lines) for file in _files_in_line(line, masked))
     return tuple(files)[:_MAX_FILES]

@@ -64,7 +64,7 @@ def _run_detection(future: "Future[SandboxSupport]") -> None:
 
 
 def start_detection() -> None:
-    """Start the detection of sandbox support in a thread. `detect_sandbox` then waits less."""
+    """Start the detection of sandbox support in a thread, so that `detect_sandbox` waits less."""
     _detection()
 
 

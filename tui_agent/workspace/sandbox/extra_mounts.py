@@ -37,7 +37,7 @@ class OpenedPath:
 
 @contextmanager
 def open_paths(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[OpenedPath, ...]]:
-    """Open the writable ones of these paths, without following links, and yield them as real paths."""
+    """Open the paths that can be made writable, without following links, and yield them as real paths."""
     created: list[OpenedPath] = []
     try:
         candidates = [

@@ -16,8 +16,10 @@ _HOOKS_PATH = re.compile(r"hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECA
 """Regular expression for the setting `hooksPath` anywhere in a line, even in a comment."""
 _WORKTREE = re.compile(r"^[ \t]*+worktree[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _BARE_PARTS = ("refs", "objects", "HEAD")
-"""A folder that has all these names is a git repository, even without `.git`. The sandbox puts a placeholder at the
-first missing name."""
+"""Git treats a folder with all these entries as a repository, even without `.git`.
+
+The sandbox puts a placeholder at the first missing name.
+"""
 _COMMON_DIR = "commondir"
 """Name of the file that makes a repository use another repository for everything except `HEAD`."""
 # If there is a folder with this name, git fails.
@@ -45,7 +47,7 @@ class GitPlaces:
 
 
 def find_git_places(root: str) -> GitPlaces:
-    """Return the git paths of the repository at the top of the workspace. Empty if there is none."""
+    """Return the git paths of the repository at the top of the workspace; empty if there is no repository."""
     top = Path(root, ".git")
     if (top / "HEAD").is_file():
         return _folder_places(str(top), root)
@@ -69,7 +71,7 @@ class SealedPaths:
     writable: tuple[str, ...]
     read_only: tuple[str, ...]
     outside: tuple[str, ...] = ()
-    """Paths that commits need outside the `writable` paths."""
+    """Paths that commits need, but that are not in the `writable` paths."""
 
 
 def seal_repository(writable: Sequence[str], read_only: Sequence[str], root: str) -> SealedPaths:

@@ -20,7 +20,7 @@ import struct
 import sys
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
-"""System call numbers, the same on all architectures but Alpha and MIPS."""
+"""System call numbers. They are equal on all architectures except Alpha and MIPS."""
 _VERSION_FLAG, _PATH_BENEATH, _NO_NEW_PRIVILEGES = 1, 1, 38
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 MAKE_OR_REMOVE = 0x1FF0
@@ -117,7 +117,7 @@ def main(words: list[str]) -> None:
 
 
 def _check_guard(device: str, inode: str, own_device: str, own_inode: str, path: str) -> None:
-    """Exit unless `path` is the expected file in the expected folder and is mounted read-only."""
+    """Exit if `path` is not the expected file in the expected folder, or is not mounted read-only."""
     folder, _, name = path.rpartition("/")
     try:
         folder_fd = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

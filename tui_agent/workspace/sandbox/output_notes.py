@@ -35,7 +35,7 @@ def find_output_notes(
 
     This call blocks.
 
-    `is_read_only`: True if the command only reads files. The masked files then appeared empty.
+    `is_read_only`: True if the command only reads files. The masked files appeared empty to such a command.
     """
     text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
     names = [Path(path).name for path in placeholders]

@@ -38,7 +38,7 @@ class Placeholders:
 
         No placeholder is removed during the `with` block. Raise `OSError` if a placeholder cannot be created.
 
-        `one_of`: further paths; only the first missing one gets a placeholder.
+        `one_of`: further paths. Of these, only the first missing path gets a placeholder.
         """
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = _open_lock_file(self._file)
@@ -66,7 +66,7 @@ class Placeholders:
         return (*program, self._root or "/", str(self._file.parent))
 
     def remove_unused(self) -> None:
-        """Remove the placeholders unless a process still holds them."""
+        """Remove the placeholders if no process holds them any more."""
         with suppress(FileNotFoundError):
             descriptor = os.open(self._file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:

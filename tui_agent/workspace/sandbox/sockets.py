@@ -1,6 +1,6 @@
-"""Listening sockets on this machine.
+"""Finds the listening sockets on this machine.
 
-The sandbox mounts something over each socket: even on a read-only file system, programs could connect to it.
+The sandbox mounts something over each socket, because a read-only file system does not prevent connections.
 
 Invariant: this module only reads.
 """
