@@ -68,7 +68,7 @@ class RunCell(api.BaseTool):
         return f"{args.path} [{args.cell}]" if args.cell else args.code.strip().partition("\n")[0]
 
     async def settle_arguments(self, args: RunCellArgs, env: api.Environment) -> ReadyCell:
-        """Add the code of a notebook's cell."""
+        """Add the code of the notebook's cell to the arguments, if the call names a cell."""
         if find_spec("jupyter_client") is None or find_spec("ipykernel") is None:
             raise api.ToolError(
                 "Cells need Jupyter's kernel, which is not installed.",

@@ -52,7 +52,7 @@ class SearchResult:
     notes: int
     skipped: int = 0
     truncated: tuple[str, ...] = ()
-    """Names of long notes. Only their beginning was searched."""
+    """Names of long notes of which only the beginning was searched."""
     unreadable: tuple[str, ...] = ()
 
 

@@ -92,7 +92,7 @@ def _without_rules(lines: list[str]) -> list[str]:
 
 
 def shorten_failure(failure: str) -> str:
-    """Shorten the text of a failure: its traceback, and what the failed test printed."""
+    """Shorten the text of a failure: its traceback, and the output of the failed test."""
     sections: list[list[str]] = [[]]
     for line in failure.split("\n"):
         if _SECTION.fullmatch(line):

@@ -132,7 +132,7 @@ def decode_output(
 def shorten_for_model(
     output: DecodedOutput, head_chars: int = HEAD_CHARS, tail_chars: int = TAIL_CHARS
 ) -> str:
-    """Return the output for the model, with a note in place of the middle of a long output."""
+    """Return the output for the model. If the output is long, a note replaces its middle."""
     text = output.clean.rstrip("\n")
     lines = text.count("\n") + 1
     if len(text) <= head_chars + tail_chars and lines <= MAX_SHOWN_LINES:

@@ -39,12 +39,12 @@ class OpenedLog:
 
 
 def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
-    """Open a session's log for writing. The caller holds the session's lock. If the result has an event `repair`, the
-    caller must record it.
+    """Open a session's log for writing. The caller holds the session's lock.
 
-    `known`: result of an earlier check. The lines that it covers are not checked again. Raise `StoreError` if the log
-    cannot be opened. Raise `SessionNotFound` if there is no log. Raise `SessionVersionError` if another version wrote
-    the log.
+    If the result has an event `repair`, the caller must record it. Raise `StoreError` if the log cannot be opened,
+    `SessionNotFound` if there is no log, and `SessionVersionError` if another version wrote the log.
+
+    `known`: result of an earlier check. The lines that it covers are not checked again.
     """
     path = folder / EVENTS_FILE
     try:
@@ -200,7 +200,6 @@ def _read_reported(path: Path) -> tuple[set[int], set[str]]:
 
 
 def _is_still_in_log(side_file: Path, torn: bytes) -> bool:
-    """Return True if `torn`, the damaged end of the log, begins with the bytes in `side_file`, saved by an earlier
-    repair."""
+    """Return True if the damaged end of the log, `torn`, begins with the content of `side_file`."""
     # An earlier repair then saved these bytes, but failed before it cut them off the log.
     return torn.startswith(side_file.read_bytes())

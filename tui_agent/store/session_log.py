@@ -35,7 +35,7 @@ from tui_agent.store.writer_lock import WriterLock
 from tui_agent.units import format_bytes
 
 _ENVELOPE_ROOM = 1_024
-"""Number of bytes in a line that are kept free for the event's fields other than the payload."""
+"""Number of bytes in a log line that are reserved for the event's fields other than the payload."""
 QUIET_KINDS: Final = frozenset(
     """session.started run.started run.finished settings.changed command.rejected agent.state_changed
     plugin.loaded plugin.failed env.started env.stopped hook.ran""".split()  # noqa: SIM905 - read as prose
@@ -67,7 +67,8 @@ class LogFollower(RecordFollower["SessionLog"]):
 class SessionLog:
     """One session's append-only log, open for writing. Implements `ports.log.Log`.
 
-    `append`, `read` and followers must use one thread. The caller must record the event in the attribute `repair`.
+    `append`, `read` and followers must use one thread. If the attribute `repair` is an event, the caller must record
+    it.
 
     With `lazy`, the file is created at the first event whose kind is not in `QUIET_KINDS`.
     """
@@ -99,7 +100,7 @@ class SessionLog:
         if not lazy:
             self._open_file()
         self.previous_last_seq = self._last_seq
-        """The `seq` of the last event of an earlier process. -1 in a new session."""
+        """The `seq` of the last event that an earlier process recorded; -1 in a new session."""
         self._recent = RecentRecords()
         self._has_torn_end = False
         self._synced = 0

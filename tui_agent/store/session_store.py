@@ -74,10 +74,10 @@ class SessionStore:
         return self.root / session_id
 
     def create(self, session_id: str, *, lazy: bool = False) -> SessionLog:
-        """Create a new session and lock it. With `lazy`, do this at the first recorded message.
+        """Create a new session and lock it. With `lazy`, the session is created when its first message is recorded.
 
         Raise `StoreError` if the session exists. Raise `StoreFull` or `StoreUnusable` if the session cannot be stored.
-        With `lazy`, the log's `append` raises most of these errors.
+        With `lazy`, the log's `append` raises most of these errors later.
         """
         folder = self.folder(session_id)
         if lazy:

@@ -88,7 +88,7 @@ def _unreferenced_blobs(folder: Path, family: Sequence[Path]) -> tuple[Path, ...
 
 
 def measure_path(path: Path) -> int:
-    """Return the size in bytes of a file, or of all files in a folder, without following links."""
+    """Return the size of a file, or the total size of the files in a folder, in bytes. Links are not followed."""
     try:
         if path.is_symlink() or not path.is_dir():
             return path.lstat().st_size

@@ -18,7 +18,7 @@ MIN_REDACTED_CHARS = 8
 
 
 class ErrorStream(io.TextIOBase):
-    """Text stream that removes the secrets from each text and writes the rest to `out`.
+    """Text stream that removes the secrets from each text, and writes the text to `out`.
 
     `words`: the words of the command line after the program's name.
     """
@@ -56,8 +56,10 @@ class ErrorStream(io.TextIOBase):
 
 
 def working_folder(words: Sequence[str] = ()) -> Path:
-    """Return the folder given by `-C` or `--cwd`. Without these options, return the current folder, or `/` if it was
-    deleted."""
+    """Return the folder that the command line gives by `-C` or `--cwd`; by default, the current folder.
+
+    If the current folder was deleted, `/` is used in its place.
+    """
     # The command line can be invalid, so argparse is not used.
     try:
         current = Path.cwd()

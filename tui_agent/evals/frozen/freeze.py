@@ -152,7 +152,7 @@ class _Freezer:
         self.case.notes.append(f"The message that you sent during turn {number} is not replayed.")
 
     def _close_turn(self, turn: Turn) -> None:
-        """Remove the unfinished calls from the last answer. The replayed turn then ends where the recorded turn ended."""
+        """Remove the unfinished calls from the last answer, so that the replayed turn ends like the recorded turn."""
         last = self._answers[-1]
         open_calls = {
             call.call_id

@@ -1,4 +1,4 @@
-"""Comparisons of arms (the configurations of a run), of runs, and of a run with a stored baseline.
+"""Compares the arms (configurations) of a run, several runs, or a run with a stored baseline.
 
 Results are paired by case and repetition.
 

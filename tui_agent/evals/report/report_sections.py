@@ -1,4 +1,4 @@
-"""The sections of a report, which are the same in the terminal, in Markdown and in HTML.
+"""Builds the sections of a report. The terminal, Markdown and HTML show the same sections.
 
 Invariant: this module does no I/O.
 """

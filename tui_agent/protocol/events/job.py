@@ -16,7 +16,7 @@ JobEnd: TypeAlias = Literal["exited", "stopped", "session", "failed", "lost"]
 """
 
 JobStopper: TypeAlias = Literal["", "user", "agent", "rewind"]
-"""Who stopped a job. `rewind` means an undo or another move to an event before the job's start."""
+"""Who stopped a job. `rewind`: the session was moved to an event before the job's start, for example by an undo."""
 
 STOP_REASONS: Final[Mapping[JobStopper, str]] = {
     "": "",
@@ -24,7 +24,7 @@ STOP_REASONS: Final[Mapping[JobStopper, str]] = {
     "agent": "",
     "rewind": ", because the user went back to before its start",
 }
-"""Maps who stopped a job to the words after `was stopped after 5 s`. The model sees them."""
+"""Maps a `JobStopper` to the words that follow `was stopped after 5 s` in the text for the model."""
 
 
 class JobStarted(Payload):

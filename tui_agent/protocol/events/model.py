@@ -118,7 +118,7 @@ class ModelFailed(Payload):
     """A model request failed and is not retried. `partial`: text received before the failure, for display only.
 
     `usage`, `cost_usd`: estimates if the request was sent and then stopped, cut off or interrupted by a crash.
-    `window`: context window in the provider's refusal of a request that is too long (0: unknown).
+    `window`: context window that the provider stated when it refused a request as too long (0: unknown).
     """
 
     kind: Literal["model.failed"] = "model.failed"

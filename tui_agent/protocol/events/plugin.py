@@ -32,7 +32,7 @@ class SettingInfo(FrozenModel):
     kind: SettingKind
     choices: tuple[str, ...] = ()
     default: JsonValue = None
-    """The default value. For the kind `key`, True means that the key has a value."""
+    """The default value. For the kind `key`, it is True if the key has a value."""
 
 
 class PluginLoaded(Payload):

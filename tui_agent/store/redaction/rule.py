@@ -20,7 +20,7 @@ from tui_agent.store.redaction.shapes import has_shape
 MAX_PATTERN = 4_000
 """Maximum length of a pattern before its fragments are expanded, in characters."""
 MAX_SKIPPED = 200
-"""If a rule rejects a value of at most this many bytes, it searches inside the value for another match."""
+"""Maximum length of a rejected value, in bytes, for a rule to search inside the value for another match."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
 OPTIONS = re2.Options()

@@ -141,7 +141,7 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
 async def find_files_to_read(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
-    """Return the files that must be read. Their content can differ from the version in the user's git index."""
+    """Return the files that must be read, because their content can differ from the user's git index."""
     if not baseline.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in baseline.entries.values()}

@@ -164,7 +164,7 @@ def changed_after(shadow: CheckpointStore, paths: Iterable[str], time: float) ->
 
 
 def _change_time(root: int, path: str) -> float:
-    """Return the change time of a path. If it does not exist, return that of the nearest existing folder above it."""
+    """Return the change time of a path or, for a missing path, of the nearest existing folder above it."""
     status, current = os.stat(root), ""
     for part in path.split("/"):
         current = f"{current}/{part}" if current else part

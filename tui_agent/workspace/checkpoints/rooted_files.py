@@ -23,7 +23,7 @@ FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class BlockedPath(OSError):
-    """Raised if a parent of a path is not a folder but, for example, a link."""
+    """Raised if a parent of a path is not a folder (but a link, for example)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class CheckpointStore:
         )
 
     def require_workspace(self) -> None:
-        """Raise `CheckpointError` if the workspace is missing. Its files must not be reported as deleted."""
+        """Raise `CheckpointError` if the workspace is missing, so that its files are not reported as deleted."""
         if not self.workspace.is_dir():
             problem = "is no longer a folder" if self.workspace.exists() else "no longer exists"
             raise CheckpointError(

@@ -42,7 +42,7 @@ class ContainerSettings:
     arguments: tuple[str, ...] = ()
     environment: str = "docker"
     work_dir: str = ""
-    """A second path of the workspace in the container; empty if there is only one."""
+    """A second path of the workspace in the container; empty if there is no second path."""
 
     @property
     def program(self) -> str:
@@ -108,8 +108,10 @@ class DockerCommandLine:
         )
 
     def run(self, name: str, env: Mapping[str, str], *, has_input: bool = False) -> tuple[str, ...]:
-        """Return the words to put before a program's command line to run it in the container, in the folder
-        `env["PWD"]`."""
+        """Return the first words of a command line that runs a program in the container.
+
+        The words of the program must follow them. The program's working folder is `env["PWD"]`.
+        """
         variables = (word for key, value in env.items() for word in ("-e", f"{key}={value}"))
         return (*self._command, "exec", *(["-i"] if has_input else []), "-w", env["PWD"], *variables, name)
 

@@ -31,7 +31,7 @@ REMOVE_LIMIT_S = 10.0
 POLL_S = 0.03
 _REMOVAL_VARIABLES = ("HOME", "PATH", "TMPDIR", "USER")
 _REMOVAL_PREFIXES = ("CONTAINER", "DOCKER_", "XDG_", "STORAGE_", "REGISTRY_", "DBUS_")
-"""Prefixes of environment variables that the container program can need to find a container again."""
+"""Prefixes of environment variables that the container program may need to find a container again."""
 
 
 class Container:

@@ -17,7 +17,7 @@ _LINK_MODE = 0o160000
 _FILE_MODES = frozenset({0o100644, 0o100755, 0o120000})
 _EXTENDED, _NAME_BYTES = 0x4000, 0xFFF
 _EXTENSIONS = frozenset({b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
-"""Accepted index extensions. They add no entries."""
+"""Index extensions that are accepted, because they add no entries to the index."""
 
 
 def read_gitlinks(path: str) -> tuple[bytes, ...]:

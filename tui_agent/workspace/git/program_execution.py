@@ -267,7 +267,7 @@ class _Check:
 def _is_work_tree(path: str, folder: str) -> bool:
     """Return True if `path` is a work tree of the repository with the git folder `folder`.
 
-    Return False if `path` is empty or missing. Raise `UnsafeRepositoryError` if it is anything else.
+    Return False if `path` is empty or missing. Raise `UnsafeRepositoryError` in all other cases.
     """
     try:
         with os.scandir(path) as entries:

@@ -119,7 +119,8 @@ class LocalEnvironment(WorkspaceFiles):
     def open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
         """Return the working folder's path and its open descriptor.
 
-        If the folder cannot be opened, a result with the failure replaces the descriptor.
+        If the folder does not exist, return a failed result in place of the descriptor. Raise `EnvironmentFault` if the
+        folder cannot be opened for another reason.
         """
         # A program that is started in the folder of the descriptor gets this folder even if the path is renamed.
         contain = self.containment.for_folder(self.root) if spec.resolved_cwd else self.containment

@@ -1,4 +1,4 @@
-"""Opening of a folder by the names on its path from the root of the file system, without following any link.
+"""Opens a folder by the names on its path from the root of the file system. No link is followed.
 
 Invariant: the returned descriptor is the folder with exactly these names, even if a link was created just before.
 """

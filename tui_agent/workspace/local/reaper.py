@@ -168,7 +168,7 @@ class Warden:
     def run(self, given: list[int]) -> int:
         """Start the command and serve the socket until all its processes have ended. Return the number of kills.
 
-        `given`: descriptors of the working folder and for the command.
+        `given`: descriptor of the working folder, followed by the descriptors for the command.
         """
         if not self._start(given):
             return 0

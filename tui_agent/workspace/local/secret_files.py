@@ -33,7 +33,7 @@ _REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
 SKIPPED_FOLDERS = _REPOSITORIES | _INSTALLED
 """Folders that are not searched for secrets: repositories and installed packages."""
 _CERTIFICATE_ENDINGS = (".pem", ".crt")
-"""Endings of private keys or public certificates. Only the content shows which."""
+"""Endings of files with private keys or with public certificates. Only the content shows the difference."""
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
@@ -226,7 +226,10 @@ class SecretFiles:
         )
 
     def _secret_file(self, name: str, *, link: bool) -> SecretFile | None:
-        """Return the secret file `name`; None if it is not a regular file, not secret, or made readable by the user."""
+        """Return the secret file or folder `name`.
+
+        Return None if it is missing, has another type, is not secret, or was made readable by the user.
+        """
         plain = name.rstrip("/")
         absolute = f"{self._root}/{plain}"
         names = (plain, plain.rpartition("/")[2], absolute)

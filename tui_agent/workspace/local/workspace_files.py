@@ -1,4 +1,4 @@
-"""The files of a workspace on this machine, as an environment offers them.
+"""The files of a workspace on this machine, with the file methods of an environment.
 
 Invariant: nothing here blocks the event loop, and no file outside the workspace is reached (see `containment`).
 """

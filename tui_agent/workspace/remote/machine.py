@@ -22,7 +22,10 @@ def provider_fault(message: str, error: Exception, interruptions: Collection[str
 
 
 class RemoteMachine(Protocol):
-    """A machine that exists from `start` to `aclose`. Every method raises `EnvironmentFault` if the provider fails."""
+    """A machine of a provider, which exists from `start` to `aclose`.
+
+    Every method raises `EnvironmentFault` if the provider fails.
+    """
 
     @property
     def description(self) -> str:

@@ -1,4 +1,4 @@
-"""Archives of changed files. They keep a workspace and its remote copy equal.
+"""Keeps a workspace and its remote copy equal by exchanging archives of the changed files.
 
 If a file changed on both sides, the remote version is kept.
 

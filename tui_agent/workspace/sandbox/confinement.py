@@ -46,7 +46,7 @@ from tui_agent.workspace.sandbox.variables import confined_variables, with_stat_
 
 _MAX_STATUS_BYTES = 4096
 _SETTLED_S = 60.0
-"""Minimum age of a private folder that can be removed, in seconds."""
+"""Minimum age of a private folder, in seconds, before it can be removed."""
 # A younger folder is possibly not yet locked.
 _FOLDERS = ("tmp", "longer", "empty")
 _FILES = {"blank": 0o444, "shut": 0o000}

@@ -23,7 +23,7 @@ _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
 """Mode of a new file before the umask, as for a file that the command creates."""
 _LONG_AGO = (0, 0)
-"""Very old time for files created by this module, so that no program considers them newer than its own files."""
+"""Times of the files that this module creates. No program considers such old files newer than its own files."""
 
 
 @dataclass(frozen=True, slots=True)

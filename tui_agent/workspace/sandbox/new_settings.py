@@ -15,9 +15,9 @@ SUFFIX = ".sandboxed"
 
 @contextmanager
 def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]]) -> Iterator[list[str]]:
-    """At the end of the `with` block, rename each of the `names` that has appeared at the top of the workspace.
+    """Rename new files at the top of the workspace that have one of the `names`, at the end of the `with` block.
 
-    Yield a list that gets a note on each renamed file.
+    A file is new if it appeared during the block. Yield a list that gets a note on each renamed file.
 
     `more`: function that returns further names at the end of the block, such as `HEAD`.
     """
