@@ -51,8 +51,10 @@ class EditFile(api.BaseTool):
     async def predict_failure(
         self, args: EditFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise `ToolError` if `replace_all` is set but the session has not read the file's current content."""
-        await _read_base(args, env, state)
+        """Raise a `ToolError` if the edit of a file that the session has not read as it is now would fail."""
+        content = await _read_base(args, env, state)
+        if not _is_read(content, state):
+            await asyncio.to_thread(_replace_text, args, content, is_read=False)
 
     async def preview(self, args: EditFileArgs, env: api.Environment) -> api.Preview:
         """Return the diff of the edit as the preview."""
@@ -61,7 +63,7 @@ class EditFile(api.BaseTool):
     async def run(self, args: EditFileArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Write the edited file, and report the changed lines."""
         content = await _read_base(args, ctx.env, ctx.state)
-        change, lines = await _compute_edit(args, content)
+        change, lines = await _compute_edit(args, content, is_read=_is_read(content, ctx.state))
         where = f"({api.format_count(len(lines), 'place')}) at lines" if len(lines) > 1 else "at line"
         message = f"Edited {content.path} {where} {_list_lines(lines, 10)}: +{change.diff.added} -{change.diff.removed} lines."
         if api.last_read_digest(content, ctx.state) not in ("", content.digest):
@@ -84,15 +86,21 @@ async def _read_base(
     return content
 
 
-async def _compute_edit(args: EditFileArgs, content: api.FileContent) -> tuple[FileChange, list[int]]:
-    data, lines = await asyncio.to_thread(_replace_text, args, content)
+def _is_read(content: api.FileContent, state: api.SessionStateView) -> bool:
+    return api.last_read_digest(content, state) == content.digest
+
+
+async def _compute_edit(
+    args: EditFileArgs, content: api.FileContent, *, is_read: bool = True
+) -> tuple[FileChange, list[int]]:
+    data, lines = await asyncio.to_thread(_replace_text, args, content, is_read=is_read)
     return await compute_change(content.path, content, data), lines
 
 
-def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, list[int]]:
+def _replace_text(args: EditFileArgs, content: api.FileContent, *, is_read: bool) -> tuple[bytes, list[int]]:
     """Apply the edit to the file's content. Return the new bytes, and the first changed line of each replacement.
 
-    Raise `ToolError` if the edit is not possible.
+    Raise `ToolError` if the edit is not possible. `is_read`: True if the session has read the present content.
     """
     decoded = api.decode_text(content.data)
     if decoded is None:
@@ -106,9 +114,10 @@ def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, 
         )
     if len(matches) > 1 and not args.replace_all:
         lines = _first_lines(decoded.text, matches)
+        read_first = "" if is_read else "read the file with read_file, then "
         raise api.ToolError(
             f"old_text occurs {len(matches)} times in {api.escape_unprintable(content.path)}: lines {_list_lines(lines, 20)}.",
-            hint="Add surrounding lines until it is unique, or set replace_all=true.",
+            hint=f"Add surrounding lines until it is unique, or {read_first}set replace_all=true.",
         )
     data = api.encode_text(decoded, replace_matches(decoded.text, matches, args.new_text))
     if data is None:

@@ -1,13 +1,16 @@
 """After a failed edit, later commands and tests of the same answer do not run; everything else does."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.engine.harness import ask, call, running, say
+from tests.engine.harness import allow, ask, call, running, say
 from tests.stubs.tool_context import tools_of
+from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.parts import TextContent
@@ -78,6 +81,24 @@ async def test_an_edit_that_the_user_denies_counts_as_failed(tmp_path: Path, wor
         assert len(bench.of(PermissionRequested)) == 1
         assert [one.status for one in bench.results()] == ["denied", "interrupted"]
     assert not (workspace / "ran").exists()
+
+
+@pytest.mark.parametrize("asked_tool", ["", "edit_file"])
+async def test_the_advice_to_replace_all_says_that_an_unread_file_is_read_first(
+    tmp_path: Path, workspace: Path, asked_tool: str
+) -> None:
+    (workspace / "a.py").write_text("x = 1\n" * 2)
+    answers = [call(GOOD), call(("read_file", '{"path": "a.py"}')), call(GOOD), say("Oh.")]
+
+    def policy(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
+        return (ask if tool == asked_tool else allow)(tool, effects, facts)
+
+    async with running(tmp_path, answers, _tools(), policy=policy) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        unread, _, read = bench.results()
+    assert "unique, or read the file with read_file, then set replace_all=true." in str(unread.content)
+    assert "unique, or set replace_all=true." in str(read.content)
 
 
 async def test_the_first_line_of_an_error_is_whole_in_the_row_of_its_call(
