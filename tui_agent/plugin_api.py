@@ -45,6 +45,7 @@ from tui_agent.folds.text.line_diff import diff_lines as diff_lines
 from tui_agent.folds.text.numbered_lines import notes_on_cut_lines as notes_on_cut_lines
 from tui_agent.folds.text.numbered_lines import notes_on_text as notes_on_text
 from tui_agent.folds.text.numbered_lines import number_lines as number_lines
+from tui_agent.folds.text.placeholders import find_new_placeholder as find_new_placeholder
 from tui_agent.folds.text.word_forms import strip_accents as strip_accents
 from tui_agent.plugin_functions import FunctionTool as FunctionTool
 from tui_agent.plugin_functions import command as command
@@ -437,3 +438,22 @@ def require_current_read(content: FileContent, state: SessionStateView, *, reade
     if digest != content.digest:
         why = "has changed since it was read" if digest else "has not been read in this session"
         raise ToolError(f"{content.path} {why}.", hint=f"Read it with {reader} first.")
+
+
+def require_no_placeholder(argument: str, text: str, original: FileContent | None) -> None:
+    """Raise a `ToolError` if the model's text for a file contains a placeholder of redaction.
+
+    The model sees `[redacted: …]` instead of a secret, and must not write it over the secret. A placeholder that the
+    file really contains is allowed.
+
+    - `argument`: name of the tool's argument with the text, for the error.
+    - `original`: the file's content. None for a new file.
+    """
+    placeholder = find_new_placeholder(text, original.text if original else "")
+    if placeholder:
+        raise ToolError(
+            f"{argument}: {placeholder} stands for a value that is hidden from you. Nothing was written.",
+            hint="Change only the text around the value, with edit_file."
+            if original
+            else "Leave it out. To copy the value, use a command such as cp.",
+        )

@@ -109,6 +109,12 @@ def _replace_text(args: EditFileArgs, content: api.FileContent, *, is_read: bool
         )
     matches = find_matches(decoded.text, args.old_text)
     if not matches:
+        placeholder = api.find_new_placeholder(args.old_text, decoded.text)
+        if placeholder:
+            raise api.ToolError(
+                f"old_text contains {placeholder}, which stands for a value that is hidden from you.",
+                hint="Choose old_text without it: other lines, or a part of the line before or after it.",
+            )
         raise api.ToolError(
             f"old_text was not found in {api.escape_unprintable(content.path)}.\n{explain_mismatch(decoded.display_text, args.old_text)}"
         )
@@ -119,6 +125,7 @@ def _replace_text(args: EditFileArgs, content: api.FileContent, *, is_read: bool
             f"old_text occurs {len(matches)} times in {api.escape_unprintable(content.path)}: lines {_list_lines(lines, 20)}.",
             hint=f"Add surrounding lines until it is unique, or {read_first}set replace_all=true.",
         )
+    api.require_no_placeholder("new_text", args.new_text, content)
     data = api.encode_text(decoded, replace_matches(decoded.text, matches, args.new_text))
     if data is None:
         raise api.ToolError(

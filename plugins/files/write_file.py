@@ -91,4 +91,5 @@ async def _compute_write(args: WriteFileArgs, env: api.Environment) -> FileChang
             f"{args.path} already exists.",
             hint="Change it with edit_file, or read it and set overwrite=true to replace it.",
         )
+    api.require_no_placeholder("content", args.content, before)
     return await compute_change(args.path if before is None else before.path, before, data)

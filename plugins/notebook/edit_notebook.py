@@ -76,6 +76,7 @@ async def _compute(args: EditNotebookArgs, env: api.Environment) -> _Change:
 
 def _change(args: EditNotebookArgs, content: api.FileContent) -> _Change:
     notebook = Notebook(content)
+    api.require_no_placeholder("source", args.source, content)
     before, after = "", args.source
     if args.action == "insert":
         previous = notebook.find(args.cell) if args.cell else None

@@ -16,6 +16,7 @@ from tui_agent.folds.session.delegates import DelegateState, delegate_chain
 from tui_agent.folds.session.unfinished_work import SUMMARIES, unfinished_status
 from tui_agent.folds.session.view import OpenCall
 from tui_agent.folds.text.control_sequences import strip_control_sequences
+from tui_agent.folds.text.placeholders import PLACEHOLDER_START
 from tui_agent.models.pricing import cost
 from tui_agent.ports.delegate import DelegateEnd
 from tui_agent.ports.log import BlobReader
@@ -31,8 +32,6 @@ TURN_ENDED_FIRST = "the previous turn ended before this call started"
 """Reason recorded for a call that was not approved before another turn or command started."""
 STOPPED_FIRST = "the work was stopped before this call started"
 """Reason recorded for a call that had not started when the user or a crash stopped the work."""
-_REDACTED = "[redacted: "
-"""Start of the marker that replaces a secret in the log."""
 _MESSAGES: dict[ToolStatus, str] = {
     "interrupted": "This call was stopped before it finished.",
     "lost": "The program ended while this call ran. Its effects are unknown: check them before you run it again.",
@@ -74,7 +73,7 @@ def _resolve_call(call: ToolCallPart, blobs: BlobReader) -> ToolCallPart | None:
         resolved = resolve_part(call, blobs)
     except BlobNotFound:
         return None
-    if not isinstance(resolved, ToolCallPart) or _REDACTED in json.dumps(resolved.arguments):
+    if not isinstance(resolved, ToolCallPart) or PLACEHOLDER_START in json.dumps(resolved.arguments):
         return None
     return resolved
 

@@ -8,10 +8,11 @@ from tui_agent.folds.comparison.files import diff_contents
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.text.charset import decode_text, encode_text
 from tui_agent.folds.text.hunks import first_line, hunk_sides, revert_hunk, split_hunks
+from tui_agent.folds.text.placeholders import PLACEHOLDER_START
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.commands import RevertHunk
 
-_INEXACT = ("[redacted: ", "\ufffd")
+_INEXACT = (PLACEHOLDER_START, "\ufffd")
 """Texts that mark a line as not stored exactly (a secret, or bytes that cannot be decoded)."""
 
 
