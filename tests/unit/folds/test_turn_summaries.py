@@ -1,5 +1,7 @@
 """What a fresh session is told of an earlier one: every turn, the newest in most detail, never too much."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.stubs.golden import golden
@@ -17,7 +19,13 @@ from tui_agent.protocol.base import Payload, RequestId, SessionId
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
-from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.events.turn import (
+    QuestionAnswered,
+    QuestionAsked,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+)
 
 
 def told(*payloads: Payload) -> TurnSummariesView:
@@ -88,6 +96,38 @@ def test_what_an_earlier_session_took_over_goes_on_into_the_next() -> None:
     assert "## Before that\nWe chose SQLite." in summary_text(told(loaded), "ses_1")
 
 
+PLAN = QuestionAsked(
+    question_id=RequestId("q1"),
+    text="# Rename\n\n1. Find it.",
+    form="plan",
+    options=("Yes", "Automatic", "No"),
+)
+APPROVED = QuestionAnswered(question_id=RequestId("q1"), answer="Yes", choice=0)
+STOPPED, FINISHED = (TurnFinished(turn=1, reason=reason) for reason in ("interrupted", "finished"))
+GO_ON = (TurnStarted(turn=2), TurnFinished(turn=2, reason="finished"))
+
+
+@pytest.mark.parametrize(
+    ("later", "plan"),
+    [
+        ((APPROVED, STOPPED), "# Rename\n\n1. Find it."),
+        ((APPROVED.model_copy(update={"answer": "1. Ask."}), STOPPED), "1. Ask."),
+        ((APPROVED, STOPPED, UserMessageReceived(text="And?"), *GO_ON), "# Rename\n\n1. Find it."),
+        ((APPROVED.model_copy(update={"choice": 2}), STOPPED), ""),
+        ((STOPPED,), ""),
+        ((APPROVED, FINISHED), ""),
+        ((APPROVED, STOPPED, *GO_ON), ""),
+    ],
+)
+def test_an_approved_plan_that_was_not_carried_out_to_the_end_is_told(
+    later: tuple[Payload, ...], plan: str
+) -> None:
+    view = told(UserMessageReceived(text="Plan it"), TurnStarted(turn=1), PLAN, *later)
+    assert view.open_plan == plan
+    block = f"## Approved plan, not carried out to the end\n{plan}"
+    assert summary_text(view, "ses_1").endswith(block) == bool(plan)
+
+
 def turns(count: int, words: str) -> TurnSummariesView:
     files = tuple(f"src/some/where/module_{i}.py" for i in range(60))
     made = tuple(
@@ -101,10 +141,12 @@ def turns(count: int, words: str) -> TurnSummariesView:
 @pytest.mark.parametrize("words", ["word " * 300, "語" * 1_200, "🙂" * 1_200, "x" * 1_200])
 @pytest.mark.parametrize("count", [1, 7, 400])
 def test_a_summary_is_bounded_whatever_was_said(count: int, words: str) -> None:
-    text = summary_text(turns(count, words), "ses_0123456789abcdef")
+    view = replace(turns(count, words), earlier_summary=words * 2, open_plan=words * 2)
+    text = summary_text(view, "ses_0123456789abcdef")
     assert len(text) <= MAX_CHARS
     assert len(text.encode()) <= MAX_BYTES
     assert "## Left open" in text and "## Before that" in text
+    assert "## Approved plan" in text and f"turn {count}" in text.casefold()
 
 
 def test_the_newest_turn_is_told_in_most_detail_and_the_oldest_are_left_out_first() -> None:

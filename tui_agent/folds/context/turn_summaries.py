@@ -8,16 +8,24 @@ from dataclasses import field
 from typing import Final, NamedTuple
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.context.plans import approved_plan
 from tui_agent.folds.session.todo import CLOSED_STATUSES, format_todo_item
 from tui_agent.folds.text.labels import describe_failures
-from tui_agent.protocol.base import MAIN_AGENT, LongText, Payload, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, LongText, Payload, RequestId, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.events.session import ErrorRaised, SessionContextLoaded, SessionTitled
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
-from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserSteered
+from tui_agent.protocol.events.turn import (
+    QuestionAnswered,
+    QuestionAsked,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserSteered,
+)
 from tui_agent.protocol.parts import text_previews
 from tui_agent.protocol.unicode_text import clip_line, format_count
 
@@ -44,6 +52,9 @@ RECENT_DETAIL: Final = DetailLevel(asked=200, done=240, changed=160, tests=120, 
 OLD_DETAIL: Final = DetailLevel(asked=120, done=0, changed=0, tests=0, errors=0)
 RECENT_TURNS: Final = 5
 MAX_OPEN_TASK_CHARS: Final = 600
+MAX_PLAN_CHARS: Final = 1_500
+MIN_TURN_BYTES: Final = 1_000
+"""Number of bytes that a plan leaves for the newest turn's summary."""
 _HEAD_CHARS = 200
 """Number of characters that are reserved for the first line of a turn's summary."""
 
@@ -70,6 +81,7 @@ class TurnSummariesView:
     """The summaries of a session's turns, in order.
 
     - `open_tasks`: unfinished todo items.
+    - `open_plan`: the newest approved plan, if its turn was stopped.
     - `earlier_summary`: summary of the earlier session that this session continues.
     """
 
@@ -77,12 +89,16 @@ class TurnSummariesView:
     open_tasks: tuple[TodoItem, ...] = ()
     title: str = ""
     earlier_summary: str = ""
+    open_plan: str = ""
 
 
 @dataclass(slots=True)
 class _Turn:
     turn: int
     asked: list[str] = field(default_factory=list)
+    plan: LongText = ""
+    """The plan that the user approved in this turn, or in the turn that it continues."""
+    is_finished: bool = False
     done: str = ""
     files: dict[str, None] = field(default_factory=dict)
     tests: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -106,7 +122,9 @@ class _Turn:
                 self.errors.append(_clip_text(message))
             case ErrorRaised(message=message):
                 self.errors.append(_clip_text(message))
-            case TurnFinished(reason=reason, detail=detail) if is_main and reason != "finished":
+            case TurnFinished(reason="finished") if is_main:
+                self.is_finished = True
+            case TurnFinished(reason=reason, detail=detail) if is_main:
                 suffix = f": {detail}" if detail else ""
                 self.errors.append(_clip_text(f"The turn ended ({reason.replace('_', ' ')}){suffix}"))
             case _:
@@ -126,6 +144,8 @@ class TurnSummaries:
         self._waiting: list[str] = []
         """The user's messages that have not started a turn yet."""
         self._todo: tuple[TodoItem, ...] = ()
+        self._plans: dict[RequestId, QuestionAsked] = {}
+        """The plans that the user has not answered yet."""
         self._title = ""
         self._carried: LongText = ""
 
@@ -141,8 +161,14 @@ class TurnSummaries:
             case TodoUpdated(items=items) if is_main:
                 self._todo = items
             case TurnStarted(turn=number) if is_main:
-                self._turns.append(_Turn(number, asked=self._waiting))
+                continued_plan = self._turns[-1].plan if self._turns and not self._waiting else ""
+                self._turns.append(_Turn(number, asked=self._waiting, plan=continued_plan))
                 self._waiting = []
+            case QuestionAsked(form="plan") as question if is_main and self._turns:
+                self._plans[question.question_id] = question
+            case QuestionAnswered(question_id=question_id) as answer if question_id in self._plans:
+                plan = approved_plan(self._plans.pop(question_id), answer)
+                self._turns[-1].plan = plan or self._turns[-1].plan
             case payload:
                 return bool(self._turns) and self._turns[-1].add(payload, is_main=is_main)
         return True
@@ -156,7 +182,13 @@ class TurnSummaries:
             asked = " / ".join(self._waiting)
             turns.append(TurnSummary(number, asked, errors=("Not answered.",)))
         left = tuple(item for item in self._todo if item.status not in CLOSED_STATUSES)
-        return TurnSummariesView(tuple(turns), left, self._title, text_preview(self._carried))
+        carried = text_preview(self._carried)
+        return TurnSummariesView(tuple(turns), left, self._title, carried, self._open_plan())
+
+    def _open_plan(self) -> str:
+        """Return the newest approved plan; empty if its turn ended normally."""
+        turn = next((turn for turn in reversed(self._turns) if turn.plan), None)
+        return "" if turn is None or turn.is_finished else text_preview(turn.plan).strip()
 
 
 def _clip_text(text: LongText) -> str:
@@ -182,6 +214,8 @@ def summary_text(view: TurnSummariesView, session: str) -> str:
     tail = [_format_tasks(view.open_tasks)] if view.open_tasks else []
     if view.earlier_summary:
         tail.append(f"## Before that\n{clip_line(view.earlier_summary, MAX_CARRIED_CHARS)}")
+    if view.open_plan:
+        tail.insert(0, _format_plan(view.open_plan, "\n\n".join(tail)))
     blocks: list[str] = []
     for age, turn in enumerate(reversed(view.turns)):
         block = _fit_turn(turn, age, [*blocks, *tail])
@@ -230,6 +264,14 @@ def _format_turn(turn: TurnSummary, detail: DetailLevel) -> str:
 def _format_tasks(left: Iterable[TodoItem]) -> str:
     lines = [f"- {format_todo_item(item)}" for item in left]
     return "## Left open\n" + _join_items(lines, MAX_OPEN_TASK_CHARS, "\n")
+
+
+def _format_plan(plan: str, others: str) -> str:
+    """Return the block with the approved plan, cut so that the newest turn still has room beside `others`."""
+    room = MAX_BYTES - 4 * _HEAD_CHARS - MIN_TURN_BYTES - len(others.encode("utf-8", "replace"))
+    shown = plan.encode("utf-8", "replace")[: max(room, 0)].decode("utf-8", "ignore")[:MAX_PLAN_CHARS]
+    cut = " […]" if len(shown) < len(plan) else ""
+    return f"## Approved plan, not carried out to the end\n{shown}{cut}"
 
 
 def _format_line(name: str, items: Sequence[str], most: int) -> str:
