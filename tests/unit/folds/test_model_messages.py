@@ -242,6 +242,8 @@ def test_a_shell_command_of_the_user_is_shown_unless_hidden() -> None:
     messages = told(seen, hidden, kept)
     assert len(messages) == 2
     assert outline(messages[:1]) == ["user [The user ran a command: ls (exit status 0). Its output:]\na.txt"]
+    silent = outline(told(seen.model_copy(update={"output": ""})))
+    assert silent == ["user [The user ran a command: ls (exit status 0). It printed nothing.]"]
     assert isinstance(messages[1], UserMessage)
     assert isinstance(messages[1].content[1], TextContent)
     assert messages[1].content[1].text == kept.output

@@ -14,6 +14,7 @@ from tui_agent.folds.context.compacted_history import (
 )
 from tui_agent.folds.context.instructions import joined_content
 from tui_agent.folds.context.model_notes import fork_note, hook_notes, is_job_note, job_note
+from tui_agent.folds.context.plans import approved_plan, own_words
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.unfinished_work import PROGRAM_CLOSED
 from tui_agent.protocol.base import (
@@ -255,11 +256,14 @@ def _on_user_shell_finished(history: History, ev: Envelope, payload: UserShellFi
         "failed": "could not be run",
         "lost": "tui-agent crashed while it ran; its effects are unknown",
     }.get(payload.end, "did not end" if payload.exit_code is None else f"exit status {payload.exit_code}")
-    head = f"[The user ran a command: {payload.command} ({end}). Its output:]"
+    head = f"The user ran a command: {payload.command} ({end})."
+    content: tuple[Content, ...]
     if isinstance(payload.output, BlobText):
-        content: tuple[Content, ...] = (TextContent(text=head), TextContent(text=payload.output))
+        content = (TextContent(text=f"[{head} Its output:]"), TextContent(text=payload.output))
+    elif payload.output.strip():
+        content = (TextContent(text=f"[{head} Its output:]\n{payload.output}"),)
     else:
-        content = (TextContent(text=f"{head}\n{payload.output}"),)
+        content = (TextContent(text=f"[{head} It printed nothing.]"),)
     history.add(UserMessage(content=content, seq=ev.seq))
 
 
@@ -420,14 +424,12 @@ def _on_question_answered(history: History, ev: Envelope, payload: QuestionAnswe
     plan = history.plans.pop(payload.question_id, None)
     if plan is None:
         return False
-    # An answer without own words repeats the plan or the option.
-    words = "" if payload.answer in (plan.text, *plan.options) else payload.answer
-    is_approved = payload.choice is not None and payload.choice < len(plan.options) - 1
+    approved = approved_plan(plan, payload)
     title = clip_line(text_preview(plan.text).strip().partition("\n")[0].lstrip("# "), MAX_OCCASION_CHARS)
-    occasion = f'{"editing" if is_approved else "refusing"} the plan "{title}"'
-    history.removed.add_reply(UserReply(ev.seq, occasion, words))
-    if is_approved:
-        history.removed.plan = words or plan.text
+    occasion = f'{"editing" if approved else "refusing"} the plan "{title}"'
+    history.removed.add_reply(UserReply(ev.seq, occasion, own_words(plan, payload)))
+    if approved:
+        history.removed.plan = approved
     return False
 
 
