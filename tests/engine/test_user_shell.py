@@ -93,18 +93,36 @@ async def test_esc_stops_even_a_command_that_ignores_it_within_300_ms_and_keeps_
 
 async def test_messages_sent_meanwhile_wait_for_the_end_and_then_go(tmp_path: Path) -> None:
     async with running(tmp_path, [say("One."), say("Two.")]) as bench:
-        bench.submit(RunUserShell(command="echo begun; sleep 60"))
+        bench.submit(RunUserShell(command="echo begun; until [ -e go ]; do sleep 0.05; done"))
         await bench.until("user.shell_progress")
         bench.submit(Steer(text="first"))
         bench.submit(SubmitPrompt(text="second"))
         await bench.until("user.queued", 2)
         assert [text_preview(one.text) for one in bench.recorder.state.queue] == ["first", "second"]
-        bench.submit(Interrupt())
+        (tmp_path / "workspace" / "go").touch()
         await bench.until("turn.finished", 2)
         said = [text_preview(one.text) for one in bench.of(UserMessageReceived)]
         assert said == ["first", "second"]
-        assert re.search(r"stopped by the user after [\d.]+ m?s", str(bench.model.requests[0].messages))
         assert "begun" in str(bench.model.requests[0].messages)
+
+
+async def test_messages_sent_meanwhile_wait_if_the_command_is_stopped(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as bench:
+        bench.submit(RunUserShell(command="echo begun; sleep 60"))
+        await bench.until("user.shell_progress")
+        bench.submit(Queue(text="later"))
+        await bench.until("user.queued")
+        bench.submit(Interrupt())
+        await bench.until("user.shell_finished")
+        bench.submit(RunUserShell(command="true"))
+        await bench.until("user.shell_finished", 2)
+    async with running(tmp_path, [say("One."), say("Two.")]) as bench:
+        await bench.until("agent.state_changed")
+        assert bench.of(UserMessageReceived) == [] and len(bench.recorder.state.queue) == 1
+        bench.submit(SubmitPrompt(text="now"))
+        await bench.until("turn.finished", 2)
+        assert [text_preview(one.text) for one in bench.of(UserMessageReceived)] == ["now", "later"]
+        assert re.search(r"stopped by the user after [\d.]+ m?s", str(bench.model.requests[0].messages))
 
 
 async def test_what_cannot_be_done_meanwhile_names_the_command_as_the_reason(tmp_path: Path) -> None:

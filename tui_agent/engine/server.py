@@ -367,22 +367,23 @@ class Engine:
         self._start_queued_turn(group)
 
     def _start_queued_turn(self, group: TaskGroup, *, after_any_end: bool = False) -> None:
-        """Start a turn with the oldest queued message if nothing else runs and the last turn finished normally.
+        """Start a turn with the oldest queued message if nothing else runs and the user stopped nothing.
 
-        `after_any_end`: True to ignore how the last turn ended.
+        `after_any_end`: True to ignore how the last turn and the last `!` command ended.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or state.running_command or self._is_closing:
             return
-        if not after_any_end and state.last_turn_end not in (None, "finished"):
+        if not after_any_end and (state.shell_stopped or state.last_turn_end not in (None, "finished")):
             return
         self._guard(partial(self._begin_turn, prompt_from_queue(state.queue[0]), group, None))
 
     async def _serve_user_shell(self, command: commands.RunUserShell, group: TaskGroup) -> None:
+        """Run a `!` command, then send messages that were queued meanwhile, unless the user stopped the command."""
         before = _queued_ids(self._parts.recorder)
         with _reporting_store_errors(self._on_trouble):
             try:
-                with self._turns.scope:
+                with self._turns.scope as scope:
                     await run_user_shell(self._parts, self._states, self._ticker, command)
                     await self._checkpointing.checkpoint_workspace()
             except CheckpointError as fault:
@@ -390,7 +391,8 @@ class Engine:
             finally:
                 self._turns.release()  # before the state: a client that reads `idle` may send the next command
                 self._guard(partial(self._states.set, AgentState.IDLE))
-        self._start_queued_turn(group, after_any_end=not _queued_ids(self._parts.recorder) <= before)
+        is_new = not _queued_ids(self._parts.recorder) <= before
+        self._start_queued_turn(group, after_any_end=is_new and not scope.cancel_called)
 
     async def _serve_slash_command(self, command: commands.RunCommand, group: TaskGroup) -> None:
         """Run a slash command, then send messages that were queued meanwhile."""

@@ -140,6 +140,7 @@ def _on_user_shell_started(draft: Draft, ev: Envelope, payload: UserShellStarted
 @_HANDLERS.on(UserShellFinished)
 def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinished) -> None:
     draft.shell = draft.shell_started_at = None
+    draft.shell_stopped = draft.shell_stopped or payload.end == "interrupted"
     if not payload.hidden:
         draft.unsent_shell_chars += len(payload.command) + text_size(payload.output)
 
@@ -151,7 +152,7 @@ def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> None:
     draft.use_budget(turns=1)
     draft.turn_totals, draft.pending_prompt = Totals(), None
     draft.repeated_call, draft.repeat_count = "", 0
-    draft.fork_changes, draft.head_moved = None, False
+    draft.fork_changes, draft.head_moved, draft.shell_stopped = None, False, False
 
 
 @_HANDLERS.on(TurnFinished)

@@ -58,6 +58,7 @@ class Draft:
     last_turn_end: TurnEnd | None = None
     last_turn_policy: str = ""
     head_moved: bool = False
+    shell_stopped: bool = False
     shell: UserShellStarted | None = None
     shell_started_at: float | None = None
     iteration: int = 0

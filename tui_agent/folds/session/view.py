@@ -166,6 +166,8 @@ class SessionStateView:
     """The policy at the end of the newest turn; empty before the first turn has ended."""
     head_moved: bool = False
     """True after a revert, undo, redo or fork, until the next turn starts. Queued messages wait until then."""
+    shell_stopped: bool = False
+    """True after the user stopped a `!` command, until the next turn starts. Queued messages wait until then."""
     shell: UserShellStarted | None = None
     """The user's running `!` command."""
     shell_started_at: float | None = None
