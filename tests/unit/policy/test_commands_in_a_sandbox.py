@@ -51,6 +51,25 @@ bash build.sh
 sh -x tests/run.sh a b
 tsc --noEmit -p .
 jest --ci -t adds
+jest --watchAll=false
+vitest run
+vitest --run --project node
+vitest --run src/a.test.ts
+vitest src/a.test.ts --run
+vitest run -t 'adds one' src/a.test.ts
+vitest --coverage run
+vitest list
+vitest bench --run
+vitest --watch=false
+CI=1 vitest run
+timeout 60 vitest run </dev/null
+npm test -- --run --watch=false
+vite build
+vite build --mode production
+next build
+webpack build
+ng build
+ng test --watch=false
 git tag -a v1 -m first
 git notes add -m checked
 git merge --no-edit x
@@ -149,6 +168,31 @@ pytest -f
 python -m pytest -xf
 uv run pytest --looponfail
 jest --watchAll
+jest --watchAll=true
+vitest
+vitest src/a.test.ts
+vitest -w
+vitest run --watch
+vitest watch
+vitest --ui
+vitest bench
+vitest --foo src
+npx vitest --watch
+foo vitest
+vite
+vite .
+vite --host
+vite preview
+vite build --watch
+vite build -w
+webpack serve
+next
+next dev
+ng serve
+ng s
+ng test
+nodemon a.js
+ts-node-dev a.ts
 mocha -w
 rollup -cw
 webpack -w

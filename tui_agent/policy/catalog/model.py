@@ -114,6 +114,7 @@ class Option(Model):
     `values`: the allowed values, in which `*` matches any text. If empty, every value is allowed. With the meaning
     `setting`, no value is then allowed.
     `effects`: the effects that the option adds to the program's own effects.
+    `harmless_values`: with one of these values, the option adds no effects (`--watch=false`).
     `repeats`: the option can be given more than once. An option without a value can always be repeated.
     `replaces_operand`: with the option, the first operand is no longer expected (`grep -e PATTERN`).
     `prints`: what the output can contain, instead of the program's `prints` (`grep -l`: paths, `grep -n`: text).
@@ -133,6 +134,7 @@ class Option(Model):
     second: Meaning | None = None
     values: tuple[str, ...] = ()
     effects: frozenset[Effect] = frozenset()
+    harmless_values: tuple[str, ...] = ()
     repeats: StrictBool = False
     replaces_operand: StrictBool = False
     below: StrictBool = False
@@ -209,7 +211,8 @@ class Program(Model):
     without a dash; some entries list the allowed letters, as in `ps a`), or `none` (every word is an operand).
     `numeric_option`: `-5` is allowed.
     `subcommands`: the first one or two operands name another entry. This other entry is a file in the folder with this
-    program's name, or a table nested in this table. Options before these operands belong to this entry.
+    program's name, or a table nested in this table. Options before these operands belong to this entry. If this entry
+    also has `operands`, a call without a known subcommand belongs to this entry (`vitest src/a.test.ts`).
     `skips`: kinds of files below a folder that the program reads only with a special option: `hidden`, `ignored` (by
     `.gitignore`), `untracked`.
     `reads_below`: the program reads everything below its operands. The tables of users and plugins must set this key if

@@ -188,5 +188,7 @@ def runs_written_file(command: CommandReport, line: LineReport) -> bool:
 def _word_parts(word: str) -> Sequence[str]:
     """Return the parts of a word that can name an action: `--mode=delete x` gives `mode` and `delete`."""
     name, *values = _CUTS.split(word.lstrip("-"), maxsplit=2)
+    if values == ["false"]:  # --watch=false
+        return ()
     firsts = [value.split(maxsplit=1)[0] for value in values if value.strip()]
     return [name, *(first.rpartition("/")[2] for first in firsts)]

@@ -102,13 +102,15 @@ class CommandReader:
 
     def _read_subcommand(self, draft: Draft, front: ParsedCall, stdin: Value) -> CommandResult:
         entry, (first, *behind) = front.entry, front.operands
-        draft.name, draft.entry = entry.name, entry
-        draft.doubts += front.doubts
-        _use_options(draft, front)
         plain = takewhile(
             lambda value: not value.many and _PLAIN.fullmatch(value.known or ""), front.operands[:2]
         )
         sub = draft.catalog.subcommand(entry, [value.text for value in plain])
+        if sub is None and entry.program.operands:
+            return self._read_known(draft, parse_call(entry, front.words), stdin)
+        draft.name, draft.entry = entry.name, entry
+        draft.doubts += front.doubts
+        _use_options(draft, front)
         if sub is None:
             reason = f"it is not known what {entry.name} {first.known or first.source} does"
             return _read_unknown(draft, reason, behind, hides=first.known is None)
@@ -248,7 +250,8 @@ def _use_options(draft: Draft, call: ParsedCall) -> None:
         draft.doubt("value", "read without -r removes backslashes from its input")
     for parsed in sorted(call.options, key=lambda parsed: parsed.option.means != "enter"):
         option = parsed.option
-        draft.effects |= option.effects
+        if parsed.word is None or parsed.word.known not in option.harmless_values:
+            draft.effects |= option.effects
         if parsed.word is not None and option is UNLISTED:
             draft.mention(parsed.word)
         elif parsed.word is not None and option.means != "setting":
