@@ -8,7 +8,7 @@ from textual import events
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.test_approvals import ask, request
 from tui_agent.protocol.base import RequestId
-from tui_agent.protocol.commands import DecidePermission, Queue, Steer
+from tui_agent.protocol.commands import DecidePermission, Interrupt, Queue, Steer
 from tui_agent.protocol.events.turn import TurnStarted, UserQueued, UserUnqueued
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import QuitQuestion
@@ -39,6 +39,27 @@ async def test_a_key_that_was_pressed_before_the_question_was_seen_never_answers
             driven.app.post_message(key)
             await driven.pilot.pause()
         assert driven.session.submitted == [] and driven.app.screen is modal
+
+
+async def test_esc_before_the_question_was_seen_stops_the_turn() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/")
+        modal = await ask(driven, request(), hearing=False)
+        await driven.press("escape")
+        assert (
+            driven.session.submitted == [] and not driven.app.prompt.menu.display
+        )  # it was meant for the menu
+        await driven.press("escape")
+        assert [type(command) for command in driven.session.submitted] == [Interrupt]
+        assert driven.app.screen is modal
+
+
+async def test_esc_before_the_question_was_seen_leaves_the_insert_mode_of_vim() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.editor.use_vim(on=True)
+        await ask(driven, request(), hearing=False)
+        await driven.press("escape")
+        assert driven.session.submitted == [] and driven.app.editor.vim.mode == "normal"
 
 
 async def test_what_someone_is_writing_when_an_approval_appears_goes_on_in_the_prompt() -> None:

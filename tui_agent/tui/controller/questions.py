@@ -176,7 +176,12 @@ class OpenQuestions:
     def cover_prompt(self) -> CoveredPrompt:
         """Return a `CoveredPrompt` for a question that opens while the user may be typing."""
         is_typing = time.monotonic() - self._app.typed_at <= RECENT_S
-        return CoveredPrompt(self._host.editor, is_typing=is_typing)
+        return CoveredPrompt(self._host.editor, self._stop, is_typing=is_typing)
+
+    def _stop(self) -> None:
+        """Do what Esc does in the prompt: close the menu, else leave vim's insert mode, else stop the turn."""
+        if not self._app.prompt.close_menu() and not self._host.editor.leave_insert_mode():
+            self._host.interruption.interrupt()
 
     def _close(self, modal: Approval | Question, request_id: RequestId) -> None:
         if self._open is modal:

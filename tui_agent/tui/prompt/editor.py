@@ -354,6 +354,10 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         is_bound = event.key in self._bindings.key_to_bindings
         return event.is_printable or is_bound or bool(self.key_map.find(event.key, ("prompt",)))
 
+    def leave_insert_mode(self) -> bool:
+        """Leave vim's insert mode or cancel its operator; return False if there is neither."""
+        return self.vim is not None and self.vim.escape() and self._changed_mode()
+
     def _take_key(self, event: events.Key) -> bool:
         """Run the menu's, vim's or the prompt's action for a key; return False if the key has no action."""
         key = event.key
@@ -363,7 +367,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         if self.menu_open and self.run_key(key, "menu"):
             return True
         if self.key_map.means(key, "stop"):
-            return self.vim is not None and self.vim.escape() and self._changed_mode()
+            return self.leave_insert_mode()
         sends = self.key_map.means(key, "send") or self.key_map.means(key, "steer")
         if self.vim is not None and self.vim.mode == "normal" and not (sends or key.startswith("ctrl+")):
             used = self.vim.key(self, event.character if event.is_printable and event.character else key)

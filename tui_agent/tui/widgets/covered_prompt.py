@@ -48,11 +48,13 @@ class MessageEditor(Protocol):
 class CoveredPrompt:
     """The prompt that a question covers.
 
-    `is_typing`: True while the user seems to be writing a message.
+    - `is_typing`: True while the user seems to be writing a message.
+    - `stop`: function for an Esc that the user pressed before the question could be read. It was meant for the prompt.
     """
 
-    def __init__(self, editor: MessageEditor, *, is_typing: bool) -> None:
+    def __init__(self, editor: MessageEditor, stop: Callable[[], object], *, is_typing: bool) -> None:
         self._editor = editor
+        self.stop = stop
         self.is_typing = is_typing
         self._held: list[events.Key] = []
         self.was_sent = False

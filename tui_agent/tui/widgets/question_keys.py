@@ -1,6 +1,7 @@
 """The keys of a question. Each key gives an answer or belongs to typed text.
 
 Invariant: if a premature answer could do harm, keys are ignored in the first `grace_period_s` seconds.
+Only Esc still stops the turn, as the screen said before.
 """
 
 import math
@@ -106,6 +107,9 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
             return
         if self.has_grace_period and event.time - self._opened_at < self._grace_s:
             if not claims_key(self, event):
+                return
+            if prompt is not None and self.key_map.means(event.key, "stop"):
+                prompt.stop()
                 return
             if self._opened_at < event.time:
                 self._opened_at = event.time  # The user is still typing, so the grace period starts again.
