@@ -87,7 +87,7 @@ def test_the_workspace_after_any_part(call: Call, tmp_path: Path) -> None:
     assert found == [None, None, None, None, "one\n", "one\n", "one\ntwo\n", "one\ntwo\n"]
     status, _, err = call("checkout-part", "latest", "7", str(tmp_path / "none"))
     assert (status, (tmp_path / "none").exists()) == (2, False)
-    assert "has no part 7. It has the parts 0 to 6." in err
+    assert "has no part 7. Its parts are 0 to 6." in err
     assert "Part -1 means the files as they were before the first part." in err
 
 
@@ -183,7 +183,7 @@ def test_a_file_that_is_behind_or_cut_short_is_brought_up_to_its_session(
     status, _, err = call("eval", "graph", str(trace_file))
     assert status == 0
     assert f"{trace_file} is not a complete parquet file" in err
-    assert "The file was made again from the session's log." in err
+    assert "The file was rebuilt from the session's log." in err
     assert len(read_rows(trace_file)) == 7
     trace_file.write_bytes(trace_file.read_bytes()[:-30])
     (tmp_path / "data" / "sessions").rename(tmp_path / "away")

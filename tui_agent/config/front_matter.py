@@ -30,7 +30,7 @@ def split_front_matter(text: str) -> FrontMatter:
     """
     lines = text.splitlines()
     if not lines or lines[0].strip() != "---":
-        fault = "it has no fields: begin it with a line `---`, a `description: …` and another `---`"
+        fault = "it has no fields: start the file with the lines `---`, `description: …` and `---`"
         return FrontMatter({}, text, fault if lines else "it is empty")
     end = next((index for index, line in enumerate(lines[1:], start=1) if line.strip() in ("---", "...")), 0)
     if not end:

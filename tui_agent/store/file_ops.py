@@ -100,7 +100,7 @@ def write_all(ops: FileOps, fd: int, data: bytes) -> None:
     while view:
         written = ops.write(fd, bytes(view))
         if written <= 0:
-            raise OSError("the file accepts no more bytes")
+            raise OSError("no more data can be written to the file")
         view = view[written:]
 
 

@@ -195,7 +195,7 @@ def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> Stor
 def _origin_error(child: Path, parent: str, why: str) -> StoreError:
     return StoreError(
         f"The session {child.name} was forked from {parent}, {why}.",
-        hint=f"Restore the folder of {parent} beside the session's folder. "
+        hint=f"Restore the folder of {parent} next to the session's folder. "
         f"`tui-agent sessions show {child.name}` shows the session's own events.",
     )
 

@@ -72,7 +72,7 @@ def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> Opened
             ops.sync(fd)
     except OSError as fault:
         problem = f"The log of session {folder.name} could not be opened for writing"
-        raise storage_error(fault, problem, f": {path}. Reading it still works") from fault
+        raise storage_error(fault, problem, f": {path}. The session can still be read") from fault
     bad_lines = tuple(number for number in scanned.bad_lines if number not in known_lines)[:MAX_REPORTED]
     names = ", ".join(side_file.name for side_file in side_files)
     repaired = (

@@ -93,7 +93,7 @@ def test_a_check_starts_the_server(place: Path, capsys: pytest.CaptureFixture[st
     ("text", "name", "fault"),
     [
         ("{", ".mcp.json", "it is not valid JSON: Expecting property name enclosed in double quotes"),
-        ('{"mcpServers": []}', ".mcp.json", "it has no object `mcpServers`"),
+        ('{"mcpServers": []}', ".mcp.json", "it has no `mcpServers` object"),
         ('{"mcpServers": {"a": 1}}', "a", "its entry is not an object"),
         ('{"mcpServers": {"a": {}}}', "a", "needs either command or url"),
         ('{"mcpServers": {"a": {"command": "x", "url": "y"}}}', "a", "needs either command or url"),

@@ -195,7 +195,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "too little entropy": ({**ACME, "entropy": 7}, "examples 1: the entropy is 4.1; at least 7 is required"),
     "a check that refuses": (
         {**ACME, "checks": ["issued"], "examples": ["[[acme_xxxxxxxxxxxxxxxxxxxx]]"]},
-        "examples 1: the check 'issued' refuses 'acme_xxxx",
+        "examples 1: the check 'issued' rejects 'acme_xxxx",
     ),
     "a name that is not a secret's": (
         {**ACME, "pattern": "(?P<name>acme)_(?P<secret>[a-z]{8})", "examples": ["acme_[[{{a-z 8}}]]"]},
@@ -229,7 +229,7 @@ def test_a_wrong_rule_is_refused_with_place_and_reason(name: str) -> None:
 def test_unknown_ids_wrong_patterns_and_too_many_rules_are_refused() -> None:
     with pytest.raises(ConfigError, match="no rule has the id 'github-tokn'"):
         configured(disable=("github-tokn",))
-    with pytest.raises(ConfigError, match=r"redaction\.allow: '/\(/': RE2 refuses the pattern"):
+    with pytest.raises(ConfigError, match=r"redaction\.allow: '/\(/': RE2 rejects the pattern"):
         configured(allow=("/(/",))
     with pytest.raises(ConfigError, match=r"redaction\.allow: '/acme_\(\?=x\)/': .* no lookaround"):
         configured(allow=("/acme_(?=x)/",))

@@ -119,7 +119,7 @@ def _list_entries(settings: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]
 def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSettings:
     """Convert one entry of Claude Code's settings to a hook. Raise `ValueError` if the entry is invalid."""
     if command.get("type", "command") != "command":
-        raise ValueError(f"its type is {command['type']!r}, and only commands can run")
+        raise ValueError(f"its type is {command['type']!r}, but only the type 'command' is supported")
     event = EVENTS[name]
     fields = {"event": event, "command": command.get("command", "")}
     if event in MATCHER_EVENTS:

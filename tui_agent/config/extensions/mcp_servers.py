@@ -67,7 +67,7 @@ def _of_project(config: Config) -> Iterator[McpServer]:
         return
     servers = tree.get("mcpServers", {}) if isinstance(tree, dict) else None
     if tree is not None and not isinstance(servers, dict):
-        yield McpServer(PROJECT_FILE, source, fault="it has no object `mcpServers`")
+        yield McpServer(PROJECT_FILE, source, fault="it has no `mcpServers` object")
         return
     for name, fields in (servers or {}).items():
         yield _read_entry(str(name), source, fields)

@@ -34,11 +34,11 @@ _TABLES: Mapping[str, str] = {
     "base_url": "sets the model's address",
     "models": "sets models, their addresses and which keys they receive",
     "policy": "sets the policy",
-    "environment": "sets the environment in which commands run",
+    "environment": "sets the environment for running commands",
     "environments": "sets the programs and options that start environments",
     "secrets": "sets whether secrets are sent to the model",
     "model": "sets the model",
-    "data_dir": "changes where sessions are stored",
+    "data_dir": "changes the session folder",
     "agent": "sets the agent",
     "keys": "changes key bindings",
     "theme": "sets the colours",
@@ -48,7 +48,7 @@ _REFUSED: Mapping[str, str] = {
     "plugin_dirs": f"a project cannot set plugin_dirs, because trust covers only files in {PROJECT_FOLDER}/; put its plugins in {PROJECT_FOLDER}/plugins/",
     "notes_dir": "a project cannot set notes_dir, because its files are sent to the model without asking",
     "sandbox": "a project cannot set [sandbox], because it could loosen the limits of its own commands",
-    "mcp": "a project cannot set [mcp], because it could change a server of yours; put its servers into .mcp.json",
+    "mcp": "a project cannot set [mcp], because it could change one of your servers; put its servers in .mcp.json",
     "plugins": "a project cannot set [plugins], because it could change what your plugins do",
     "status": "a project cannot set [status], because its command runs without asking",
     "redaction": "a project cannot set [redaction], because it could reveal secrets",
@@ -72,7 +72,7 @@ def describe_effect(file: ProjectFile) -> str:
     if folder == PROJECT_FOLDER and name == "policy.toml":
         return _describe_rules(file.content)
     if folder == PROJECT_FOLDER and name == "programs.toml":
-        return "describes more programs: this can only add approvals, never remove them"
+        return "makes the policy stricter about programs, never looser"
     part = file.name.split("/")[1] if file.name.count("/") > 1 else ""
     if part == "plugins":
         code = name.endswith((".py", ".so", ".pyd"))
@@ -95,7 +95,7 @@ def _describe_variables(content: bytes) -> str:
     try:
         names = list(dotenv.parse_dotenv(content.decode("utf-8-sig")))
     except (ConfigError, UnicodeDecodeError):
-        return "sets variables; it is not a valid .env file"
+        return "sets variables; not a valid .env file"
     return f"sets {_join_names(names)}" if names else "sets no variable"
 
 
@@ -125,8 +125,8 @@ def _describe_rules(content: bytes) -> str:
     other = len(rules) - allowed
     calls = "kind of call" if allowed == 1 else "kinds of calls"
     effects = [f"lets {allowed} {calls} run without asking"] if allowed else []
-    effects += [f"{other} that ask or deny"] if other else []
-    return ", ".join(effects) or "no rule"
+    effects += [format_count(other, "rule asks or denies", "rules ask or deny")] if other else []
+    return "; ".join(effects) or "no rule"
 
 
 def _describe_hooks(content: bytes) -> str:
@@ -145,7 +145,7 @@ def _describe_servers(content: bytes) -> str:
         programs = [str(server.get("command") or server.get("url") or name) for name, server in table.items()]
     except (ValueError, AttributeError, RecursionError):
         return "starts programs that provide tools"
-    return f"starts {_join_names(programs)}" if programs else "starts no program"
+    return f"starts or connects to {_join_names(programs)}" if programs else "starts no program"
 
 
 def _parse_toml(content: bytes) -> Mapping[str, object] | None:

@@ -20,7 +20,7 @@ class DockerSettings(Table):
         "none", min_length=1, description="The network of the container, or `none` for no network."
     )
     arguments: tuple[str, ...] = Field(
-        (), description='More arguments of `docker run`, such as `"-v"`, `"/data:/data:ro"`.'
+        (), description='Extra arguments for `docker run`, such as `"-v"`, `"/data:/data:ro"`.'
     )
 
 
@@ -37,7 +37,7 @@ class ApptainerSettings(Table):
         description="`none` for no network, `host` for this machine's network, or a network's name.",
     )
     arguments: tuple[str, ...] = Field(
-        (), description='More arguments of `apptainer instance start`, such as `"--nv"`.'
+        (), description='Extra arguments for `apptainer instance start`, such as `"--nv"`.'
     )
 
 

@@ -48,7 +48,7 @@ class HookSettings(Table):
     )
     matcher: str = Field(
         "",
-        description="The command runs only if this regular expression matches the whole tool name (write_file|edit_file), the source of a session_start, or the trigger of a compaction; empty: always.",
+        description="Regular expression for the whole tool name (write_file|edit_file), the source of a session_start, or the trigger of a compaction. The command runs only if it matches; empty: always.",
     )
     timeout: float = Field(
         DEFAULT_TIME_LIMIT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds before the command is stopped."
@@ -117,7 +117,7 @@ class ModelProfile(Table):
     )
     bridge_tool_results: bool | None = Field(
         None,
-        description="True if the chat template needs short call ids and, between a tool result and a user message, an assistant message. If not set, tui-agent decides by the model's name.",
+        description="True if the chat template needs short call ids, and an assistant message between a tool result and a user message. If not set, tui-agent decides by the model's name.",
     )
     headers: dict[str, HeaderText] = Field(
         default_factory=dict,
@@ -180,7 +180,7 @@ class ContextSettings(Table):
         0.70,
         ge=0,
         le=1,
-        description="Shorten old outputs, without asking the model, when this share of the model's context window is filled; 0: never.",
+        description="Shorten old outputs, without a model call, when this share of the model's context window is filled; 0: never.",
     )
     compact_at: float = Field(
         0.85,
@@ -301,7 +301,7 @@ class Config(Table):
     agent: str = Field("default", description="The agent that works on your messages.")
     context_mode: ContextMode = Field(
         "pack",
-        description="What the model gets besides the conversation: none, pack (instructions, map, carried-over context) or memory (pack, and notes on the task).",
+        description="What to send to the model besides the conversation: none, pack (instructions, repository map, summary of an earlier session) or memory (pack, and notes on the task).",
     )
     repo_map: Literal["off", "auto"] = Field(
         "auto", description="Include the repository map in the context: auto or off."
@@ -358,7 +358,7 @@ class Config(Table):
     plugin_dirs: tuple[UserPath, ...] = Field((), description="Extra folders with plugins.")
     plugins_disabled: tuple[str, ...] = Field((), description="Names of plugins to turn off.")
     plugins_enabled: tuple[str, ...] = Field(
-        (), description="Names of plugins that are off by default and that you want on."
+        (), description="Names of plugins to turn on, if they are off by default."
     )
     plugins: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Settings of plugins; each plugin has a table: [plugins.NAME]."

@@ -122,7 +122,7 @@ def _read_manifest(members: Members, archive: Path) -> Manifest:
     paths = [member.path for member in manifest.files]
     for path in paths:
         if path not in (EVENTS_FILE, BUNDLE) and not _BLOB.fullmatch(path):
-            raise _invalid_archive(archive, f"a session has no file {path!r}")
+            raise _invalid_archive(archive, f"it contains {path!r}, which is not a file of a session")
     if len(paths) != len(set(paths)) or EVENTS_FILE not in paths or not is_session_id(manifest.session):
         raise _invalid_archive(archive, "its manifest does not describe a session")
     return manifest

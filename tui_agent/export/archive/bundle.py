@@ -109,7 +109,7 @@ def commit_after(records: list[Record], part: int) -> str:
     all_rows = fold(Parts(), records)
     row = next((row for row in all_rows if row.part == part), None)
     if row is None and part != -1:
-        available = f"It has the parts 0 to {all_rows[-1].part}." if all_rows else "It has no parts."
+        available = f"Its parts are 0 to {all_rows[-1].part}." if all_rows else "It has no parts."
         raise UsageError(
             f"The session has no part {part}. {available}",
             hint="Part -1 means the files as they were before the first part.",

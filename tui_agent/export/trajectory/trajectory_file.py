@@ -160,7 +160,7 @@ def update_trajectory(session: Path, dest: Path, redactor: Redactor, **run_field
                 return ""
             run_fields = {**_read_run_fields(path), **run_fields}
         except DamagedParquet as fault:
-            note = f"{fault.message}. The file was made again from the session's log."
+            note = f"{fault.message}. The file was rebuilt from the session's log."
     file = TrajectoryFile(session, dest, redactor, **run_fields)
     file.apply(iterate_records(session))
     if not file.has_parts:

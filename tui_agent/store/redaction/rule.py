@@ -101,7 +101,7 @@ class Rule(BaseModel):
             if has_shape(text := candidate.part(part), shape):
                 return f"{part} {text[:60]!r} has the shape '{shape}'"
         failed = next((check for check in self.checks if not CHECKS[check](candidate)), None)
-        return f"the check '{failed}' refuses {candidate.value[:60]!r}" if failed else ""
+        return f"the check '{failed}' rejects {candidate.value[:60]!r}" if failed else ""
 
 
 @cache
@@ -111,8 +111,8 @@ def compile_pattern(pattern: str) -> "re2._Regexp[bytes]":
         return re2.compile(pattern.encode(), OPTIONS)
     except re2.error as error:
         reason = error.args[0].decode("utf-8", "replace")
-        missing = "; it has no lookaround and no backreferences" if reason.startswith("invalid") else ""
-        raise ValueError(f"RE2 refuses the pattern: {reason}{missing}") from error
+        missing = "; RE2 has no lookaround and no backreferences" if reason.startswith("invalid") else ""
+        raise ValueError(f"RE2 rejects the pattern: {reason}{missing}") from error
 
 
 def entropy(value: str) -> float:

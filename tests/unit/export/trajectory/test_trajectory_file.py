@@ -226,7 +226,7 @@ def test_a_file_cut_short_is_named_and_made_again_from_the_log(tmp_path: Path) -
         read_trace(dest / PARQUET)
     note = update_trajectory(folder, dest, Redactor())
     assert f"{dest / PARQUET} is not a complete parquet file" in note
-    assert note.endswith("The file was made again from the session's log.")
+    assert note.endswith("The file was rebuilt from the session's log.")
     assert read_trace(dest / PARQUET) == read_session_trace(folder, Redactor())
 
 
