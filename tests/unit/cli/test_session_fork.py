@@ -120,7 +120,7 @@ def test_inside_a_call_a_fork_starts_after_it_with_the_file_that_it_wrote(call: 
     one = made(call("sessions", "fork", "ses_a", "--at", str(changed), "--json"))
     assert one["seq"] == taken > changed
     assert one["note"] == (
-        f"Event {changed} is inside a tool call. The fork starts after that call, where the files are known."
+        f"Event {changed} is inside a tool call. The fork starts after that call, because files are recorded only between calls."
     )
     assert files(Path(one["workspace"])) == {"a.txt": "as found\n", "new.txt": "one\n"}
     status, out, _ = call("sessions", "fork", "ses_a", "--at", str(changed))

@@ -73,7 +73,7 @@ def configure(parser: Parser) -> None:
     add_option(show, "--to SEQ", "end at event SEQ", type=int, default=None, dest="last")
     forms = show.add_mutually_exclusive_group()
     add_flag(forms, "--actions", "print actions and observations instead of events")
-    add_flag(forms, "--state", "print the session's state after the last of these events, as one JSON object")
+    add_flag(forms, "--state", "print the session's state at its last event (or at --to) as one JSON object")
     for module in (preview, tree, search, fork, revert):
         module.add_verbs(verbs)
     rename = verbs.add("rename", rename_session, "give a session a name", examples=RENAME_EXAMPLES)
@@ -97,7 +97,11 @@ def list_sessions(arguments: argparse.Namespace) -> None:
         say_json_lines(as_json(summary) for summary in summaries)
         return
     if not summaries:
-        say("No sessions yet." if arguments.all else f"No sessions in {cwd} yet. For all folders: --all")
+        say(
+            "No sessions yet."
+            if arguments.all
+            else f"No sessions in {cwd} yet. To list the sessions of all folders, add --all."
+        )
         return
     table([row(summary, everywhere=arguments.all) for summary in summaries], heads(everywhere=arguments.all))
 

@@ -96,7 +96,7 @@ def export_session(arguments: argparse.Namespace) -> None:
         parse_address(arguments.to)
     if form not in TEXT_FORMATS and not arguments.redact and not (form != "bundle" and arguments.no_files):
         secret = (
-            "To leave them out, add --no-files."
+            "To leave out the files, add --no-files."
             if form == "trajectory"
             else "To remove secrets, add --redact."
         )

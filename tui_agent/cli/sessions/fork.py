@@ -54,8 +54,8 @@ examples:
   tui-agent sessions fork ses_01 --at 57 --result "2 passed, 1 failed"
 
 Without --worktree, --folder or --here, the fork works in a new folder of its own below the data folder, with the files
-as they were at that event. Files are known between tool calls: inside a call that can change files, the fork starts
-after the call, or before it if it never ended.
+as they were at that event. Files are recorded only between tool calls. If the event is inside a call that can change
+files, the fork starts after the call, or before a call that never ended.
 To continue a fork without a new message: tui-agent run --go-on --session FORK
 """
 
@@ -75,9 +75,7 @@ the fork's run. To print the comparison again: tui-agent compare FORK
 _NO_CHECKPOINT = (
     "There was no checkpoint at that event: the files are those of the repository's newest commit."
 )
-_INSIDE_CALL = (
-    "Event {chosen} is inside a tool call. The fork starts {side} that call, where the files are known."
-)
+_INSIDE_CALL = "Event {chosen} is inside a tool call. The fork starts {side} that call, because files are recorded only between calls."
 _NO_GIT = "The fork's folder has no .git, so git does not work there. To use git, fork into a git work tree."
 
 
@@ -145,7 +143,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(
         group,
         "--result TEXT",
-        "replace the result of a tool call (- for standard input); SEQ is an event of the call, or an event while only that call runs",
+        "replace the result of a tool call (- for standard input); SEQ is an event of the call, or any event while no other call runs",
         type=_read_text,
     )
     add_option(

@@ -59,7 +59,9 @@ def add_verbs(verbs: Verbs) -> None:
     prune = verbs.add(
         "prune", prune_sessions, "list data that can be removed; --yes removes it", examples=EXAMPLES
     )
-    add_option(prune, "--older-than DAYS", "also sessions that were not used for DAYS days", type=amount)
+    add_option(
+        prune, "--older-than DAYS", "also include sessions that were not used for DAYS days", type=amount
+    )
     add_flag(prune, "--yes", "remove the listed data")
 
 

@@ -227,7 +227,7 @@ def _print_preview(shown: dict[str, Any]) -> None:
     say(f"{shown['workspace']}, {shown['model'] or 'no model'}")
     say(f"{format_time(shown['updated'])}, {shown['events']} events, {shown['outcome']}")
     if not shown["whole"]:
-        say("The log is long, so this shows only its end.")
+        say("The log is long; only its end is shown.")
     for name in ("first", "last"):
         if shown[name]:
             say(f"\nYou ({name})\n{shown[name]['text']}")

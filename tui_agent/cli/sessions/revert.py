@@ -44,9 +44,10 @@ examples:
   tui-agent sessions revert latest --to 40 --files --overwrite src/app.py
   tui-agent sessions revert ses_01 --to 40 --conversation --json
 
-Nothing is lost: /redo in the app, or a revert to the event you came from, restores the previous state. Files that someone
-else also changed are kept; to restore one anyway, use --overwrite. Exit status 4: nothing was done, because someone else
-changed every file. Exit status 1: a file could not be restored; the reason is printed on standard error.
+Nothing is lost: /redo in the app, or a revert to the event you came from, restores the previous state. Files that you or
+another program also changed are kept; to restore one anyway, use --overwrite. Exit status 4: nothing was done, because
+every file was also changed by you or another program. Exit status 1: a file could not be
+restored; the reason is printed on standard error.
 """
 CHECKPOINT_EXAMPLES = """\
 examples:
@@ -68,7 +69,7 @@ def add_verbs(verbs: Verbs) -> None:
     add_list_option(
         parser,
         "--overwrite PATH",
-        "restore this file although someone else also changed it (can be repeated)",
+        "restore this file although you or another program also changed it (can be repeated)",
     )
     states = verbs.add(
         "checkpoints",
@@ -115,7 +116,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
         return Exit.FAILED if result.blocked else Exit.DONE
     paths = ", ".join(act.path for act in result.plan.changes)
     warn(
-        f"Nothing was restored, because someone else also changed these files: {paths}. "
+        f"Nothing was restored, because you or another program also changed these files: {paths}. "
         "To restore one anyway, add --overwrite PATH."
     )
     return Exit.DENIED

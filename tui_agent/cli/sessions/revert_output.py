@@ -78,9 +78,9 @@ def print_plan(plan: CheckpointPlanned) -> None:
         ]
         for folder in plan.folders
     ]
-    table(rows, ["path", "action", "+", "-", "also changed by someone else since"])
+    table(rows, ["path", "action", "+", "-", "conflict"])
     if plan.unlisted_count:
-        say(f"and {plan.unlisted_count} more files")
+        say(f"and {format_count(plan.unlisted_count, 'more file')}")
 
 
 def print_result(result: RevertResult, request: Revert) -> None:
@@ -110,7 +110,9 @@ def print_result(result: RevertResult, request: Revert) -> None:
         say(f"  {path}")
     kept = [*restored.skipped_paths, *(path for path, _ in restored.kept_folders)]
     if kept:
-        say("Kept, because someone else also changed them (to restore one: --files --overwrite PATH):")
+        say(
+            "Kept, because you or another program also changed them (to restore one: --files --overwrite PATH):"
+        )
         for path in kept:
             reason = restored.skipped_reasons.get(path, "")
             say(f"  {path}" + (f"  {reason}" if reason else ""))
