@@ -136,7 +136,7 @@ async def test_the_checkpoints_of_a_recorded_session_are_checked_offline(
         [(0, 1, False), (0, 1, False), (1, 1, True), (0, 1, False)],
     )
     status, _, shown = in_thread("--test", "grep 1 b")
-    assert status == 0 and "is the first that passes all checks" in shown
+    assert status == 0 and "are the first that pass all checks" in shown
     head, *lines = shown.splitlines()
     assert head.split() == ["part", "checkpoint", "tests", "verifier", "result"]
     assert [line[head.index("result") :] for line in lines if line.endswith("passed")] == ["passed"] * 2

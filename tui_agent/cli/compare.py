@@ -251,7 +251,7 @@ def to_markdown(compared: Comparison) -> str:
 
 def _blocks(compared: Comparison) -> Iterator[str]:
     left, right = compared.left, compared.right
-    yield f"# {_escape_inline(left.title or right.title or 'Two sessions')}: what if"
+    yield f"# {_escape_inline(left.title or right.title or 'Two sessions')}: comparison"
     yield _escape_inline("".join(describe_fork_point(compared.fork_point))) + "."
     head, *rest = [row for row in rows(compared) if any(row)]
     lines = [_row(*head), "|---|---|---|", *(_row(*row) for row in rest)]

@@ -24,7 +24,7 @@ EXAMPLES = """\
 examples:
   tui-agent mcp list                 list the servers without starting their programs
   tui-agent mcp check time           start a server, and list its tools
-  tui-agent mcp login tracker        log in to a server with an address, in your browser
+  tui-agent mcp login tracker        log in to an HTTP server, in your browser
   tui-agent mcp logout tracker       delete the saved login of a server
 """
 ANSWER_LIMIT_S = 5.0
@@ -43,7 +43,7 @@ def configure(parser: Parser) -> None:
     groups = ("folders", "project")
     verbs.add("list", list_servers, "list the servers without starting their programs", groups=groups)
     check = verbs.add("check", check_server, "start a server, and list its tools", groups=groups)
-    login = verbs.add("login", log_in, "log in to a server with an address, in your browser", groups=groups)
+    login = verbs.add("login", log_in, "log in to an HTTP server, in your browser", groups=groups)
     add_option(
         login,
         "--timeout-seconds N",
@@ -172,7 +172,7 @@ def log_out(arguments: argparse.Namespace) -> int:
     base = load_context(arguments)
     is_name = "/" not in arguments.name
     if is_name and LoginFile(base.config.paths.mcp_logins, arguments.name).delete():
-        say(f"Deleted the login of {arguments.name}. The server may accept the login until it expires.")
+        say(f"Deleted the saved login of {arguments.name}. The server may still accept it until it expires.")
         return 0
     warn(f"There is no saved login for {arguments.name}.")
     return 1

@@ -113,7 +113,7 @@ def test_markdown_goes_to_a_new_file_in_the_documents(call: Call, tmp_path: Path
     _, out, _ = call(MAIN, FORK, "--markdown", "--json")
     first = Path(json.loads(out)["path"])
     assert first.parent == tmp_path / "home" / "Documents"
-    assert first.read_text("utf-8").startswith("# night-shift-hours: what if\n")
+    assert first.read_text("utf-8").startswith("# night-shift-hours: comparison\n")
     _, out, _ = call(MAIN, FORK, "--markdown")
     assert Path(out.strip()) != first
 

@@ -21,7 +21,7 @@ from tui_agent.ports.environment import ProcessControl
             "at most 5,000 processes of this user in total (RLIMIT_NPROC)",
         ),
         (ProcessControl(True), "(subreaper)", ""),
-        (ProcessControl(), "by their process group", ""),
+        (ProcessControl(), "by process group", ""),
     ],
 )
 def test_what_is_in_force_is_said(held: ProcessControl, ended: str, bounded: str) -> None:

@@ -71,11 +71,11 @@ def test_the_names_of_bundled_plugins_and_their_tools_are_taken(call: Call, work
     assert "my_read_file" in err and not (work / "read_file").exists()
     assert call("plugins", "new", "read_file", "--kind", "command")[0] == 0
     status, out, err = call("plugins", "new", "undo", "--kind", "command")
-    assert status == 2 and "/undo is a command of the app, which never runs a plugin's. Choose" in err
+    assert status == 2 and "The app has its own command /undo and would never run the plugin's. Choose" in err
     called_undo = (work / "read_file" / "__init__.py").read_text().replace("/read_file", "/undo")
     (work / "read_file" / "__init__.py").write_text(called_undo)
     status, out, _ = call("plugins", "check", "read_file")
-    assert status == 1 and "fault: /undo is a command of the app" in out
+    assert status == 1 and "problem: The app has its own command /undo" in out
     source = """from tui_agent.plugin_api import tool
 
 @tool(internal="x")
@@ -244,7 +244,7 @@ def test_a_check_names_the_fault_of_an_mcp_server(call: Call, work: Path) -> Non
     (work / "words").mkdir()
     (work / "words" / "server.py").write_text("raise SystemExit('no words today')\n")
     status, out, _ = call("plugins", "check", "words")
-    assert status == 1 and "fault: The MCP server does not work: " in out and "no words today" in out, out
+    assert status == 1 and "problem: The MCP server does not work: " in out and "no words today" in out, out
 
 
 def test_a_check_without_pytest_says_how_to_install_it(
@@ -268,7 +268,7 @@ def test_a_check_shows_each_pane_over_a_log_with_every_kind_of_event(call: Call,
         ["The pane broken: AttributeError: 'int' object has no attribute 'x' (folds.py:27)"],
         [
             "The pane unlisted is not shown: add it to `panes` in plugin.toml.",
-            "The pane silent is empty for a log that has every kind of event.",
+            "The pane silent stayed empty for a sample log with every kind of event.",
         ],
     )
 
@@ -291,7 +291,7 @@ def test_a_check_says_that_a_pane_is_slow(call: Call, work: Path, monkeypatch: p
             1,
             "looks/dusk.toml needs `dark` as true or false",
         ),
-        ("t1 =", 't1 = "#181818" #', 0, "more pairs are hard to read."),
+        ("t1 =", 't1 = "#181818" #', 0, "other colour pairs are also hard to read."),
         (
             "name =",
             'name = "night" #',

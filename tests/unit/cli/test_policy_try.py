@@ -163,8 +163,8 @@ def test_a_person_reads_a_table_with_the_first_cases(call: Call, tmp_path: Path,
     session.log.close()
     status, out, _ = call("policy", "try", rules(tmp_path, "deny run git push *"))
     assert status == 0
-    assert "7 decisions of 1 session, judged by your rules and 1 rule" in out
-    assert "      7  would be denied; the call had run" in out
+    assert "7 decisions from 1 session, judged again by your rules and 1 new rule" in out
+    assert "      7  would be denied, although the call ran" in out
     assert "      0          0        7      0  deny run git push *" in out
     assert "2 more; to list all, add --json" in out
     assert "\x1b[31m" not in out

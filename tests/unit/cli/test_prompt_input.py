@@ -61,4 +61,4 @@ def test_an_open_pipe_that_nobody_writes_to_is_reported_and_not_waited_for(
     monkeypatch.setattr(prompt_input, "STDIN_WAIT_S", 0.01)
     with piped(monkeypatch, b"", ends=False):
         assert read_prompt("summarise this") == "summarise this"
-    assert "Nothing came on standard input within" in capsys.readouterr().err
+    assert "No text arrived on standard input within" in capsys.readouterr().err

@@ -50,7 +50,7 @@ def test_doctor_says_that_it_was_switched_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "readable", "state", "said"),
     [
-        ((), (), "ok", "Hidden from commands: no files that may contain secrets."),
+        ((), (), "ok", "no files that may contain secrets."),
         ((".env",), (), "ok", "Hidden from commands: 1 file that may contain secrets (.env)."),
         ((".env", "a.key"), (".env",), "ok", "(a.key). Commands can read .env ("),
         (tuple(f"{at}.key" for at in range(MAX_FILES + 1)), (), "note", f"{MAX_FILES} files that may contain secrets ("),

@@ -111,7 +111,7 @@ def add_folders(parser: argparse.ArgumentParser) -> None:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the options for the model and its reasoning."""
     group = parser.add_argument_group(
-        "model", "for this start only; the app remembers a model that you choose with /model"
+        "model", "apply to this start only; the app remembers a model that you choose with /model"
     )
     add_option(
         group,
@@ -141,7 +141,9 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     )
     add_option(group, "--agent NAME", "the agent that answers (see: tui-agent agents list)")
     add_option(group, "--environment NAME", "where commands run: local, docker, or a plugin's environment")
-    add_option(group, "--context-mode", "what the model gets besides the conversation", choices=CONTEXT_MODES)
+    add_option(
+        group, "--context-mode", "what to send to the model besides the conversation", choices=CONTEXT_MODES
+    )
     add_option(
         group,
         "--repo-map-mode",
@@ -163,12 +165,15 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     add_option(group, "--max-parts N", "stop after N parts (reasoning, text, calls, results)", type=count)
     add_option(group, "--max-turns N", "stop after N turns", type=count)
     add_option(
-        group, "--max-iterations N", "stop after N iterations, including those of delegates", type=count
+        group,
+        "--max-iterations N",
+        "stop after N iterations (a model call and its tool calls), including those of subtasks",
+        type=count,
     )
     add_option(
         group,
         "--timeout-seconds N",
-        "stop when the turns have run for N seconds (default without the app: 7200 for each turn)",
+        "stop when the turns have run for N seconds in total (default: no limit in the app, otherwise 7200 per turn)",
         type=amount,
     )
     add_option(
@@ -190,7 +195,7 @@ def add_project(parser: argparse.ArgumentParser) -> None:
     add_flag(
         group,
         "--trust-project",
-        "use this folder's own files (.tui_agent/, .env, .mcp.json) as they are now, for this run only",
+        "trust this folder's own files (.tui_agent/, .env, .mcp.json) as they are now, for this run only",
     )
     add_flag(
         group,

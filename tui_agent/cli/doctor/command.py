@@ -159,7 +159,7 @@ def check_locale() -> CheckResult:
     """Check that the locale can show the app's characters."""
     encoding = locale.getpreferredencoding(False)
     if encoding.lower().replace("-", "") != "utf8":
-        return note(f"{encoding}", "The app draws with ASCII only. To change that: LANG=C.UTF-8")
+        return note(f"{encoding}", "The app draws with ASCII only. To use Unicode, set LANG=C.UTF-8.")
     return ok(encoding)
 
 
@@ -185,7 +185,7 @@ def startup(folders: Iterable[Path]) -> CheckResult:
     """Report files that run at every start of Python but belong to no installed package."""
     files = doctor_startup.find_foreign_files(folders)
     if not files:
-        return ok("only installed packages run code at the interpreter's start.")
+        return ok("only installed packages run code when Python starts.")
     report = bad if any(file.runs for file in files) else note
     return report(*doctor_startup.describe_foreign_files(files))
 
@@ -255,7 +255,7 @@ def workspace(base: StartupContext) -> CheckResult:
     if not os.access(folder, os.R_OK | os.X_OK):
         return bad(f"{folder} cannot be read.", "Check the folder's permissions.")
     if not os.access(folder, os.W_OK):
-        return note(f"{folder} cannot be written.", "The agent can only read here.")
+        return note(f"{folder} cannot be written.", "The agent cannot change files in this folder.")
     return ok(str(folder))
 
 
@@ -276,7 +276,10 @@ def processes(base: StartupContext) -> CheckResult:
     """Start a command; report how its leftover processes are stopped, and how many processes a command can start."""
     limits = anyio.run(probe_limits)
     if limits is None:
-        return bad("Commands cannot be started.", "Check the temporary folder and the Python installation.")
+        return bad(
+            "Commands cannot be started.",
+            f"Check that the temporary folder is writable and that {sys.executable} starts.",
+        )
     bound = describe_process_limit(limits)
     if not bound:
         message = f"Leftover processes are stopped {describe_cleanup(limits)}. The number of processes is not limited."
@@ -320,19 +323,25 @@ def secrets(base: StartupContext) -> CheckResult:
         message = f"{_describe_files(files)}{consequence if files else '.'}"
         return (note if files else ok)(message + _describe_variables(base))
     in_git = sum(file.in_git for file in files)
-    message = f"Hidden from commands: {_describe_files(files)}"
+    message = f"{'Hidden from commands: ' if files else ''}{_describe_files(files)}"
     message += f", {in_git} of them also stored in git." if in_git else "."
     readable = base.config.sandbox.readable
-    message += f" Commands can read {', '.join(readable)} ([sandbox] readable)." if readable else ""
+    message += f" Commands can read {', '.join(readable)} (set in [sandbox] readable)." if readable else ""
     message += _describe_variables(base)
     if confined.secrets_incomplete:
-        return note(message, f"{confined.secrets_incomplete} Other secret files are not hidden.")
+        return note(
+            message, f"{confined.secrets_incomplete} Secret files that were not found are not hidden."
+        )
     return ok(message)
 
 
 def _describe_variables(base: StartupContext) -> str:
     shown = base.config.sandbox.variables
-    return f" Commands can read these variables: {', '.join(shown)} ([sandbox] variables)." if shown else ""
+    return (
+        f" Commands can read these variables: {', '.join(shown)} (set in [sandbox] variables)."
+        if shown
+        else ""
+    )
 
 
 def _describe_files(files: Sequence[SecretFile]) -> str:
@@ -397,9 +406,9 @@ async def probe_limits() -> ProcessControl | None:
 def describe_cleanup(held: ProcessControl) -> str:
     """Describe in a phrase how a command's leftover processes are stopped."""
     if not held.reaper:
-        return "by their process group, or by an environment variable if they left the group and /proc exists"
+        return "by process group, or by an environment variable in /proc if they left the group"
     kernel = " or by the kernel (cgroup.kill)" if held.cgroup_kill else ""
-    return f"reliably by a parent process (subreaper){kernel}"
+    return f"reliably, by a parent process (subreaper){kernel}"
 
 
 def describe_process_limit(held: ProcessControl) -> str:
@@ -418,5 +427,5 @@ def describe_process_limit(held: ProcessControl) -> str:
 def process_limit_advice() -> str:
     """Return advice for a machine without a limit on processes."""
     if os.getuid() == 0:
-        return "To limit the number of processes, run tui-agent as another user than root, or on a system that lets it create control groups."
+        return "To limit the number of processes, run tui-agent as a user other than root, or on a system that lets it create control groups."
     return "To limit the number of processes, run tui-agent on a system that lets it create control groups."

@@ -96,7 +96,7 @@ def describe_foreign_files(files: Sequence[ForeignFile]) -> tuple[str, str]:
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
     effect = "run code" if any(file.runs for file in files) else "add folders to the module path"
     message = (
-        f"Some files {effect} at every start of {sys.executable}, "
-        f"but no installed package contains them: {names}{more}."
+        f"Some files {effect} whenever {sys.executable} starts, "
+        f"but belong to no installed package: {names}{more}."
     )
     return message, "Read these files, and remove what you did not install."

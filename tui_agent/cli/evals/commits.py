@@ -61,7 +61,7 @@ def check_commits(arguments: argparse.Namespace) -> int:
         table([_row(commit) for commit in checked], ("part", "checkpoint", "tests", "verifier", "result"))
         say("")
         say(
-            f"Part {winner.part} is the first that passes all checks. Its files: "
+            f"The files after part {winner.part} are the first that pass all checks. To write them to a folder: "
             f"tui-agent eval graph {session.name} --part {winner.part} --checkout-dest DIR"
             if winner is not None
             else "No checkpoint passes all checks."

@@ -34,7 +34,7 @@ def start_detached(folder: RunFolder, arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({"run": str(folder.path), "pid": process.pid, "progress": str(progress)})
         return Exit.DONE
-    say(f"{folder.path} runs in the background, as process {process.pid}.")
+    say(f"The run in {folder.path} continues in the background, as process {process.pid}.")
     say(f"To follow: tail -f {progress}")
     say(f"To stop:   kill -INT {process.pid}")
     return Exit.DONE

@@ -148,7 +148,7 @@ def _write_graph(trace: AgentTrace, arguments: argparse.Namespace) -> int:
     dest = arguments.output.expanduser()
     writers = {".svg": to_svg, ".html": to_page}
     if dest.suffix not in writers:
-        raise UsageError(f"{dest} is neither .svg nor .html.", hint="Give the file the ending .svg or .html.")
+        raise UsageError(f"{dest} is neither .svg nor .html.", hint="Name a file that ends in .svg or .html.")
     write_new(dest, writers[dest.suffix](trace).encode())
     say_result({"path": str(dest.absolute())}, str(dest), as_json=arguments.json)
     return 0

@@ -40,7 +40,7 @@ def add_report_verb(verbs: Verbs) -> None:
     add_option(
         report,
         "--format",
-        "the format (default: from the ending of FILE, or text)",
+        "the format (default: from FILE's extension, otherwise text)",
         choices=tuple(FORMATS.values()),
     )
     add_option(report, "-o --output FILE", "write the report to FILE", type=Path)
@@ -91,8 +91,8 @@ def _format(arguments: argparse.Namespace) -> str:
         return FORMATS[arguments.output.suffix]
     except KeyError:
         raise UsageError(
-            f"{arguments.output}: the format is not clear from the ending.",
-            hint=f"Add --format, or give the file one of the endings {', '.join(FORMATS)}.",
+            f"{arguments.output}: the format is not clear from the extension.",
+            hint=f"Add --format, or use one of the extensions {', '.join(FORMATS)}.",
         ) from None
 
 

@@ -67,8 +67,9 @@ examples:
   tui-agent eval run --resume eval-runs/bench-20-1130-1200
   tui-agent eval report eval-runs/bench-20-1130-1200
 
-A run's folder has a folder for each cell, with the workspace and result.json. To open a cell's session, use the
-commands in result.json. The model `oracle` gives the known-good answers of each case.
+A cell is one run of a case with one model or configuration. Each cell has a folder below the run's folder, with the
+workspace and result.json. To open a cell's session, use the commands in result.json. The model `oracle`
+gives the known-good answers of each case.
 
 exit status: 0 every case passed, 1 not every case passed, 2 usage or configuration, 130 interrupted (use --resume)
 """
@@ -122,7 +123,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     add_option(parser, "--repetitions N", "run each case N times", type=count)
     add_option(parser, "--out DIR", "the run's folder (default: eval-runs/SUITE-TIME)", type=Path)
     add_option(parser, "--resume DIR", "finish an earlier run", type=Path)
-    add_flag(parser, "--detach", "run in the background, and return at once")
+    add_flag(parser, "--detach", "run in the background, and return immediately")
     add_option(
         parser,
         "-j --jobs N",
@@ -143,7 +144,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_check_options(parser: argparse.ArgumentParser) -> None:
-    add_list_option(parser, "--test PATH", "run only this path of the cases' test_paths")
+    add_list_option(parser, "--test PATH", "run only the tests in PATH, one of the cases' test_paths")
     add_option(
         parser,
         "--test-timeout-seconds N",
@@ -153,7 +154,7 @@ def _add_check_options(parser: argparse.ArgumentParser) -> None:
     add_option(
         parser,
         "--evaluate",
-        "commits: also check the files after each change, and send the agent the results after each turn",
+        "commits: also check the files after each change, and tell the agent after each turn what failed",
         choices=("end", "commits"),
     )
     add_option(
@@ -400,14 +401,14 @@ class _Progress:
         if isinstance(ended, CellRetry):
             reason = escape_control(clip_line(ended.reason, MAX_DETAIL_CHARS))
             warn(
-                f"{cell.name}: attempt {ended.attempt} failed, next one in {format_time_limit(ended.pause_s)}: {reason}"
+                f"{cell.name}: attempt {ended.attempt} failed, next attempt in {format_time_limit(ended.pause_s)}: {reason}"
             )
             return
         self.done += 1
         if isinstance(ended, CellFault) and ended.is_of_case:
             if cell.case not in self._refused:
                 self._refused.add(cell.case)
-                warn(f"None of the cells of this case run: {escape_control(ended.reason)}")
+                warn(f"No cell of this case can run: {escape_control(ended.reason)}")
             return
         if isinstance(ended, CellFault):
             warn(f"{cell.name} gave no result: {escape_control(ended.reason)}")

@@ -50,7 +50,7 @@ def configure(parser: Parser) -> None:
     checker = verbs.add(
         "check",
         check_command,
-        "load one plugin or start one MCP server, which runs its code, and report problems",
+        "run the code of a plugin or an MCP server, and report problems",
     )
     checker.add_argument(
         "path", metavar="PATH", type=Path, help="a plugin's folder or file, or an MCP server's folder"
@@ -104,7 +104,7 @@ def list_plugins(arguments: argparse.Namespace) -> None:
         rows.append([plugin.name, state, plugin.source, plugin.version, fault or plugin.description])
     if not arguments.json:
         table(rows, ["name", "state", "from", "version", "description"])
-        say("To see a plugin's tools and faults: tui-agent plugins check PATH")
+        say("To see a plugin's tools and problems: tui-agent plugins check PATH")
 
 
 def as_json(plugin: FoundPlugin, state: str, fault: str) -> dict[str, object]:
@@ -128,7 +128,7 @@ def new_plugin(arguments: argparse.Namespace) -> None:
             hint="Use lower-case letters, digits and _, starting with a letter.",
         )
     if iskeyword(name):
-        raise UsageError(f"{name!r} is a keyword of Python.", hint="Choose another name.")
+        raise UsageError(f"{name!r} is a Python keyword.", hint="Choose another name.")
     if arguments.kind != "mcp" and name in bundled_names():
         raise UsageError(NAME_TAKEN.format(name), hint=f"Choose another name, such as my_{name}.")
     offers = (f"{arguments.kind}:{name}",)
@@ -152,7 +152,9 @@ def _taken_commands(offers: Sequence[str]) -> list[str]:
     """Return a warning for each slash command in `offers` that the app itself already has."""
     commands = [f"/{offer.removeprefix('command:')}" for offer in offers if offer.startswith("command:")]
     return [
-        f"{name} is a command of the app, which never runs a plugin's." for name in commands if name in TYPED
+        f"The app has its own command {name} and would never run the plugin's."
+        for name in commands
+        if name in TYPED
     ]
 
 
@@ -171,10 +173,10 @@ def check_command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({"ok": report.ok, **dataclasses.asdict(report), "tests": tested})
         return 0 if report.ok else 1
-    say(f"{f'{report.name} {report.version}'.strip()}: {'ok' if report.ok else 'has faults'}")
+    say(f"{f'{report.name} {report.version}'.strip()}: {'ok' if report.ok else 'has problems'}")
     if tested:
         say(f"  tests: {tested}")
-    for label, lines in (("offers", report.offers), ("fault:", report.faults), ("note:", report.notes)):
+    for label, lines in (("offers", report.offers), ("problem:", report.faults), ("note:", report.notes)):
         for line in lines:
             say(f"  {label} {line}")
     return 0 if report.ok else 1

@@ -17,7 +17,7 @@ description = "{description}"
 _CONFTEST: Final = 'pytest_plugins = ["tui_agent.testing"]\n'
 
 _TOOL: Final = '''\
-"""Counts words: a plugin to start from. Replace the function with your own."""
+"""Counts words. To make a plugin of your own, replace the function."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_it_counts_words(plugin_session):
 """
 
 _COMMAND: Final = '''\
-"""Adds the command /{name}: a plugin to start from. Replace the function with your own."""
+"""Adds the command /{name}. To make a plugin of your own, replace the function."""
 
 from tui_agent.plugin_api import SessionStateView, command
 

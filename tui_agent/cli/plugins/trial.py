@@ -38,6 +38,7 @@ from tui_agent.plugin_host.panes.pane_messages import (
 from tui_agent.plugin_host.sample_arguments import sample_arguments
 from tui_agent.plugin_host.side_by_side import TimeLimitReached, run_side_by_side
 from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.units import format_duration, format_time_limit
 
@@ -94,12 +95,20 @@ def try_themes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
     themes, faults = theme.discover((theme.bundled_folder(),), files)
     own = {file for _, file in files}
     notes = [
-        f"The theme {name}: {first} {f'{len(more)} more pairs are hard to read.' if more else ''}".strip()
+        f"The theme {name}: {_summarise_warnings(loaded.warnings)}"
         for name, loaded in themes.items()
         if loaded.path in own and loaded.warnings
-        for first, *more in [loaded.warnings]
     ]
     return [str(fault) for fault in faults.values()], notes
+
+
+def _summarise_warnings(warnings: Sequence[str]) -> str:
+    """Return the first warning about a theme's contrast and the number of the others."""
+    first, *others = warnings
+    if not others:
+        return first
+    count = format_count(len(others), "other colour pair is", "other colour pairs are")
+    return f"{first} {count} also hard to read."
 
 
 def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
@@ -127,7 +136,7 @@ def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
         elif answer.kind == "blocks" and not any(
             draw_rows(answer.blocks, width) for width in (SIDE_WIDTH, PAGE_WIDTH)
         ):
-            notes.append(f"The pane {name} is empty for a log that has every kind of event.")
+            notes.append(f"The pane {name} stayed empty for a sample log with every kind of event.")
     return faults, notes
 
 
@@ -183,7 +192,7 @@ def pane_rows(path: Path, name: str, log: Path, width: int) -> list[str]:
     try:
         pane = load_panes(plugin.name, path).get(name)
         if pane is None or name not in plugin.panes:
-            raise PluginError(f"{path} has no pane {name!r} in plugin.toml and {FOLDS}.")
+            raise PluginError(f"The pane {name!r} is missing in plugin.toml or {FOLDS} of {path}.")
         cursor = FoldCursor(pane.fold, path, log, FoldWatch())
         cursor.move_to(sys.maxsize)
         return draw_rows(BLOCKS.validate_json(draw_pane(pane, cursor.fold, path)), width)

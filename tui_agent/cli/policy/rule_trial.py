@@ -194,8 +194,8 @@ HEADINGS: dict[Change, str] = {
     "saved": "would no longer be asked",
     "passes": "would run, although you denied it",
     "opened": "would run or ask you, although it was denied",
-    "stopped": "would be denied; the call had run",
-    "asked": "would ask you; the call had run without asking",
+    "stopped": "would be denied, although the call ran",
+    "asked": "would ask you, although the call ran without asking",
     "same": "unchanged",
 }
 UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"
@@ -300,15 +300,15 @@ def _sort_rules(tally: Tally) -> "list[tuple[str, dict[Change, int]]]":
 
 
 def _print_tally(tally: Tally, new_rules: int, *, instead: bool) -> None:
-    rules = format_count(new_rules, "rule")
-    judged_by = f"{rules} alone" if instead else f"your rules and {rules}"
+    rules = format_count(new_rules, "new rule")
+    judged_by = f"only {rules}" if instead else f"your rules and {rules}"
     decisions = format_count(tally.decisions, "decision")
-    say(f"{decisions} of {format_count(len(tally.sessions), 'session')}, judged by {judged_by}\n")
+    say(f"{decisions} from {format_count(len(tally.sessions), 'session')}, judged again by {judged_by}\n")
     for change in CHANGES:
         total = f" of {format_count(tally.questions, 'question')}" if change == "saved" else " "
         say(f"{tally.changes[change]:>7}{total} {HEADINGS[change]}")
     if tally.by_rule:
-        say("\n  saved  would run  stopped  asked  by")
+        say("\nunasked  would run   denied  asked  rule")
         for rule, counts in _sort_rules(tally):
             passes = counts["passes"] + counts["opened"]
             numbers = f"{counts['saved']:>7}  {passes:>9}  {counts['stopped']:>7}  {counts['asked']:>5}"

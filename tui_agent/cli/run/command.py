@@ -79,11 +79,11 @@ examples:
   tui-agent run -- "--version prints nothing, why?"
 
 With PROMPT, text from a pipe or file on standard input is added below the heading "Text from standard input:". If a
-pipe has no text and no end after 3 s, the prompt is used alone, with a warning. Where standard input belongs to
-something else, such as a loop that reads a file, add </dev/null.
+pipe sends nothing for 3 s and stays open, only the prompt is used, with a warning. If something else, such as a loop
+that reads a file, needs standard input, add </dev/null.
 
-Standard output has only the answer. Standard error has the status and the ids of the run and the session, and on a
-terminal what the agent does.
+Only the answer goes to standard output. The status and the ids of the run and the session go to standard error. On a
+terminal, standard error also shows what the agent does.
 
 exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached, 4 a permission was denied,
 5 the model or its provider failed, 130 interrupted
@@ -96,7 +96,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "prompt",
         metavar="PROMPT",
         nargs="?",
-        help="the task; without PROMPT or with -, it is read from standard input; with PROMPT, piped text is added to it",
+        help="the task; if missing or -, the task is read from standard input; otherwise piped text is added to the task",
     )
     add_flag(parser, "--go-on", "continue the session without a new prompt (with --session or --continue)")
     add_flag(parser, "--json", "print every event as a JSON line as it happens")

@@ -58,7 +58,7 @@ def _has_piped_text() -> bool:
     if select.select([number], [], [], STDIN_WAIT_S)[0]:
         return True
     warn(
-        f"Nothing came on standard input within {format_time_limit(STDIN_WAIT_S)}, so only the prompt is used. "
-        "If your command is slow, use `tui-agent run -`, which waits and takes the whole prompt from standard input. To skip the wait, add `</dev/null`."
+        f"No text arrived on standard input within {format_time_limit(STDIN_WAIT_S)}, so only the prompt is used. "
+        "If your command is slow, use `tui-agent run -`, which waits and reads the whole prompt from standard input. To skip the wait, add `</dev/null`."
     )
     return False

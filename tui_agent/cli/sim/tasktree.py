@@ -41,9 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the tree. Raise `ConfigError` if the tree is not valid."""
     if arguments.check is not None:
         if arguments.instruction or arguments.file:
-            raise UsageError(
-                "--check takes no instruction.", hint="Leave out the instruction, or leave out --check."
-            )
+            raise UsageError("--check takes no task.", hint="Remove the task, or remove --check.")
         _print_tree(read_task_tree(arguments.check))
         return
     task = _read_task(arguments)
@@ -61,7 +59,7 @@ async def _ask(caller: ModelCaller, task: str, template: str) -> TaskNode:
 
 def _read_task(arguments: argparse.Namespace) -> str:
     if bool(arguments.instruction) == bool(arguments.file):
-        raise UsageError("Give an instruction or --file.", hint="See: tui-agent tasktree --help")
+        raise UsageError("Give the task, or a file with --file.", hint="See: tui-agent tasktree --help")
     if arguments.file is not None:
         text = read_small(arguments.file)
         if text is None:
