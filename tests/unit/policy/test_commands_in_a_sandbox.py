@@ -64,6 +64,16 @@ vitest --watch=false
 CI=1 vitest run
 timeout 60 vitest run </dev/null
 npm test -- --run --watch=false
+npm ls
+npm ls vite serve rimraf --depth=0
+npm why view
+npm query .dev
+npm pkg get version
+pnpm ls vite
+pnpm why view
+yarn why vite
+bun pm ls
+bun why view
 vite build
 vite build --mode production
 next build
@@ -340,6 +350,8 @@ def test_the_reason_says_what_a_sandbox_does_not_bound(script: str, reason: str)
         "yarn info x",
         "yarn audit",
         "bun info x",
+        "bun pm view x",
+        "bun outdated",
         "pip index versions x",
     ],
 )
