@@ -21,6 +21,7 @@ from tui_agent.export.labels import (
     tool_labels,
     turn_end,
 )
+from tui_agent.folds.text.placeholders import note_hidden_differences
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
@@ -124,7 +125,7 @@ def _block(block: DisplayBlock, texts: Texts) -> str:
     text = block_text(block, texts)
     if isinstance(block, DiffBlock):
         path = texts.clean_text(block.path)
-        return f"{inline_code(path)} {describe_line_changes(block.added, block.removed)}\n\n{fence(clip_lines(text), 'diff')}"
+        return f"{inline_code(path)} {describe_line_changes(block.added, block.removed)}\n\n{fence(clip_lines(note_hidden_differences(text)), 'diff')}"
     if isinstance(block, MarkdownBlock):
         return quote(_without_html(text))
     return fence(clip_lines(text), "") if text.strip() else ""

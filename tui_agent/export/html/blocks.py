@@ -8,6 +8,7 @@ from tui_agent.export.export_content import ExportedChange, Texts
 from tui_agent.export.html.markup import Child, SafeHtml, element, join
 from tui_agent.export.html.prose import markdown_html
 from tui_agent.export.labels import AUTHORS, block_text
+from tui_agent.folds.text.placeholders import note_hidden_differences
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
 from tui_agent.protocol.parts import image_type
 from tui_agent.protocol.unicode_text import format_count
@@ -108,7 +109,7 @@ def diff_html(path: str, text: str, summary: Child = None) -> SafeHtml:
 def _diff_rows(text: str) -> Iterator[SafeHtml]:
     old = new = 0
     first = True
-    for line in text.rstrip("\n").split("\n") if text else []:
+    for line in note_hidden_differences(text).rstrip("\n").split("\n") if text else []:
         hunk = _HUNK.match(line)
         if hunk:
             old, new = int(hunk[1]), int(hunk[2])

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from textual.strip import Strip
 
 from tui_agent.folds.text.hunks import drop_line_end_returns, split_hunks
+from tui_agent.folds.text.placeholders import note_hidden_differences
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -92,7 +93,8 @@ def diff_strips(path: str, diff: str, looks: Looks, width: int) -> list[Strip]:
 
 def hunk_strips(path: str, diff: str, looks: Looks, width: int) -> list[list[Strip]]:
     """Draw a unified diff as `diff_strips` does; return the rows of each hunk."""
-    shown = mark_trailing_blanks(clean(drop_line_end_returns(diff), reveal=True))
+    noted = drop_line_end_returns(note_hidden_differences(diff))
+    shown = mark_trailing_blanks(clean(noted, reveal=True))
     if any(len(line) > MAX_COLOURED_LINE for line in shown.split("\n")):
         return [_plain_diff(hunk, looks, width) for hunk in split_hunks(shown) or [shown]]
     look = Look(looks.palette, looks.symbols, width + TEXT_COLUMN + MARGIN)

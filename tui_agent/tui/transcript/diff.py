@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 from typing import Final, Literal
 
 from tui_agent.folds.text.hunks import drop_line_end_returns
+from tui_agent.folds.text.placeholders import note_hidden_differences
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, take, width
 from tui_agent.tui.theme.theme import Role
@@ -44,7 +45,7 @@ def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
     """
     lines: list[DiffLine] = []
     old = new = 1
-    for raw in drop_line_end_returns(diff).removesuffix("\n").split("\n"):
+    for raw in drop_line_end_returns(note_hidden_differences(diff)).removesuffix("\n").split("\n"):
         line = raw[:1] + clean(raw[1:], reveal=reveal).replace("\n", " ")
         if hunk := _HUNK.match(line):
             old, new = int(hunk[1]), int(hunk[2])
