@@ -5,6 +5,7 @@ Invariant: this module reads only configuration files, writes no file and import
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,12 +17,14 @@ from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.clock import Clock, Ids
 from tui_agent.ports.redaction import RedactionOptions
+from tui_agent.protocol.base import is_session_id
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.session.clock import RandomIds, SystemClock
 from tui_agent.session.fault_redaction import redaction_options
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.redaction.user_rules import configured_redactor
 from tui_agent.store.session_store import SessionStore
+from tui_agent.store.session_summary import summarise_session
 
 MAX_NAMED_FILES = 4
 """Maximum number of untrusted files in an error message."""
@@ -52,9 +55,24 @@ def load_startup_context(
 ) -> StartupContext:
     """Read the configuration and build the objects that all sessions need.
 
+    If the options select a session, its workspace decides which project's configuration is read, wherever the program
+    was started.
+
     If `environ` is None, use the process's variables and working folder. Raise `ConfigError` if the configuration is
     not valid.
     """
+    base = _load(options, environ, clock, ids)
+    workspace = _session_workspace(base)
+    if workspace in (None, options.cwd.resolve()):
+        return base
+    there = _load(replace(options, cwd=workspace), environ, base.clock, base.ids)
+    # A trusted `.env` can set the data folder. The session is in the first one.
+    return there if there.store.root == base.store.root else base
+
+
+def _load(
+    options: SessionOptions, environ: Mapping[str, str] | None, clock: Clock | None, ids: Ids | None
+) -> StartupContext:
     cwd = Path.cwd() if environ is None else options.cwd
     environ_or_default = os.environ if environ is None else environ
     variables = merge_environment(options, environ_or_default, here=cwd)
@@ -66,6 +84,18 @@ def load_startup_context(
     redactor = configured_redactor(redaction)
     store = SessionStore(config.data_dir / "sessions", clock, redactor)
     return StartupContext(options, config, keys, clock, ids or RandomIds(), store, redaction, redactor, load)
+
+
+def _session_workspace(base: StartupContext) -> Path | None:
+    """Return the workspace of the session in the options. None if there is no such session or workspace."""
+    session = base.options.session
+    if session == "latest":
+        session = base.store.latest_session_id(None)
+    if session is None or not is_session_id(session):
+        return None
+    summary = summarise_session(base.store.folder(session))
+    workspace = Path(summary.workspace) if summary is not None and summary.workspace else None
+    return workspace if workspace is not None and workspace.is_dir() else None
 
 
 def require_trust_decision(base: StartupContext) -> None:

@@ -17,7 +17,7 @@ from tui_agent.protocol.events.instructions import (
     SkillsLoaded,
 )
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
-from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.events.session import SettingsChanged, WorkspaceMoved
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.commands.knowledge import GUIDE
 from tui_agent.tui.modals.viewer import Viewer
@@ -109,11 +109,15 @@ async def test_init_asks_the_model_where_there_is_one_and_else_the_program_itsel
 
 
 async def test_memory_lists_the_notes_and_shows_one(tmp_path: Path) -> None:
-    (tmp_path / "shop").mkdir()
-    options = SessionOptions(cwd=tmp_path / "shop", data_dir=tmp_path / "data")
-    folder = notes_folder(load_config(options, {"HOME": str(tmp_path)}))
+    for name in ("shop", "start"):
+        (tmp_path / name).mkdir()
+    options = SessionOptions(cwd=tmp_path / "start", data_dir=tmp_path / "data")
+    config = load_config(options, {"HOME": str(tmp_path)})
+    folder = notes_folder(config, tmp_path / "shop")
     assert folder.parent == tmp_path / "data" / "notes" and folder.name.startswith("shop-")
     async with open_app(golden("night_shift"), options=options) as driven:
+        driven.session.feed(WorkspaceMoved(workspace=str(tmp_path / "shop"), previous="/w"))
+        await driven.settle()
         await _command(driven, "/memory")
         await driven.until(lambda: "No notes yet." in driven.text())
         await driven.press("escape")

@@ -53,7 +53,7 @@ class Place:
 
     def spawn(self, options: SessionOptions) -> FakeSession:
         self.opened.append(options)
-        return FakeSession(empty_session())
+        return FakeSession(empty_session(workspace=str(self.folder)))
 
     @asynccontextmanager
     async def app(self, size: tuple[int, int] = (120, 40), **more: object) -> AsyncIterator[Driven]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from tui_agent.config.paths import project_root
 from tui_agent.config.settings.settings import Config
 from tui_agent.config.small_files import read_regular
 from tui_agent.fast_dataclass import dataclass
@@ -37,10 +38,14 @@ class NoteFile(NoteLocation):
     title: str
 
 
-def notes_folder(config: Config) -> Path:
-    """Return the folder of the notes about the configuration's project, even if the folder does not exist."""
-    top = config.notes_dir if config.notes_dir != Path() else config.paths.data_dir / "notes"
-    project = config.paths.project.resolve()
+def notes_folder(config: Config, workspace: Path | None = None) -> Path:
+    """Return the folder of the notes about a project, even if the folder does not exist.
+
+    `workspace`: a folder of the project. None for the project of the configuration.
+    """
+    paths = config.paths
+    top = config.notes_dir if config.notes_dir != Path() else paths.data_dir / "notes"
+    project = (paths.project if workspace is None else project_root(workspace, paths.home)).resolve()
     name = re.sub(r"[^\w.-]+", "-", project.name).strip("-.")[:40] or "project"
     key = hashlib.sha256(str(project).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return top / f"{name}-{key}"

@@ -5,6 +5,7 @@ Invariant: skills are shown as the session loaded them, notes as they are on dis
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from tui_agent.config.extensions.note_files import NoteFile, list_notes, notes_folder, read_note
@@ -134,7 +135,11 @@ def _draw_working_memory(context: AppContext, facts: Facts) -> None:
 
 
 async def _read_notes(context: AppContext) -> list[NoteFile]:
-    return [] if context.config is None else await asyncio.to_thread(list_notes, notes_folder(context.config))
+    config = context.config
+    if config is None:
+        return []
+    workspace = Path(context.work_folder)
+    return await asyncio.to_thread(lambda: list_notes(notes_folder(config, workspace)))
 
 
 def _show_note(context: AppContext, name: str) -> None:

@@ -5,6 +5,8 @@ Invariant: an engine process started before the answer does not use these files.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project import trust
@@ -19,7 +21,7 @@ ENGINE_ENDS_S = 5.0
 
 
 class TrustDialog:
-    """The dialog that asks whether to trust the configuration files in the app's work folder."""
+    """The dialog that asks whether to trust the configuration files of the session's project."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
@@ -49,11 +51,12 @@ class TrustDialog:
             self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
 
     def _load(self) -> tuple[list[Project], Paths]:
-        app = self._host.app
+        app, folder = self._host.app, Path(self._host.work_folder)
         try:
-            return list(load_projects(app.options, app.environ)), find_paths(app.options.cwd, app.environ)
+            projects = load_projects(replace(app.options, cwd=folder), app.environ)
+            return list(projects), find_paths(folder, app.environ)
         except TuiAgentError:  # An unreadable folder has no files to use; opening it reports why.
-            return [], find_paths(app.options.cwd.parent, app.environ)
+            return [], find_paths(folder.parent, app.environ)
 
     def _sheet(self, folders: Sequence[Project], paths: Paths, *, asking: bool) -> TrustSheet:
         listed = [folder for folder in folders if folder.trust_state == "open"] if asking else folders
