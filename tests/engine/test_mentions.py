@@ -234,15 +234,48 @@ class EndlessWorkspace(LocalEnvironment):
 async def test_a_name_that_was_not_looked_up_to_the_end_is_told_and_a_file_that_is_not_there_is_said_to_be_missing(
     workspace: Path,
 ) -> None:
-    async def unread(name: str) -> None:
-        return None
-
     many = replace(_sources(workspace, 20_000), env=EndlessWorkspace(workspace), names_s=0.1)
-    late = replace(many, symbols=unread)
+    late = replace(many, symbols=_not_indexed)
     [told] = await resolve_mentions("Why does @Cart.total and gone@x.org", late)
     assert (told.reference, told.kind, told.note) == ("Cart.total", "missing", NOT_INDEXED_NOTE)
     [missing] = await resolve_mentions("see @gone.py", late)
     assert missing.note == "file not found"
+
+
+async def _not_indexed(name: str) -> None:
+    return None
+
+
+async def test_a_method_is_looked_up_in_its_own_class_while_the_index_is_being_built(workspace: Path) -> None:
+    (workspace / "src" / "items.py").write_text("class Basket:\n    def total(self): ...\n" * 3)
+    (workspace / "src" / "shop.py").write_text(
+        "class Cart:\n    def total(\n        self,\n    ) -> int:\n        return 1\n"
+    )
+    (workspace / "src" / "app.py").unlink()
+    sources = replace(_sources(workspace, 20_000), symbols=_not_indexed)
+    [mention] = await resolve_mentions("see @Cart.total", sources)
+    assert (mention.path, mention.first_line, mention.last_line, mention.note) == ("src/shop.py", 2, 5, "")
+    assert str(mention.text).startswith(
+        '<symbol name="Cart.total" path="src/shop.py" lines="2-5">\n2\t    def'
+    )
+    [mention] = await resolve_mentions("see @items.Basket", sources)
+    assert (mention.path, mention.note) == ("src/items.py", "3 places")
+
+
+async def test_a_method_of_another_class_has_its_own_name(workspace: Path) -> None:
+    sources = replace(_sources(workspace, 20_000), symbols=_not_indexed)
+    [mention] = await resolve_mentions("see @Basket.total", sources)
+    assert mention.note == "Cart.total"
+    assert '<symbol name="Cart.total" path="src/app.py" lines="2-3">' in str(mention.text)
+
+
+async def test_a_long_symbol_is_cut_with_a_note_how_to_read_on(workspace: Path) -> None:
+    body = "".join(f"    line_{number} = 0\n" for number in range(99))
+    (workspace / "src" / "long.py").write_text(f"\n\ndef long_one():\n{body}")
+    [mention] = await resolve_mentions("see @long_one", _sources(workspace, 20_000))
+    assert (mention.first_line, mention.last_line, mention.truncated) == (3, 62, True)
+    note = "\n[lines 3-62 of 3-102; read on with read_file, offset=63]\n</symbol>"
+    assert str(mention.text).endswith(f"62\t    line_58 = 0{note}")
 
 
 async def test_a_link_whose_target_is_missing_is_named_whatever_its_name(workspace: Path) -> None:

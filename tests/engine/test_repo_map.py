@@ -14,6 +14,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.engine.middleware.repo_map import LATE_REASON, RepoMapSection
 from tui_agent.errors import EnvironmentFault
+from tui_agent.ports.knowledge import SymbolLocation
 from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.commands import SetContextMode, SetRepoMap, SetRepoMapOptions, SubmitPrompt
@@ -147,6 +148,22 @@ async def test_a_map_that_is_not_there_when_a_turn_ends_comes_with_the_next(tmp_
         assert "b.py" in str(bench.model.requests[1].messages)
         [wish] = maps.wishes
         assert wish == MapRequest("Where is find?", max_tokens=400, brief=True), "4 % of a window of 10,000"
+
+
+async def test_a_method_is_found_in_its_own_class_only(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    for name in ("Cart", "Basket"):
+        (tmp_path / "work" / f"{name.lower()}.py").write_text(
+            f"class {name}:\n    def total(self):\n        pass\n"
+        )
+    maps = SessionMaps(tmp_path / "work", tmp_path / "cache")
+    try:
+        await maps.render(MapRequest(query="total", refresh=True))
+        assert await maps.find_definitions("Cart.total") == [SymbolLocation("Cart.total", "cart.py", 2, 3)]
+        assert await maps.find_definitions("shop.Order.total") == []
+        assert len(await maps.find_definitions("total") or []) == 2
+    finally:
+        await maps.aclose()
 
 
 async def test_a_map_of_a_slow_folder_is_given_once_it_is_there(tmp_path: Path) -> None:

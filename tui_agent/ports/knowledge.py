@@ -8,7 +8,10 @@ from tui_agent.fast_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SymbolLocation:
-    """The location of a symbol's definition in the workspace. Lines count from 1. `last_line` is 0 if unknown."""
+    """The location of a symbol's definition in the workspace. Lines count from 1. `last_line` is 0 if unknown.
+
+    `name`: the symbol's name with its class, if it has one.
+    """
 
     name: str
     path: str

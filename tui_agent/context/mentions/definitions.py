@@ -1,4 +1,4 @@
-"""Search for definitions by regular expression, used if there is no index of the code.
+"""Search for definitions in the files themselves, used if the index of the code lacks a name.
 
 Invariant: after `SEARCH_S` seconds the search ends, and reports that its results are incomplete.
 """
@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from typing import Final
 
 import anyio
+from anyio import to_thread
 
 from tui_agent.config.path_kind import is_test
+from tui_agent.context.repomap.qualified_names import belongs_to, qualified_name, split_qualified_name
+from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.knowledge import SymbolLocation
 
 SEARCH_S: Final = 1.0
 MAX_PLACES: Final = 3
-MAX_LINES: Final = 60
 MAX_BYTES: Final = 500_000
 _SOURCES = frozenset(
     """py pyi js jsx mjs cjs ts tsx go rs java c h cc cpp hpp cxx hh rb sh bash cs php kt swift scala lua ex
@@ -30,9 +32,12 @@ _DEFINES = (
 
 
 async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLocation], bool]:
-    """Return the definitions of `name`, and True if all source files were searched. Definitions in tests come last."""
-    pattern = re.compile(_DEFINES.replace("{name}", re.escape(name)), re.MULTILINE)
-    places: list[SymbolLocation] = []
+    """Return the definitions of `name`, and True if the search is complete. Definitions in tests come last.
+
+    For `Class.method`, return methods of other classes, with their names, only if the class has no such method.
+    """
+    owner, own_name = split_qualified_name(name)
+    definitions = _Definitions(owner, own_name)
     with anyio.move_on_after(SEARCH_S) as timer:
         try:
             async for info in env.walk():
@@ -43,17 +48,51 @@ async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLo
                 ):
                     continue
                 content = await env.read(info.path)
-                text = content.data.decode("utf-8", "replace")
-                if name in text:
-                    places += [
-                        SymbolLocation(name, info.path, text.count("\n", 0, _definition_start(match)) + 1)
-                        for match in pattern.finditer(text)
-                    ]
-                if sum(not is_test(place.path) for place in places) >= MAX_PLACES:
+                if own_name.encode() in content.data:
+                    await to_thread.run_sync(
+                        definitions.add_file, info.path, content.data, abandon_on_cancel=True
+                    )
+                if sum(not is_test(place.path) for place in definitions.matches) >= MAX_PLACES:
                     break
         except EnvironmentFault:
             pass  # a file was deleted during the search; keep the results so far
-    return sorted(places, key=lambda place: is_test(place.path)), not timer.cancelled_caught
+    is_complete = not timer.cancelled_caught
+    places = definitions.matches or (definitions.others if is_complete else [])
+    return sorted(places, key=lambda place: is_test(place.path)), is_complete
+
+
+class _Definitions:
+    """The definitions of a name: those in the class or module `owner`, or all if it is empty, and the others."""
+
+    def __init__(self, owner: str, own_name: str) -> None:
+        self.matches: list[SymbolLocation] = []
+        self.others: list[SymbolLocation] = []
+        self._owner, self._own_name = owner, own_name
+        names = "|".join(re.escape(name) for name in (owner, own_name) if name)
+        self._pattern = re.compile(_DEFINES.replace("{name}", f"(?P<name>{names})"), re.MULTILINE)
+
+    def add_file(self, path: str, data: bytes) -> None:
+        """Add the definitions in a file. A file in a language without a parser is searched for the name alone."""
+        matches = list(self._pattern.finditer(data.decode("utf-8", "replace")))
+        if not matches:
+            return
+        symbols = [
+            symbol
+            for symbol in symbols_of(path, data)[1]
+            if split_qualified_name(symbol.name)[1] == self._own_name
+        ]
+        for symbol in symbols:
+            is_match = not self._owner or belongs_to(symbol, path, self._owner)
+            location = SymbolLocation(qualified_name(symbol), path, symbol.line, symbol.end)
+            (self.matches if is_match else self.others).append(location)
+        if not symbols:
+            (self.others if self._owner else self.matches).extend(
+                SymbolLocation(
+                    self._own_name, path, match.string.count("\n", 0, _definition_start(match)) + 1
+                )
+                for match in matches
+                if match["name"] == self._own_name
+            )
 
 
 def _definition_start(match: re.Match[str]) -> int:
@@ -67,7 +106,7 @@ def end_of(lines: Sequence[str], first: int) -> int:
         return first
     indent = _indent(lines[first - 1])
     last = first
-    for number, line in enumerate(lines[first : first + MAX_LINES], start=first + 1):
+    for number, line in enumerate(lines[first:], start=first + 1):
         if line.strip() and _indent(line) <= indent:
             return number if line.strip()[0] in ")}]" else last
         if line.strip():

@@ -3,7 +3,6 @@
 Invariant: a path that `may_read` refuses is not read, and the text of all mentions has a limit.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Final
@@ -47,6 +46,7 @@ NOT_INDEXED_NOTE: Final = (
 )
 TOO_MANY_NAMES_NOTE: Final = f"only the first {MAX_SYMBOL_NAMES} names of a message are looked up"
 SYMBOL_LINES: Final = 60
+"""Maximum number of lines of one definition."""
 SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
@@ -336,11 +336,25 @@ class _LineRange:
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A definition of a mentioned symbol, with the lines to send."""
+    """A definition of a mentioned symbol, with the lines to send. `last`: its last line, which may not be sent."""
 
+    name: str
     path: str
     first: int
+    last: int
     lines: Sequence[str]
+
+    def show(self, room: int) -> tuple[str, int, bool]:
+        """Return its text with as many lines as fit into `room`, the last line shown, and True if it was cut."""
+        body, cut_count = number_lines(self.lines, self.first, room)
+        end = self.first + len(body) - 1
+        notes = notes_on_cut_lines(cut_count)
+        if end < self.last:
+            notes.append(
+                f"[lines {self.first}-{end} of {self.first}-{self.last}; read on with read_file, offset={end + 1}]"
+            )
+        head = f'<symbol name={_quote(self.name)} path={_quote(self.path)} lines="{self.first}-{end}">'
+        return "\n".join((head, *body, *notes, "</symbol>")), end, bool(notes)
 
 
 async def _find_symbol(
@@ -363,7 +377,7 @@ async def _find_definitions(symbol: str, sources: Sources) -> tuple[Sequence[Sym
     known = await sources.symbols(symbol) if sources.symbols is not None else None
     if known:
         return known, True
-    results, complete = await search_definitions(re.split(r"\.|::", symbol)[-1], sources.env)
+    results, complete = await search_definitions(symbol, sources.env)
     return results, bool(results) or complete or known is not None
 
 
@@ -371,22 +385,18 @@ async def _read_definitions(
     place: MentionCandidate, places: Sequence[SymbolLocation], sources: Sources
 ) -> _Lookup | None:
     definitions = list[_Definition]()
-    for definition_place in places[:SYMBOL_PLACES]:
-        if sources.may_read(definition_place.path, sources.env.resolve(definition_place.path)):
+    for location in places[:SYMBOL_PLACES]:
+        if sources.may_read(location.path, sources.env.resolve(location.path)):
             continue
         try:
-            content = await sources.env.read(definition_place.path)
+            content = await sources.env.read(location.path)
         except EnvironmentFault:
             continue  # the file has just been deleted; another definition may still exist
         lines = _split_lines(content.text)
-        last = min(
-            definition_place.last_line or end_of(lines, definition_place.line),
-            definition_place.line + SYMBOL_LINES - 1,
-            len(lines),
-        )
-        body = lines[definition_place.line - 1 : last]
+        last = min(location.last_line or end_of(lines, location.line), len(lines))
+        body = lines[location.line - 1 : last][:SYMBOL_LINES]
         if body:
-            definitions.append(_Definition(definition_place.path, definition_place.line, body))
+            definitions.append(_Definition(location.name, location.path, location.line, last, body))
     if not definitions:
         return None
     within = partial(_symbol_mention, place, definitions, len(places))
@@ -397,15 +407,16 @@ def _symbol_mention(
     place: MentionCandidate, definitions: Sequence[_Definition], count: int, room: int
 ) -> Mention:
     texts: list[str] = []
-    last = 0
+    last, is_cut = 0, False
     for definition in definitions:
         if texts and room < MIN_FILE_CHARS:
             break
-        body, _ = number_lines(definition.lines, definition.first, min(room, MAX_CHARS // SYMBOL_PLACES))
-        end = definition.first + len(body) - 1
-        head = f'<symbol name={_quote(place.symbol)} path={_quote(definition.path)} lines="{definition.first}-{end}">'
-        texts.append("\n".join((head, *body, "</symbol>")))
-        last, room = last or end, room - len(texts[-1])
+        text, end, is_short = definition.show(min(room, MAX_CHARS // SYMBOL_PLACES))
+        texts.append(text)
+        last, room, is_cut = last or end, room - len(text), is_cut or is_short
+    notes = [f"{len(texts)} places"] if len(texts) > 1 else []
+    if not _is_named(place.symbol, definitions[0].name):
+        notes.insert(0, definitions[0].name)
     return _with_tokens(
         Mention(
             reference=place.given,
@@ -413,11 +424,17 @@ def _symbol_mention(
             path=definitions[0].path,
             first_line=definitions[0].first,
             last_line=last,
-            truncated=count > len(texts),
-            note=f"{len(texts)} places" if len(texts) > 1 else "",
+            truncated=is_cut or count > len(texts),
+            note=", ".join(notes),
             text="\n".join(texts),
         )
     )
+
+
+def _is_named(symbol: str, name: str) -> bool:
+    """Return True if a mentioned symbol is the definition `name`, given with or without its class or module."""
+    names = (f".{symbol.replace('::', '.')}", f".{name}")
+    return names[0].endswith(names[1]) or names[1].endswith(names[0])
 
 
 def _split_lines(text: str) -> list[str]:

@@ -30,7 +30,8 @@ _PLAIN = re.compile(r"[A-Z][a-z]+\.js")
 """Matches product names that look like file names, such as Node.js."""
 _FIRST_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 """Matches the first word of a code name, such as `use` in `useQuery` and `URL` in `URLBuilder`."""
-_PACKAGES = ("__init__", "index", "mod", "lib")
+PACKAGE_FILES = ("__init__", "index", "mod", "lib")
+"""Names of files, without their suffix, that stand for their folder."""
 _MIN_MODULE_PARTS = 2
 _MIN_PARTS_IN_PROSE = 3
 """In plain text, a path without a file suffix must have at least this many parts, as in `a/b/c`."""
@@ -152,7 +153,7 @@ def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
     parts = re.split(r"[.$]", word)
     for end in range(len(parts), max(_MIN_MODULE_PARTS, len(parts) - 3) - 1, -1):
         module_parts = parts[:end]
-        for package in ((), *((name,) for name in _PACKAGES)):
+        for package in ((), *((name,) for name in PACKAGE_FILES)):
             path_parts = [*module_parts, *package]
             paths = [
                 path for path in alike(first_name(path_parts[-1])) if _stem(_base(path)) == path_parts[-1]

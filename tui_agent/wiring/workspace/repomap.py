@@ -14,6 +14,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.path_kind import is_test
 from tui_agent.config.paths import local_repo_maps
 from tui_agent.config.settings.settings import Config
+from tui_agent.context.repomap.qualified_names import belongs_to, qualified_name, split_qualified_name
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.visibility import may_hold_secrets, rules_digest
@@ -85,8 +86,8 @@ class SessionMaps:
     async def find_definitions(self, name: str) -> list[SymbolLocation] | None:
         """Return the definitions of a name, the likeliest file first and tests last.
 
-        For `Class.method`, search for `method`. Return None if the search takes longer than `MAX_SYMBOL_WAIT_S`
-        seconds.
+        For `Class.method`, return only methods of that class. Return None if the index does not have the name yet, or
+        if the search takes longer than `MAX_SYMBOL_WAIT_S` seconds.
         """
         with anyio.move_on_after(MAX_SYMBOL_WAIT_S):
             return await to_thread.run_sync(
@@ -95,21 +96,21 @@ class SessionMaps:
         return None
 
     def _find_definitions(self, name: str) -> list[SymbolLocation] | None:
-        owner, _, last_name = name.replace("::", ".").rpartition(".")
+        owner, own_name = split_qualified_name(name)
         try:
-            view = self._map.map(last_name)
+            view = self._map.map(own_name)
         except EnvironmentFault:
             return None
-        matches = [
-            (symbol, file.path) for file in view.files for symbol in file.symbols if symbol.name == last_name
+        locations = [
+            SymbolLocation(qualified_name(symbol), file.path, symbol.line, symbol.end)
+            for file in view.files
+            for symbol in file.symbols
+            if split_qualified_name(symbol.name)[1] == own_name
+            and (not owner or belongs_to(symbol, file.path, owner))
         ]
-        if owner:
-            parent = owner.rpartition(".")[2]
-            matches = [match for match in matches if match[0].parent.endswith(parent)] or matches
-        if not matches and view.partial:
+        if not locations and view.partial:
             return None
-        matches.sort(key=lambda match: is_test(match[1]))
-        return [SymbolLocation(last_name, path, symbol.line, symbol.end) for symbol, path in matches]
+        return sorted(locations, key=lambda location: is_test(location.path))
 
     async def aclose(self) -> None:
         """Stop building the repository index."""
