@@ -214,7 +214,7 @@ async def test_help_and_footer_name_changed_keys(tmp_path: Path) -> None:
     async with open_with_keys(tmp_path, 'help = "f9"\nsessions_sort = "z"', size=(160, 300)) as driven:
         assert driven.rows()[-1].endswith("F9 help")
         await driven.press("f9")
-        assert any(" Z " in row and "sort by use" in row for row in driven.rows())
+        assert any(" Z " in row and "sort by last use" in row for row in driven.rows())
 
 
 async def test_the_status_line_and_a_queued_message_name_changed_keys(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ async def test_the_status_line_and_a_queued_message_name_changed_keys(tmp_path: 
         ('pallete = "f9"', "There is no action pallete. Did you mean palette?"),
         (
             'palette = "f9"\ntrace = "f9"',
-            "F9 would mean both trace and palette. Give one of them another key.",
+            "F9 is set for both trace and palette. Choose another key for one.",
         ),
         ('palette = "nonsense"', "palette: there is no key nonsense."),
         (

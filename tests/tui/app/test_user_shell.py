@@ -41,7 +41,7 @@ async def test_a_running_command_shows_its_row_its_output_and_the_status_and_esc
 async def test_a_search_shows_as_it_was_typed_and_not_as_the_command_that_searches() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/sea")
-        assert "search the files for a text" in driven.text()
+        assert "search for text in the files" in driven.text()
         driven.app.prompt.editor.put_text("/search opening hours")
         await driven.press("enter")
         [sent] = driven.session.submitted

@@ -77,12 +77,12 @@ def test_two_actions_can_swap_their_keys() -> None:
         ({"todo": "escpae"}, "todo: there is no key escpae. Did you mean escape or space?"),
         ({"todo": "ctrl+t, nonsense"}, "todo: there is no key nonsense."),
         ({"todo": "f9, f9"}, "todo: the same key is listed twice."),
-        ({"todo": "f9 f9"}, "todo: only the action revert can use a key pressed twice."),
-        ({"revert": "f9 f9"}, "revert: F9 F9 does not work. Only the key of the action stop can be pressed twice."),
-        ({"sessions_sort": "r"}, "R would mean both sessions_replay and sessions_sort. Give one of them another key."),
-        ({"tree_fork": "pagedown"}, "PgDn would mean both tree_fork and page_scroll. Give one of them another key."),
-        ({"queue": "f1"}, "F1 would mean both queue and help. Give one of them another key."),
-        ({"view_copy": "ctrl+c"}, "Ctrl+C would mean both copy_or_stop and view_copy. Give one of them another key."),
+        ({"todo": "f9 f9"}, "todo: only revert can use a key pressed twice."),
+        ({"revert": "f9 f9"}, "revert: F9 F9 does not work. Only the key of stop can be pressed twice."),
+        ({"sessions_sort": "r"}, "R is set for both sessions_replay and sessions_sort. Choose another key for one."),
+        ({"tree_fork": "pagedown"}, "PgDn is set for both tree_fork and page_scroll. Choose another key for one."),
+        ({"queue": "f1"}, "F1 is set for both queue and help. Choose another key for one."),
+        ({"view_copy": "ctrl+c"}, "Ctrl+C is set for both copy_or_stop and view_copy. Choose another key for one."),
         ({"view_close": ""}, "view_close: this action closes a screen, so it must keep at least one key."),
         ({"replay_event": "x"}, 'replay_event: this action needs 2 keys, one for each choice, as in ["left", "right"].'),
         ({"send": "x"}, "send: X types text here. Use a function key, or a key with Ctrl or Alt."),
@@ -108,7 +108,7 @@ def test_a_wrong_entry_takes_no_other_entry_with_it() -> None:
 
 def test_where_one_key_is_given_twice_none_of_both_actions_gets_it() -> None:
     keys = apply_key_settings({"palette": "f9", "trace": "f9"})
-    assert keys.faults == ["F9 would mean both trace and palette. Give one of them another key."]
+    assert keys.faults == ["F9 is set for both trace and palette. Choose another key for one."]
     assert keys.actions == ACTIONS
 
 

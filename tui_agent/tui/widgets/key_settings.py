@@ -159,7 +159,7 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
     if len(set(parsed)) < len(parsed):
         return "the same key is listed twice.", ()
     if any(" " in key for key in parsed) and action.name != "revert":
-        return "only the action revert can use a key pressed twice.", ()
+        return "only revert can use a key pressed twice.", ()
     if action.name in WAYS_OUT and not parsed:
         return "this action closes a screen, so it must keep at least one key.", ()
     if len(parsed) % action.choices:
@@ -210,8 +210,8 @@ def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator
 
 def _describe_clash(first: Action, other: Action, key: str) -> str:
     if first is other:
-        return f"revert: {key_name(key)} does not work. Only the key of the action stop can be pressed twice."
-    return f"{key_name(key)} would mean both {first.name} and {other.name}. Give one of them another key."
+        return f"revert: {key_name(key)} does not work. Only the key of stop can be pressed twice."
+    return f"{key_name(key)} is set for both {first.name} and {other.name}. Choose another key for one."
 
 
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:

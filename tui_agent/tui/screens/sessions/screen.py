@@ -105,7 +105,7 @@ class SessionsScreen(SessionsPage):
         """Sort by the property `sort`, by default the property after the current one."""
         self.table.sort = sort or SORTS[(SORTS.index(self.table.sort) + 1) % len(SORTS)]
         self.show_lines()
-        self.say(f"Sorted by {self.table.sort}.")
+        self.say(f"Sorted by {'last use' if self.table.sort == 'used' else self.table.sort}.")
 
     def run_intent(self, name: str, argument: str) -> None:
         if name == "sort" and argument in SORTS:
