@@ -113,7 +113,7 @@ async def test_a_picture_that_the_model_will_not_get_is_announced(
         assert "[image shot.png]" in editor.text
         notice = driven.app.notice
         text = notice.text if notice.display else ""
-        assert ("own-model is not known to accept pictures" in text) is not images
+        assert ("own-model is not known to accept images" in text) is not images
         assert ("/model" in text) is not images
 
 
@@ -137,7 +137,7 @@ async def test_the_row_below_the_prompt_says_that_a_mentioned_image_is_not_sent(
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_a_message_shows_that_its_picture_was_not_sent(size: tuple[int, int]) -> None:
-    note = "not sent: own-model is not known to accept pictures"
+    note = "not sent: own-model is not known to accept images"
     async with open_app(golden("night_shift"), size=size) as driven:
         _choose_model(driven, images=True)
         driven.session.feed(

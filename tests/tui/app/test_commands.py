@@ -104,7 +104,7 @@ async def test_only_efforts_that_can_be_sent_are_offered() -> None:
             driven.app.hide_notice()
             driven.app.prompt.editor.put_text(line)
             await driven.press("escape", "enter")
-            assert driven.app.notice.text == "No reasoning effort can be sent to m (provider openai-chat)."
+            assert driven.app.notice.text == "The reasoning effort of m (provider openai-chat) cannot be set."
         assert driven.session.submitted == [] and len(driven.app.screen_stack) == 1
 
 

@@ -301,7 +301,7 @@ async def test_compare_takes_two_names_at_most() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.app.do("tree", "compare a b c")
         await driven.pilot.pause()
-        assert "/compare needs the id of one session, or of two." in driven.text()
+        assert "/compare takes at most two session ids." in driven.text()
 
 
 async def test_compare_of_a_session_that_is_not_there_says_so() -> None:

@@ -94,7 +94,7 @@ async def test_a_fork_at_an_event_that_is_not_there_is_said(tmp_path: Path) -> N
     async with walk(tmp_path) as walked:
         for command in ("/fork 9999", "/fork soon", "/what-if 9999"):
             await walked.slash(command)
-            assert f"{command.split()[0]} takes the number of an event, up to 218." in walked.text()
+            assert f"{command.split()[0]} needs the number of an event, up to 218." in walked.text()
         assert walked.told.forks == []
 
 

@@ -177,7 +177,7 @@ async def test_more_kept_files_than_the_log_lists_are_counted_and_can_be_undone_
             assert "Kept 714 files, because you changed them too" in driven.text()
             hear(driven)
             await driven.press("up")
-            assert re.search(r"and 514 more files +only “undo all” restores these", driven.text())
+            assert re.search(r"and 514 more files +included only in “undo all”", driven.text())
             await driven.press("enter", "down", "down", "enter")
             (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
             assert (revert.overwrite, revert.conversation) == (("/",), False)

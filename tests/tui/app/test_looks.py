@@ -191,7 +191,7 @@ async def test_choosing_a_faulty_theme_says_why_it_is_not_usable(tmp_path: Path)
         driven.app.prompt.editor.put_text("/theme bad")
         await driven.press("enter")
         await driven.until(
-            lambda: driven.app.notice.text.startswith("The theme bad is not usable. Plugin looks: ")
+            lambda: driven.app.notice.text.startswith("The theme bad cannot be used. Plugin looks: ")
         )
         assert driven.app.notice.text.endswith("Correct them.")
         assert driven.app.looks.palette.theme.name == "night"
@@ -213,7 +213,7 @@ async def test_the_themes_of_a_plugin_are_offered_and_its_faulty_ones_named(
         assert isinstance(picker, Picker)
         theme = f"Plugin looks: The theme {folder}"
         assert [(item.label, item.about) for item in picker.items if not item.offered] == [
-            ("night.toml", f"{theme}/night.toml has the name of another theme, night. Rename it."),
+            ("night.toml", f"{theme}/night.toml has the same name as another theme, night. Rename it."),
             (
                 "bad.toml",
                 f"{theme}/bad.toml needs `dark` as true or false and `about` as one line of text. Correct them.",

@@ -95,7 +95,7 @@ async def test_the_list_names_the_owner_and_what_a_command_of_the_app_hides() ->
         await driven.type("/commands")
         await driven.press("escape", "enter")
         await driven.settle()
-        assert "reports" in driven.text() and "hidden by the app's own command" in driven.text()
+        assert "reports" in driven.text() and "the app has its own command of this name" in driven.text()
         assert "/x/standup.md" in driven.text()
         await driven.press("enter")
         await driven.settle()

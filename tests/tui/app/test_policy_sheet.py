@@ -172,7 +172,7 @@ async def test_a_saved_rule_is_removed_after_a_question_that_names_its_file() ->
         await driven.press("up", "up")
         assert "D remove from policy.toml" in driven.text()
         await driven.press("d")
-        assert f"It applies in every project and is saved in {SAVED[0]}." in driven.text()
+        assert f"The rule applies in every project and is saved in {SAVED[0]}." in driven.text()
         for key in ("escape", "d", "y"):
             if isinstance(driven.app.screen, Confirm):
                 driven.app.screen.end_grace_period()

@@ -81,7 +81,7 @@ async def test_a_message_steers_where_it_cannot_answer_and_the_app_says_how_to_o
         await driven.press("enter")
         [steer] = driven.session.submitted
         assert isinstance(steer, Steer) and steer.text == "neither"
-        assert "A question still waits for you. Enter in an empty prompt opens it." in driven.text()
+        assert "A question is still waiting. Press Enter in an empty prompt to open it." in driven.text()
 
 
 async def test_own_words_answer_a_question() -> None:

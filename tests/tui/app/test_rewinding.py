@@ -264,5 +264,5 @@ async def test_undo_of_a_turn_that_does_not_exist_says_so() -> None:
         await driven.settle()
         await driven.type("/undo turn 7")
         await driven.press("enter")
-        assert '/undo found no "turn 7".' in driven.text()
+        assert 'No turn to undo matches "turn 7".' in driven.text()
         assert driven.session.submitted == []

@@ -270,7 +270,7 @@ async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Pa
         await send(driven, "/session ses_b")
         await driven.until(lambda: "in use by process 7" in driven.text())
         assert driven.app.notice.text.endswith(
-            "Close it there. To watch it, read only: /sessions, choose it, R."
+            "Close it there. To watch it read-only, choose it in /sessions and press R."
         )
         assert len(driven.app.screen_stack) == 1
         await send(driven, "/sessions")

@@ -291,8 +291,8 @@ async def test_failures_are_one_number_in_every_pane(log: str) -> None:
         await driven.type("/doctor")
         await driven.press("enter")
         await driven.until(lambda: "This session" in driven.text())
-        calls = format_count(failed, "call")
-        assert f"{calls} of tools and models, {trace.denied} denied" in driven.text()
+        calls = format_count(failed, "tool or model call")
+        assert f"{calls}, {trace.denied} denied" in driven.text()
 
 
 async def test_the_status_says_the_state_in_the_words_of_the_status_line() -> None:

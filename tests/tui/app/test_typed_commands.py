@@ -64,7 +64,7 @@ async def test_a_stricter_policy_needs_no_whole_word() -> None:
 
 
 async def test_a_theme_is_chosen_by_name_or_by_brightness() -> None:
-    light, dark = "day, the light one. /theme lists all", "night, the dark one. /theme lists all"
+    light, dark = "day, a light theme. /theme lists all", "night, a dark theme. /theme lists all"
     async with open_app(golden("night_shift")) as driven:
         for word, said in (("light", light), ("Dark", dark), ("beacon", "beacon")):
             theme = said.partition(",")[0]
@@ -107,7 +107,7 @@ async def test_the_key_for_find_keeps_a_message_that_is_being_typed() -> None:
         await driven.type("half a thought")
         await driven.press("ctrl+f3")
         assert driven.app.prompt.editor.text == "half a thought"
-        assert driven.app.notice.text == "/find needs a text, for example /find midnight."
+        assert driven.app.notice.text == "/find needs text to look for, for example /find midnight."
 
 
 async def test_vim_turns_the_keys_on_and_off() -> None:

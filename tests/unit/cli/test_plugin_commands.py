@@ -296,7 +296,7 @@ def test_a_check_says_that_a_pane_is_slow(call: Call, work: Path, monkeypatch: p
             "name =",
             'name = "night" #',
             1,
-            "looks/dusk.toml has the name of another theme, night.",
+            "looks/dusk.toml has the same name as another theme, night.",
         ),
     ],
 )

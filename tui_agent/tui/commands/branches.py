@@ -53,7 +53,7 @@ def _parse_event(context: AppContext, argument: str, slash: str, default: int) -
         return default
     if argument.isdecimal() and int(argument) <= context.views.seq:
         return int(argument)
-    context.app.say(f"{slash} takes the number of an event, up to {context.views.seq}.", "warning")
+    context.app.say(f"{slash} needs the number of an event, up to {context.views.seq}.", "warning")
     return None
 
 
@@ -67,7 +67,7 @@ def compare(context: AppContext, argument: str) -> None:
     """
     named = tuple(argument.split())
     if len(named) > MAX_NAMES:
-        context.app.say("/compare needs the id of one session, or of two.", "warning")
+        context.app.say("/compare takes at most two session ids.", "warning")
         return
     if len(named) < MAX_NAMES and (context.folder is None or not is_session_stored(context.folder)):
         context.app.say("Nothing to compare yet: send a message first.", "warning")
@@ -101,7 +101,7 @@ async def _choose_session(context: AppContext) -> None:
     own = context.app.session_id
     rows = [row for row in json_rows(output) if text_of(row, "id") != own] if status == 0 else []
     if not rows:
-        context.app.say("Nothing to compare with yet. /fork makes another branch.", "warning")
+        context.app.say("No other session to compare with yet. /fork creates one.", "warning")
         return
     open_picker(
         context, "Compare with", list(map(_session_item, rows)), lambda session: compare(context, session)

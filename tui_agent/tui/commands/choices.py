@@ -24,7 +24,7 @@ def choose_effort(context: AppContext, argument: str) -> None:
     model = context.state.settings.model if context.state.settings else None
     efforts = model.efforts if model is not None else EFFORTS
     if model is not None and not efforts:
-        text = f"No reasoning effort can be sent to {model.model} (provider {model.provider})."
+        text = f"The reasoning effort of {model.model} (provider {model.provider}) cannot be set."
         context.app.say(text if model.model else "Choose a model first, with /model.", "warning")
         return
     if argument:
@@ -78,7 +78,7 @@ def delegate_task(context: AppContext, argument: str) -> None:
         context.submit(Delegate(agent=name, text=task.strip()))
         return
     if name:
-        hint = "/delegate needs an agent and a task, for example /delegate verify the tests pass."
+        hint = "/delegate needs an agent and a task, for example /delegate verify run the tests."
         context.app.say(hint, "warning")
         return
     picker = open_picker(
@@ -122,7 +122,7 @@ async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") 
 
 def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> None:
     is_allowing = rule.text.startswith("allow")
-    effect = "the policy decides" if is_allowing else "such calls can be allowed"
+    effect = "the policy decides" if is_allowing else "matching calls can be allowed"
 
     async def remove() -> None:
         everywhere = () if rule.workspace else ("--everywhere",)
@@ -136,7 +136,11 @@ def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> N
 
     confirm = Confirm(
         "Remove this rule?",
-        (rule.text, f"It applies {rule.scope} and is saved in {rule.file}.", f"Without this rule, {effect}."),
+        (
+            rule.text,
+            f"The rule applies {rule.scope} and is saved in {rule.file}.",
+            f"Without this rule, {effect}.",
+        ),
         yes=("confirm_yes", "remove it"),
         no="keep it",
     )
@@ -194,9 +198,9 @@ def choose_theme(context: AppContext, argument: str) -> None:
         if name:
             context.app.use_theme(name)
             kind = "dark" if themes[name].dark else "light"
-            _keep_theme(context, name, "" if name == argument else f", the {kind} one. /theme lists all")
+            _keep_theme(context, name, "" if name == argument else f", a {kind} theme. /theme lists all")
         elif fault := next((fault for path, fault in faults.items() if path.stem == argument), None):
-            context.app.say(f"The theme {clean_line(argument)[:40]} is not usable. {fault}", "warning")
+            context.app.say(f"The theme {clean_line(argument)[:40]} cannot be used. {fault}", "warning")
         else:
             names = ", ".join(sorted(themes))
             context.app.say(

@@ -237,9 +237,7 @@ def _draw_next(facts: Facts, view: ContextMeterView, tokens: int, usd: float | N
             if view.compaction_fraction
             else "only when you run /compact"
         )
-        text = (
-            f"The meter turns amber at {near}. Above the soft limit ({soft}) models often answer less well. "
-        )
+        text = f"The meter turns amber at {near}. Above the soft limit ({soft}), answers often get worse. "
         text += f"Old turns are summarised {when}."
         facts.text(text, "t2")
     if view.assumed:
@@ -254,7 +252,7 @@ def _draw_next(facts: Facts, view: ContextMeterView, tokens: int, usd: float | N
             facts.text(section.description, "warning")
     if view.cache_breaks:
         times = "once" if view.cache_breaks == 1 else f"{format_number(view.cache_breaks)} times"
-        reason = f" Changed before the last miss: {view.cache_break}." if view.cache_break else ""
+        reason = f" Sections changed before the last miss: {view.cache_break}." if view.cache_break else ""
         facts.text(f"The provider's cache missed {times}.{reason}", "t3")
     if view.estimated:
         facts.text("~ marks an estimate; the provider has not reported its count yet.", "t3")

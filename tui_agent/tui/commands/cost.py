@@ -17,8 +17,8 @@ from tui_agent.units import combine_precision, format_cost, format_tokens
 
 MAX_TURNS = 20
 _PRECISION_NOTES = {
-    "estimated": "~ marks an estimate: the provider did not report the tokens, for example of a stopped request.",
-    "partial": "The cost of some requests is not known: the model had no price, or the program ended during the answer.",
+    "estimated": "~ marks an estimate: the provider reported no token count, for example for a stopped request.",
+    "partial": "The cost of some requests is unknown: the model had no price, or tui-agent ended during the answer.",
 }
 
 

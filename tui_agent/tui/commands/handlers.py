@@ -121,7 +121,9 @@ HANDLERS: Final[Mapping[str, Handler]] = {
         "/run needs a command, as in /run git status or !git status.", shell.run_command
     ),
     "read_file": _needs_argument("/read needs a path, as in /read src/app.py.", shell.read_file),
-    "search_files": _needs_argument("/search needs a text, as in /search duration(.", shell.search_files),
+    "search_files": _needs_argument(
+        "/search needs text to look for, as in /search duration(.", shell.search_files
+    ),
     "compact": compaction.compact,
     "pane": panes.open_pane,
     "own_commands": knowledge.list_commands,

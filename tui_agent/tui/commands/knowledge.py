@@ -62,7 +62,7 @@ def list_commands(context: AppContext, argument: str) -> None:
             item.name,
             clean_line(f"/{item.name} {item.arguments}"),
             about=clean_line(
-                item.help if f"/{item.name}" not in TYPED else "hidden by the app's own command"
+                item.help if f"/{item.name}" not in TYPED else "the app has its own command of this name"
             ),
             right=owner,
             more=clean_line(item.source),

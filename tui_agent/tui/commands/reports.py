@@ -116,7 +116,7 @@ def check_terminal(app: SessionApp) -> tuple[str, str]:
     name = app.environ.get("TERM") or "unknown"
     finding = f"{columns}×{lines}, {COLOURS[app.first.mode]}, TERM {name}, {mouse}"
     if columns < 40 or lines < 8:
-        return "bad", f"{finding}. Too small: make it at least 40×8."
+        return "bad", f"{finding}. Too small: tui-agent needs at least 40×8."
     return "ok", finding
 
 

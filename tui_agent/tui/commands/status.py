@@ -140,7 +140,7 @@ def session_pairs(context: AppContext) -> list[tuple[str, str]]:
         ("work", describe_work(metrics)),
         ("tokens", describe_tokens(state)),
         ("tools", format_count(metrics.tool_calls, "call")),
-        ("failed", f"{format_count(trace.failed, 'call')} of tools and models, {trace.denied} denied"),
+        ("failed", f"{format_count(trace.failed, 'tool or model call')}, {trace.denied} denied"),
         ("queue", format_count(len(state.queue), "message")),
         *measure_rows(metrics),
     ]

@@ -401,7 +401,7 @@ class Chat:
         elif not self.widget.find_next(1):
             prompt = self.context.editor
             if prompt.text:
-                self.app.say("/find needs a text, for example /find midnight.")
+                self.app.say("/find needs text to look for, for example /find midnight.")
             else:
                 prompt.prefix_text("/find ")
 

@@ -30,8 +30,8 @@ class PromptSubmitter:
             return
         name = clean_line(settings.model.model)
         self._host.app.say(
-            f"{name} is not known to accept pictures, so it will not get this one. "
-            "Choose another model with /model. If this one accepts pictures, set images = true in its profile.",
+            f"{name} is not known to accept images, so this image will not be sent. "
+            "Choose another model with /model. If this model does accept images, set images = true in its profile.",
             "warning",
         )
 
@@ -80,7 +80,7 @@ class PromptSubmitter:
             self._host.app.prompt.give_back(messages)
             self._host.editor.focus()
             self._host.app.say(
-                "Choose a model first: choose a row of the page, or type /model. Your message stays here."
+                "Choose a model first: pick one above, or type /model. Your message stays in the prompt."
             )
         return [item for item in waiting if item not in messages]
 
@@ -128,7 +128,7 @@ class PromptSubmitter:
             self._host.submit(SubmitPrompt(text=text))
             return False
         if not self._host.has_model:
-            self._host.app.say("Choose a model first. Your message stays here.", "warning")
+            self._host.app.say("Choose a model first. Your message stays in the prompt.", "warning")
             self._host.act("model")
             return False
         pictures = tuple(
@@ -147,7 +147,7 @@ class PromptSubmitter:
             self._host.submit(Steer(text=text, attachments=pictures, **words))
             if questions.is_waiting:
                 key = self._host.app.key_map.key_of("send")
-                self._host.app.say(f"A question still waits for you. {key} in an empty prompt opens it.")
+                self._host.app.say(f"A question is still waiting. Press {key} in an empty prompt to open it.")
         if self._host.editor.chips.texts or pictures:
             self._host.app.prompt.drafts_of_sent[text] = self._host.editor.draft_of(message.written)
         self._remember(text)

@@ -154,7 +154,7 @@ class RewindActions:
         turn = -1 if index is None else ends[index].turn
         message = next((entry for entry in self._sent_messages() if entry.turn == turn), None)
         if index is None or (message is None and not index):
-            self._host.app.say(f'/undo found no "{argument}". Example: /undo turn 2.', "warning")
+            self._host.app.say(f'No turn to undo matches "{argument}". Example: /undo turn 2.', "warning")
             return
         later = len(ends) - index - 1
         # A turn without a message continued the one before.
@@ -307,7 +307,7 @@ class RewindActions:
             for path, files in restored.kept_folders
         ]
         if rest := restored.unlisted_skipped_count:
-            about = f"only “{verb} all” restores these"
+            about = f"included only in “{verb} all”"
             items.append(Item("", f"and {format_count(rest, 'more file')}", about, offered=False))
 
         def choose(value: str | None) -> None:

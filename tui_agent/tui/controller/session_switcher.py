@@ -302,7 +302,7 @@ class SessionSwitcher:
             is_on_page = self._host.start_page.show_fault(text)
         if not is_on_page:
             key = self._host.app.key_map.key_of("sessions_replay")
-            watching = f" To watch it, read only: /sessions, choose it, {key}." if is_locked else ""
+            watching = f" To watch it read-only, choose it in /sessions and press {key}." if is_locked else ""
             self._host.app.say(f"{fault}{watching}", "error")
 
     async def _offer_watching(self, options: SessionOptions) -> None:
@@ -424,4 +424,4 @@ def _plugins_at_work(views: Views) -> str:
     if not suspects:
         return ""
     tools = ", ".join(f"{name} (plugin {owner})" for name, owner in suspects.items())
-    return f" while {tools} was running (to turn it off: /plugins disable {min(suspects.values())})"
+    return f" while {tools} was running (to disable the plugin: /plugins disable {min(suspects.values())})"

@@ -38,7 +38,7 @@ def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:
     if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
         raise TuiAgentError(
             "The clipboard of your computer cannot be read over ssh.",
-            hint="Save the image, and mention the file: @shot.png.",
+            hint="Save the image as a file and mention it: @shot.png.",
         )
     usable = _usable_programs(environ)
     commands = [
@@ -46,9 +46,9 @@ def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:
     ]
     if not commands:
         names = " or ".join("wl-clipboard" if words[0] == "wl-paste" else words[0] for words in usable)
-        advice = f"Install {names}" if names else "The app needs a desktop (Wayland, X11 or macOS)"
+        advice = f"Install {names}" if names else "Reading images needs a desktop (Wayland, X11 or macOS)"
         raise TuiAgentError(
-            "No program here can read images from the clipboard.", hint=f"{advice}. {_OTHER_WAY}"
+            "No installed program can read images from the clipboard.", hint=f"{advice}. {_OTHER_WAY}"
         )
     image = next(filter(None, (_read(words, environ) for words in commands)), None)
     if image is not None and len(image) > MAX_BYTES:

@@ -161,7 +161,7 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
     """Validate the parsed TOML of a theme file. Raise ConfigError with the missing, unknown or invalid entry."""
     unknown = sorted(set(raw) - {"name", "about", "dark", "colors", "colors-256"})
     if unknown:
-        raise _refusal(path, f"does not know the entry {unknown[0]!r}", "Remove it.")
+        raise _refusal(path, f"has an unknown entry {unknown[0]!r}", "Remove it.")
     name = raw.get("name", path.stem)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise _refusal(path, "needs a name of lower-case letters, digits and hyphens", "Correct `name`.")
@@ -178,7 +178,9 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
         )
     missing = [role for role in ROLES if role not in colors]
     if missing:
-        raise _refusal(path, f"has no colour for {list_first(missing, 6)}", 'Add it as role = "#rrggbb".')
+        raise _refusal(
+            path, f"has no colour for {list_first(missing, 6)}", 'Add a line for each: role = "#rrggbb".'
+        )
     few = raw.get("colors-256", {})
     if not isinstance(few, dict):
         raise _refusal(path, "needs colors-256 as a table", "Write it as [colors-256].")
@@ -206,7 +208,7 @@ def discover(
         try:
             theme = load_theme(path)
             if plugin and theme.name in themes:
-                raise _refusal(path, f"has the name of another theme, {theme.name}", "Rename it.")
+                raise _refusal(path, f"has the same name as another theme, {theme.name}", "Rename it.")
         except ConfigError as fault:
             owner = f"Plugin {plugin}: " if plugin else ""
             faults[path] = ConfigError(f"{owner}{fault.message}", hint=fault.hint)

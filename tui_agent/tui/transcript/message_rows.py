@@ -86,7 +86,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     for image in entry.attachments:
         chip = [Run(clean_line(f"{image.name or 'image'}  {format_bytes(image.size)}"), hint)]
         if entry.images_left_out_for:
-            note = f"  not sent: {entry.images_left_out_for} is not known to accept pictures"
+            note = f"  not sent: {entry.images_left_out_for} is not known to accept images"
             chip.append(Run(clean_line(note), look.style("warning", "s2")))
         lines += [[*prefix, *part] for part in wrap(chip, max(edge - TEXT_COLUMN, 8))]
     for runs in _mentions(entry, look, max(edge - TEXT_COLUMN, 8)):
