@@ -302,7 +302,7 @@ async def test_a_reverted_change_is_marked_in_the_diff_of_its_turn() -> None:
         await driven.press("right")
         assert "R revert it" not in driven.text()
         await driven.press("r")
-        assert driven.app.screen is sheet and "This change is reverted already." in driven.text()
+        assert driven.app.screen is sheet and "This change is already reverted." in driven.text()
         await driven.press("escape")
         again = change(session, "a.txt", OLD.encode(), NEW.encode())
         turn(driven, 2, again)
@@ -440,7 +440,7 @@ async def test_nothing_is_reverted_during_a_turn_or_where_there_is_no_diff() -> 
         await driven.settle()
         await driven.press("n", "r")
         assert driven.app.screen is sheet
-        assert "big.txt has no change that can be reverted by itself." in driven.text()
+        assert "Changes to big.txt cannot be reverted one by one." in driven.text()
         assert session.submitted == []
 
 
@@ -453,9 +453,9 @@ async def test_a_change_that_is_still_being_read_is_not_said_to_be_unable() -> N
         assert isinstance(sheet, DiffSheet)
         sheet._comparisons.clear()
         await driven.press("r")
-        assert "This change is still being read." in driven.text()
+        assert "This change is still loading." in driven.text()
         await sheet._compare()
-        await driven.until(lambda: "still being read" not in driven.text())
+        await driven.until(lambda: "still loading" not in driven.text())
 
 
 @pytest.mark.slow

@@ -203,7 +203,7 @@ async def test_a_what_if_with_the_same_message_is_refused_because_nothing_change
     async with walk(tmp_path) as walked:
         await walked.slash("/what-if")
         await walked.keys("right", "right", "right", "enter")
-        assert "This is the same message. Edit it, or choose another change." in walked.text()
+        assert "The message has not changed. Edit it, or choose another change." in walked.text()
         assert walked.told.forks == []
         await walked.keys("!", "enter")
         assert walked.told.texts[0].endswith("minutes.!")

@@ -349,7 +349,7 @@ async def test_a_reason_says_what_it_means_and_one_line_is_one_number() -> None:
         page = await opened(driven)
         await driven.press("end")
         text = driven.text()
-        assert "docs are ranked below code" in text and "3 files, as listed" in text
+        assert "docs are ranked below code" in text and "3 files, as listed here" in text
         await driven.press("home", "down", "down", "down", "down")
         assert page.chosen is not None and page.chosen.file.path == "src/report.py"
         assert "2-2" not in driven.text()

@@ -55,7 +55,7 @@ async def test_every_line_says_what_it_is_for_with_an_example_and_fits(size: tup
             "Required, such as deepseek/deepseek-v4-flash",
             "https://api.deepseek.com/v1",
             "Only for your own server or a proxy",
-            "Required. Never shown.",
+            "Required. The key is never shown.",
             "[ ] Save the key for later starts",
             "Not saved: the key is forgotten when you quit.",
             "Enter test and use it",
@@ -89,7 +89,7 @@ async def test_a_set_variable_is_named_and_nothing_need_be_typed() -> None:
     async with open_app(golden("night_shift"), environ={"GOOGLE_API_KEY": "k"}) as driven:
         await open_form(driven, "gemini/gemini-pro-latest")
         assert "GEMINI_API_KEY is set" in driven.text()
-        assert "Leave it empty to use GEMINI_API_KEY. Never shown." in driven.text()
+        assert "Leave it empty to use GEMINI_API_KEY. The key is never shown." in driven.text()
 
 
 async def test_a_typed_key_is_tested_before_anything_is_changed() -> None:

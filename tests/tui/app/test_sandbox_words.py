@@ -44,7 +44,7 @@ async def test_the_header_says_whether_commands_are_confined(
     [
         ("default", "bubblewrap", "edits, runs in the sandbox"),
         ("default", "", "edits, asks before running"),
-        ("codex", "bubblewrap", "codex works by its own rules"),
+        ("codex", "bubblewrap", "codex follows its own rules"),
     ],
 )
 async def test_the_row_of_the_prompt_says_what_accept_edits_does_not_ask_about(

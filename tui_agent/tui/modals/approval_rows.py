@@ -214,7 +214,7 @@ class ApprovalRows(ApprovalState):
             max_rows = _MAX_RISK_ROWS if self.tight else 2 * _MAX_RISK_ROWS
             rows += [*self.loose_gap(width), *self.content.rule_error(width, max_rows)]
         if self.is_gated:
-            rows += self.text_rows(width, "Scroll to the end before you can allow this.", "warning")
+            rows += self.text_rows(width, "Scroll to the end first; then you can allow this.", "warning")
         # While the whole change or command is shown, all answers share one row, which leaves it more rows.
         is_compact = self.is_expanded and not self.typing
         note = "" if self.typing or is_compact else "nothing runs until you answer"

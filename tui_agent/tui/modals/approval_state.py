@@ -200,8 +200,8 @@ class ApprovalState(Sheet[DecidePermission | None]):
             return PermissionChoice(reach="once", rule=self.reason.text or hint)
         reach = REACHES[answer]
         if answer == "y" and self.hidden_rows:
-            rows = "row" if self.hidden_rows == 1 else f"{self.hidden_rows} rows"
-            return PermissionChoice(reach=reach, rule=f"press once to show the hidden {rows}")
+            rows = format_count(self.hidden_rows, "hidden row")
+            return PermissionChoice(reach=reach, rule=f"first press shows {rows}")
         if answer == "y" and self.unseen_rows and not self.is_gated:
             return PermissionChoice(reach=reach, rule=f"{format_count(self.unseen_rows, 'row')} not seen yet")
         if self.is_gated:
@@ -213,7 +213,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         if choice is None or reason:
             return PermissionChoice(reach=reach, rule="", offered=not reason, unavailable_reason=reason)
         if answer == "y" and self.following_calls and not choice.rule:
-            return choice.model_copy(update={"rule": "this call only; you are asked again"})
+            return choice.model_copy(update={"rule": "this call only, not the next ones"})
         if answer == "a" and self.rule is not None:
             return choice.model_copy(update={"rule": self.rule.text})
         return choice

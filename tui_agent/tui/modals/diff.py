@@ -36,7 +36,7 @@ DISK_CHANGE_LABELS: Final[Mapping[DiskChange, str]] = {
     "undone": "no longer changed",
 }
 _UNDONE_NOTE: Final = "the file is as it was before the session"
-_STILL_READING: Final = "This change is still being read. Press the key again."
+_STILL_READING: Final = "This change is still loading. Try again in a moment."
 ReadFiles: TypeAlias = Callable[[], Awaitable[FilesChangedView]]
 
 
@@ -342,11 +342,11 @@ class DiffSheet(Viewer):
         if context.is_running:
             self._say("A turn is running. You can revert when the turn has ended.")
         elif _identify(file, number) in self._reverted:
-            self._say("This change is reverted already.")
+            self._say("This change is already reverted.")
         elif comparison is None:
             self._say(_STILL_READING)
         elif diff is None or number < 0:
-            self._say(f"{file.path} has no change that can be reverted by itself.")
+            self._say(f"Changes to {file.path} cannot be reverted one by one.")
         else:
             confirm = Confirm(
                 "Revert this change?",

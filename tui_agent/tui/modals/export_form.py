@@ -39,7 +39,7 @@ class ExportForm(Form[str | None]):
         self.title_text, self.field = title, Field(place)
 
     def line_rows(self, line: str, pen: Pen, width: int) -> list[Strip]:
-        hint = "A folder, or the name of a new file. Nothing is overwritten."
+        hint = "A folder or a new file name. Existing files are never overwritten."
         return [self.field_row("Save in", self.field, pen, width), *self.note_rows(hint, width)]
 
     def key_hints(self) -> Sequence[KeyHint]:
@@ -96,7 +96,7 @@ async def export_to_chosen_place(
 
     def say_elapsed() -> None:
         elapsed = format_elapsed(time.monotonic() - started)
-        say(f"Exporting to {shown} … {elapsed} so far. You can go on working.", "info")
+        say(f"Exporting to {shown} … {elapsed} so far. You can keep working.", "info")
 
     beat = app.set_interval(beat_s, say_elapsed)
     try:

@@ -63,7 +63,7 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
         return rows
 
     def foot(self, width: int) -> list[Strip]:
-        text = "Files without a tick stay as they are. /redo restores what is undone."
+        text = "Unticked files stay as they are. /redo reverses the undo."
         return [*self.spacer(width), *self.text_rows(width, text, "t3"), *super().foot(width)]
 
     def key_hints(self) -> Sequence[KeyHint]:

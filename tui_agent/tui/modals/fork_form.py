@@ -85,7 +85,7 @@ class ForkDraft:
         if self.change is not None and not self.value.strip():
             return "value", "Enter the new text."
         if self.change == "message" and self.value == self.point.message:
-            return "value", "This is the same message. Edit it, or choose another change."
+            return "value", "The message has not changed. Edit it, or choose another change."
         if self.workplace != "here" and not self.folder.text.strip():
             return "folder", "Enter the folder for the fork."
         return None

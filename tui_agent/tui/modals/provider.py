@@ -133,7 +133,7 @@ class ProviderForm(Form[Provider | None]):
                 return "Required, such as http://localhost:8000/v1"
             return "Only for your own server or a proxy"
         if line == KEY:
-            return f"{self._need_of_key} Never shown."
+            return f"{self._need_of_key} The key is never shown."
         if self.keeps_key:
             return f"Saved in the system's key ring, else in {self._key_file}"
         return "Not saved: the key is forgotten when you quit."
@@ -239,7 +239,7 @@ class ProviderForm(Form[Provider | None]):
         elif address_fault := _address_fault(address):
             self.show_fault(ADDRESS, address_fault)
         elif " " in model or model.lower().startswith(_KEY_PREFIXES) or model.endswith("/"):
-            text = "This is not a model's name: type provider/model, or a profile. Type the key in the field below."
+            text = "This is not a model name. Enter provider/model or a profile name, and the key in its own field."
             self.show_fault(MODEL, text)
         elif self.keeps_key and not key:
             self.show_fault(KEY, "Enter a key first, or untick the box.")

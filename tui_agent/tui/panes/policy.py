@@ -29,7 +29,7 @@ UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
 PROGRAM_RULES: dict[str, str] = {
     "plan": "may only read",
     "ask": "may only read",
-    "accept-edits": "works by its own rules",
+    "accept-edits": "follows its own rules",
     "bypass": "may do everything",
 }
 """Maps a policy to its description for an agent that is an external program."""
@@ -49,7 +49,7 @@ GRID: dict[str, tuple[str, ...]] = {
 
 `sandbox`: `yes` if commands run in a sandbox, otherwise `asks`. `asks*`: `asks`, with the exception in `RESTORABLE`.
 """
-RESTORABLE: Final = "* a command may delete files that it names and /undo can restore"
+RESTORABLE: Final = "* does not ask if /undo can restore the files a command names"
 
 
 def policy_after(name: str) -> "UserPolicy":

@@ -206,7 +206,7 @@ class Prompt(Vertical):
         elif self.running and is_shell_line(self.editor.text):
             note = "not while a turn runs"
         elif self.queue_rows.gets_back(running=self.running) and not command_word(self.editor.text):
-            note = "goes back to its place in the queue"
+            note = "this message goes back into the queue"
         elif self.running and self.editor.text.strip() and not command_word(self.editor.text):
             effect = "answers the question" if self.answers_question else "steers this turn"
             note = f"waits for {self._waits_for}" if self._waits_for else effect

@@ -63,5 +63,7 @@ class PluginPaneScreen(LinesScreen):
         self._feed.toggle(self.pane_name)
         opened = self.pane_name in self._feed.unfolded
         self.say(
-            "The side panes now show it in full." if opened else "The side panes now show only its title."
+            "The side panes now show this pane in full."
+            if opened
+            else "The side panes now show only this pane's title."
         )

@@ -177,7 +177,7 @@ def draw_map_facts(
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
     if files:
-        facts.fact("sees", f"{format_count(files, 'file')}, as listed")
+        facts.fact("sees", f"{format_count(files, 'file')}, as listed here")
     bare = settings is not None and settings.context_mode == "none"
     auto = settings is not None and settings.repo_map == "auto" and not bare
     when = "with a session's first message, and after a compaction" if auto else "only when the model asks"

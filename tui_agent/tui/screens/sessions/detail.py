@@ -133,7 +133,7 @@ class SessionDetail:
         self._draw_branches(session, preview)
         if not preview.whole:
             facts.gap()
-            facts.text("The log is long: this shows only its end.", "t3")
+            facts.text("The log is long: only its end is shown here.", "t3")
 
     def _draw_times(self, session: Row, preview: Preview | None) -> None:
         facts = self._facts

@@ -145,8 +145,8 @@ async def _make_and_open(context: AppContext, point: ForkPoint, request: ForkReq
     if request.change is not None:
         context.submit(ContinueTurn())
         context.app.say(
-            "The what-if runs in this session. /compare compares it with "
-            f"{point.session}, /tree switches back. {result.note}".rstrip(),
+            "The what-if runs in this new session. /compare compares it with "
+            f"{point.session}; /tree switches back. {result.note}".rstrip(),
             "done",
         )
         return
