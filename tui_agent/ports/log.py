@@ -1,6 +1,7 @@
 """The session log and its blobs, as the engine and all clients use them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import field
 from typing import Protocol
 
 from tui_agent.fast_dataclass import dataclass
@@ -92,11 +93,14 @@ class Log(Protocol):
 class StoredFile:
     """The stored content of a file.
 
-    `blob` is the digest of the stored (redacted) bytes; `sha256` is the digest of the original bytes.
+    - `blob`: digest of the stored (redacted) bytes.
+    - `sha256`: digest of the original bytes.
+    - `placeholder_lines`: pairs of a redacted line with a placeholder and the values hidden in it. They are not stored.
     """
 
     blob: str
     sha256: str
+    placeholder_lines: tuple[tuple[str, tuple[bytes, ...]], ...] = field(default=(), repr=False)
 
     @property
     def original_sha256(self) -> str | None:

@@ -302,7 +302,8 @@ class RevertHunk(CommandBase):
     """Revert one hunk of a recorded change to a file. Rejected if the hunk's lines were changed later.
 
     `before`, `after`: digests of the file's recorded contents (None: no file). `hunk`: index of the hunk in the diff of
-    these contents. `Redo` restores the hunk.
+    these contents. `hidden_changes`: the file's lines with hidden changes, as in `file.changed`. `Redo` restores the
+    hunk.
     """
 
     kind: Literal["revert_hunk"] = "revert_hunk"
@@ -310,6 +311,7 @@ class RevertHunk(CommandBase):
     before: str | None
     after: str | None
     hunk: int
+    hidden_changes: tuple[int, ...] = ()
 
 
 class Undo(CommandBase):

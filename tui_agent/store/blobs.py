@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from tui_agent.errors import BlobNotFound, StoreError, StoreFull
+from tui_agent.folds.text.placeholders import list_placeholder_lines
 from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.store.file_ops import FileOps, advice_for, make_folder, sync_path, write_file
@@ -73,7 +74,9 @@ class BlobStore:
         """Store a file's content with its secrets removed. Raise `StoreFull` if the disk is full or failing."""
         redacted = data if self._redactor is None else self._redactor.redact_content(data)
         blob = self.put_bytes(redacted)
-        return StoredFile(blob, blob if redacted is data else hashlib.sha256(data).hexdigest())
+        hidden = {} if self._redactor is None or redacted is data else self._redactor.hidden_values(data)
+        sha256 = blob if redacted is data else hashlib.sha256(data).hexdigest()
+        return StoredFile(blob, sha256, list_placeholder_lines(redacted, hidden))
 
     def _store(self, path: Path, data: bytes) -> None:
         try:

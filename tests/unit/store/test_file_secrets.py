@@ -1,6 +1,7 @@
 """What is kept of a file's content is without secrets, and what depends on the file's own bytes still knows them."""
 
 import hashlib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -96,8 +97,8 @@ async def test_a_write_that_only_changes_a_secret_is_a_change_and_the_agent_know
     assert state.view().read_files[".env.local"].digest == sha(second)
     assert [one.path for one in files.view().files] == [".env.local"]
     (end,) = net_file_changes(events[1:], log.blobs.find)
-    assert (end.before, end.after, end.hunks) == (sha(first), sha(second), "")
-    assert end.note == "only secrets changed, which are not stored"
+    assert (end.before, end.after, end.added, end.removed) == (sha(first), sha(second), 1, 1)
+    assert "+key = [redacted: github token] [a hidden value differs]\n login" in end.hunks
     held = b"".join(path.read_bytes() for path in log.folder.rglob("*") if path.is_file())
     assert ISSUED[:-1].encode() not in held and VALUE.encode() not in held
 
@@ -107,3 +108,44 @@ def test_what_holds_no_secret_is_stored_as_it_is_under_its_own_digest(log: Sessi
     stored = log.blobs.put_file(data)
     assert (stored.blob, stored.sha256, stored.original_sha256) == (sha(data), sha(data), None)
     assert MemoryBlobs().put_file(data) == stored
+
+
+OTHER = ISSUED.replace("Ab3dEf", "Zy3dEf")
+FIXTURE = f"const h =\n  'key={{}}'\nconst n = {{}}\nconst k = '{ISSUED}'\n"
+HIDDEN = "[redacted: github token]"
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("new_value", [OTHER, HIDDEN])
+def test_a_line_whose_hidden_value_changed_is_a_change_in_the_diff(
+    log: SessionLog, new_value: str, codec: str
+) -> None:
+    texts = [FIXTURE.format(ISSUED, 1), FIXTURE.format(ISSUED, 2), FIXTURE.format(new_value, 3)]
+    contents = [text.encode(codec) for text in texts]
+    for before, after in pairwise(contents):
+        log.append(file_changed_event(log.blobs, stand(before, after), "command", None))
+    events = [record for record in log.read() if isinstance(record, Envelope)]
+    assert [len(event.payload.hidden_changes) for event in events] == [0, 1]  # type: ignore[union-attr]
+    [net] = net_file_changes(events, log.blobs.find)
+    assert (net.added, net.removed) == (2, 2)
+    assert (
+        f"-  'key={HIDDEN}'\n-const n = 1\n+  'key={HIDDEN}' [a hidden value differs]\n+const n = 3\n"
+        in net.hunks
+    )
+    assert f"\n const k = '{HIDDEN}'\n" in net.hunks
+
+
+def test_a_secret_of_many_lines_does_not_shift_the_lines_after_it(log: SessionLog) -> None:
+    marks = [f"-----{word} RSA PRIVATE KEY-----" for word in ("BEGIN", "END")]
+    key = "\n".join([marks[0], *["MIIEowIBAAKCAQEA" + "x9Kq" * 12] * 4, marks[1]])
+    before, after = (f"{key}\ntoken = '{value}'\n".encode() for value in (ISSUED, OTHER))
+    event = file_changed_event(log.blobs, stand(before, after), "command", None)
+    assert len(event.hidden_changes) == 1
+
+
+def test_a_removed_or_moved_secret_is_not_a_hidden_change(log: SessionLog) -> None:
+    before = f"a = '{ISSUED}'\nb = '{OTHER}'\n".encode()
+    for after in (f"a = '{ISSUED}'\n", f"b = '{OTHER}'\na = '{ISSUED}'\n", "none\n"):
+        assert (
+            file_changed_event(log.blobs, stand(before, after.encode()), "command", None).hidden_changes == ()
+        )

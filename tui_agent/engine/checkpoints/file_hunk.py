@@ -25,7 +25,7 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
         except BlobNotFound:
             return None
 
-    diff, note = diff_contents(ChangedFile(command.path, command.before, command.after), read)
+    diff, note = diff_contents(_file_of(command), read)
     hunks = [] if diff is None else split_hunks(diff.text)
     if not 0 <= command.hunk < len(hunks):
         reason = note if diff is None else "this change was not found"
@@ -37,6 +37,11 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
             hint="/revert restores the whole file.",
         )
     return hunk
+
+
+def _file_of(command: RevertHunk) -> ChangedFile:
+    hidden_changes = frozenset(command.hidden_changes)
+    return ChangedFile(command.path, command.before, command.after, hidden_changes=hidden_changes)
 
 
 def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> bytes | None:

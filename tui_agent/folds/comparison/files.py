@@ -12,6 +12,7 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
 from tui_agent.folds.text.charset import decode_text
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
+from tui_agent.folds.text.placeholders import note_hidden_changes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
 
@@ -114,7 +115,8 @@ def diff_contents(
         return None, "binary file"
     if max(len(before), len(after)) > MAX_DIFF_BYTES:
         return None, "too large to compare"
-    diff = diff_lines(clean(old.display_text), clean(new.display_text))
+    new_text = note_hidden_changes(new.display_text, file.hidden_changes)
+    diff = diff_lines(clean(old.display_text), clean(new_text))
     return diff, "" if diff.text else _describe_empty_diff(file, same_bytes=before == after)
 
 

@@ -25,6 +25,7 @@ class ChangedFile:
     - `disk_sha256_before`, `disk_sha256_after`: hex SHA-256 of the unredacted file before the first and after the
       newest change.
     - `mode_changed`: True if the file's permissions changed.
+    - `hidden_changes`: lines whose hidden values changed, as in `file.changed`.
     """
 
     path: str
@@ -38,6 +39,7 @@ class ChangedFile:
     disk_sha256_after: str | None = None
     mode_changed: bool = False
     changes: int = 0
+    hidden_changes: frozenset[int] = frozenset()
 
     @property
     def only_mode_changed(self) -> bool:
@@ -66,6 +68,7 @@ class ChangedFile:
             last_seq=seq,
             mode_changed=self.mode_changed or change.is_mode_only,
             changes=self.changes + 1,
+            hidden_changes=self.hidden_changes.union(change.hidden_changes),
         )
 
 

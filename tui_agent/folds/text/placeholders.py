@@ -1,8 +1,12 @@
 """Placeholders that redaction puts in the place of secrets, such as `[redacted: secret]`."""
 
 import re
-from collections import Counter
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
+
+from tui_agent.folds.text.charset import decode_text
 
 PLACEHOLDER_START: Final = "[redacted: "
 HIDDEN_DIFFERENCE: Final = " [a hidden value differs]"
@@ -30,8 +34,70 @@ def note_hidden_differences(diff: str) -> str:
         if line.startswith("-"):
             removed.add(line[1:])
         elif line.startswith("+") and line[1:] in removed and PLACEHOLDER_START in line:
-            text = line.removesuffix("\r")
-            lines[index] = f"{text}{HIDDEN_DIFFERENCE}{line[len(text) :]}"
+            lines[index] = _add_note(line)
         elif line.startswith((" ", "@")):
             removed.clear()
     return "\n".join(lines)
+
+
+def list_placeholder_lines(
+    content: bytes, hidden: Mapping[int, tuple[bytes, ...]]
+) -> tuple[tuple[str, tuple[bytes, ...]], ...]:
+    """Return each line of a redacted file with a placeholder, and the values that it hides.
+
+    `hidden`: values by line. A line without values contains the placeholder literally.
+    """
+    decoded = decode_text(content)
+    if decoded is None or PLACEHOLDER_START not in decoded.display_text:
+        return ()
+    lines = enumerate(decoded.display_text.split("\n"))
+    return tuple((line, hidden.get(number, ())) for number, line in lines if PLACEHOLDER_START in line)
+
+
+def find_hidden_changes(
+    before: Sequence[tuple[str, tuple[bytes, ...]]], after: Sequence[tuple[str, tuple[bytes, ...]]]
+) -> tuple[int, ...]:
+    """Return the checksums of the lines that look the same before and after a change but hide other values.
+
+    `before`, `after`: results of `list_placeholder_lines`.
+    """
+    old, new = _group_values(before), _group_values(after)
+    return tuple(line_checksum(line) for line in old if line in new and _differ(old[line], new[line]))
+
+
+def _group_values(lines: Sequence[tuple[str, tuple[bytes, ...]]]) -> dict[str, list[tuple[bytes, ...]]]:
+    groups: defaultdict[str, list[tuple[bytes, ...]]] = defaultdict(list)
+    for line, values in lines:
+        groups[line].append(values)
+    return dict(groups)
+
+
+def _differ(old: list[tuple[bytes, ...]], new: list[tuple[bytes, ...]]) -> bool:
+    """Return True if values were replaced. Lines that were only added or removed do not count."""
+    if len(old) == len(new):
+        return old != new
+    fewer, more = sorted((old, new), key=len)
+    return bool(Counter(fewer) - Counter(more))
+
+
+def line_checksum(line: str) -> int:
+    """Return the CRC-32 of a line, by which `file.changed` names lines with hidden changes."""
+    return zlib.crc32(line.encode("utf-8", "surrogatepass"))
+
+
+def note_hidden_changes(text: str, hidden_changes: Collection[int]) -> str:
+    """Return a file's redacted text with a note on each line whose hidden values changed.
+
+    `hidden_changes`: results of `find_hidden_changes`.
+    """
+    if not hidden_changes:
+        return text
+    return "\n".join(
+        _add_note(line) if PLACEHOLDER_START in line and line_checksum(line) in hidden_changes else line
+        for line in text.split("\n")
+    )
+
+
+def _add_note(line: str) -> str:
+    text = line.removesuffix("\r")
+    return f"{text}{HIDDEN_DIFFERENCE}{line[len(text) :]}"

@@ -34,6 +34,9 @@ class FileChanged(Payload):
     permission bits after the change. `before_sha256`, `after_sha256`: hex SHA-256 of the original bytes, if the blob is
     redacted.
 
+    `hidden_changes`: CRC-32 of each redacted line that looks the same before and after, although its hidden values
+    changed.
+
     A file can keep its changes when a turn is undone. The changes are then recorded again with the author `human`,
     and `original_author` is the author who made them.
     """
@@ -51,6 +54,7 @@ class FileChanged(Payload):
     call_id: CallId | None = None
     before_sha256: str | None = None
     after_sha256: str | None = None
+    hidden_changes: tuple[int, ...] = ()
     original_author: Author | None = None
 
     @property

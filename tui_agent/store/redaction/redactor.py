@@ -107,6 +107,18 @@ class Redactor:
         clean = self.redact_text(text)
         return data if clean is text else clean.encode(codec, "surrogatepass")
 
+    def hidden_values(self, data: bytes) -> dict[int, tuple[bytes, ...]]:
+        """Return the secrets of a text file by their line in the redacted content, counted from 0."""
+        codec = _UTF_16.get(data[:2])
+        raw = data if codec is None else data.decode(codec, "replace").encode("utf-8", "surrogatepass")
+        values: dict[int, tuple[bytes, ...]] = {}
+        hidden_breaks = 0
+        for hit in [] if b"\0" in raw[:_BINARY_HEAD] else self.hits(raw):
+            line = raw.count(b"\n", 0, hit.start) - hidden_breaks
+            values[line] = (*values.get(line, ()), raw[hit.start : hit.end])
+            hidden_breaks += raw.count(b"\n", hit.start, hit.end)
+        return values
+
     def redact_text(self, text: str) -> str:
         """Return the text without its secrets, or the same object if it has none."""
         if text in self._clean:

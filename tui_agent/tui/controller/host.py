@@ -38,6 +38,12 @@ class QuestionsPort(Protocol):
     def ask_again(self) -> bool: ...
 
 
+class InterruptionPort(Protocol):
+    """Interrupts the running turn."""
+
+    def interrupt(self) -> bool: ...
+
+
 class SubmitterPort(Protocol):
     """Sends the message in the prompt."""
 
@@ -83,6 +89,8 @@ class SessionHost(AppContext, Protocol):
     def panes(self) -> PanesPort: ...
     @property
     def questions(self) -> QuestionsPort: ...
+    @property
+    def interruption(self) -> InterruptionPort: ...
     @property
     def submitter(self) -> SubmitterPort: ...
     @property

@@ -354,7 +354,13 @@ class DiffSheet(Viewer):
                 yes=("confirm_go", "revert it"),
                 no="keep it",
             )
-            command = RevertHunk(path=file.path, before=file.before, after=file.after, hunk=number)
+            command = RevertHunk(
+                path=file.path,
+                before=file.before,
+                after=file.after,
+                hunk=number,
+                hidden_changes=tuple(sorted(file.hidden_changes)),
+            )
 
             def submit(yes: bool | None) -> None:
                 if yes:

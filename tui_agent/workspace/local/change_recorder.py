@@ -10,6 +10,7 @@ from anyio import to_thread
 from tui_agent.errors import StaleFile
 from tui_agent.folds.text.charset import decode_text
 from tui_agent.folds.text.line_diff import count_changes
+from tui_agent.folds.text.placeholders import find_hidden_changes
 from tui_agent.ports.environment import (
     Environment,
     ExecResult,
@@ -122,6 +123,9 @@ def file_changed(
         added=counts[0],
         removed=counts[1],
         call_id=call_id,
+        hidden_changes=find_hidden_changes(old.placeholder_lines, new.placeholder_lines)
+        if old and new
+        else (),
     )
 
 
