@@ -74,7 +74,7 @@ class RunCommand(api.BaseTool):
         text = shorten_for_model(output)
         report = f"[{end}]\n{text}" if text else f"[{end}, no output]"
         return api.text_result(
-            report + sandbox_note(result),
+            report + sandbox_note(result) + _placeholder_note(args.command),
             ok=result.exit_code == 0,
             summary=end,
             display=(api.TerminalBlock(text=output.stored),) if text else (),
@@ -87,6 +87,14 @@ class RunCommand(api.BaseTool):
             events=_test_events(TestCommand(argv, detect_framework(argv), args.cwd), result, output, ctx),
             full_output=output.stored,
         )
+
+
+def _placeholder_note(command: str) -> str:
+    """Return a note for the model if the command contains a placeholder instead of a hidden value."""
+    placeholder = api.find_new_placeholder(command, "")
+    if not placeholder:
+        return ""
+    return f"\n[{placeholder} stands for a value that is hidden from you; the command got it literally]"
 
 
 def _test_events(

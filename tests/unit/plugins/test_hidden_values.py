@@ -96,3 +96,14 @@ async def test_a_placeholder_is_not_written_into_a_notebook(tmp_path):
     for action in ("replace", "insert"):
         args = {"path": "a.ipynb", "action": action, "cell": "x", "source": f"k = '{HIDDEN}'"}
         assert "hidden from you" in await refused(bench, "edit_notebook", **args)
+
+
+async def test_the_result_of_a_command_says_that_it_got_a_placeholder_literally(tmp_path):
+    bench = Bench(tmp_path, tools_of("shell"))
+    result = await bench.run("run_command", command=f"echo '{HIDDEN}' > a.ts")
+    assert bench.bytes("a.ts").decode() == f"{HIDDEN}\n"
+    assert (
+        "[redacted: secret] stands for a value that is hidden from you; the command got it literally"
+        in text(result)
+    )
+    assert "hidden" not in text(await bench.run("run_command", command="echo redacted"))
