@@ -25,6 +25,7 @@ from tui_agent.protocol.commands import (
     ContinueTurn,
     DecidePermission,
     Queue,
+    Revert,
     RunUserShell,
     SubmitPrompt,
     Undo,
@@ -342,6 +343,31 @@ async def test_a_client_that_is_gone_leaves_the_question_and_one_that_leaves_doe
             await bench.until("turn.finished")
             assert len(bench.recorder.state.open_calls) == left
             assert [one.reason for one in bench.of(TurnFinished)] == ["interrupted"]
+
+
+@pytest.mark.parametrize("back_to", ["", "permission.decided", "tool.started"])
+async def test_a_call_that_ran_after_a_kill_is_not_called_not_run_when_the_session_is_reverted(
+    tmp_path: Path, back_to: str
+) -> None:
+    def is_over(bench: Bench, kind: str) -> bool:
+        kinds = bench.kinds()
+        return kind in kinds and kinds[-1] == "agent.state_changed"
+
+    await asked(tmp_path, [call(("write", '{"words":"a"}')), say("Done.")])
+    answers = [say("Done."), say("I see.")]
+    async with running(tmp_path, answers, tools(), policy=ask, session=WHOLE) as bench:
+        bench.on_event = yes(bench)
+        bench.submit(ContinueTurn())
+        await bench.until_so(lambda: is_over(bench, "iteration.finished"))
+        seqs = [event.seq for event in bench.events if event.payload.kind == back_to]
+        bench.submit(Revert(to_seq=seqs[-1], files=False) if back_to else Undo())
+        await bench.until_so(lambda: is_over(bench, "session.head_moved"))
+        assert bench.of(ToolFinished)[-1].summary == "ran, then undone"
+        bench.submit(SubmitPrompt(text="Did it run?"))
+        await bench.until_so(lambda: len(bench.model.requests) == 2)
+        legal(bench)
+        sent = str(bench.model.requests[-1].messages)
+        assert "This call ran. The session was then reverted" in sent and "Not run" not in sent
 
 
 async def test_queued_messages_wait_until_the_question_is_answered(tmp_path: Path) -> None:

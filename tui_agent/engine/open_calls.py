@@ -37,6 +37,7 @@ _MESSAGES: dict[ToolStatus, str] = {
     "lost": "The program ended while this call ran. Its effects are unknown: check them before you run it again.",
 }
 """Maps the status of an unfinished call to the message for the model."""
+RAN_THEN_UNDONE = "ran, then undone"
 NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 
 
@@ -85,6 +86,7 @@ def close_calls(
     crashed: bool = False,
     why: str = "",
     lost_message: str = "",
+    ran: Mapping[CallId, str] | None = None,
     printed: LiveOutputs | None = None,
 ) -> int:
     """Record a result for each unfinished call. Return the number of these calls.
@@ -93,6 +95,7 @@ def close_calls(
     - `crashed`: True if the program crashed. Calls that had started can then get the status `lost`.
     - `why`: reason for calls that did not start.
     - `lost_message`: message for lost calls, if not the usual one.
+    - `ran`: message for each call that ran after the event to which the session was reverted.
     - `printed`: the output of each call so far. It is added to the call's result.
     """
     state = recorder.state
@@ -103,7 +106,9 @@ def close_calls(
     for call in sorted(open_calls, key=lambda call: len(delegate_chain(delegates, call.agent)), reverse=True):
         status = unfinished_status(call, crashed=crashed)
         for_model, summary = _MESSAGES[status], SUMMARIES[status]
-        if call.waits_for_delegate:
+        if ran and call.call_id in ran:
+            for_model, summary = ran[call.call_id], RAN_THEN_UNDONE
+        elif call.waits_for_delegate:
             for_model, summary = NEVER_STARTED, "not started"
         elif not call.started:
             for_model, summary = f"Not run: {why or STOPPED_FIRST}", "not run"

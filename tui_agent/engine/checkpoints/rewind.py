@@ -23,6 +23,12 @@ from tui_agent.engine.checkpoints.remaining_changes import (
     read_file_records,
     read_newest,
 )
+from tui_agent.engine.checkpoints.reverted_calls import (
+    CallEvents,
+    describe_reverted_call,
+    find_reverted_calls,
+    read_call_events,
+)
 from tui_agent.engine.checkpoints.reverted_hunks import find_reverted_paths
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls, close_requests
@@ -168,8 +174,9 @@ class Rewind:
         own_commands = await self._find_own_commands() if target.reason == "redo" else []
         if target.conversation:
             commits = await self._find_kept_commits(target, shared)
+            later = await to_thread.run_sync(read_call_events, self._recorder, shared)
             files, from_seq = restored is not None, self._recorder.state.seq
-            self._move(target, files=files, from_seq=from_seq, commits=commits)
+            self._move(target, files=files, from_seq=from_seq, commits=commits, later=later)
         elif restored is not None and restored[1].paths:
             await self._move_past_file_changes(replace(target, reason="files"), *restored, from_seq=start)
         if restored is not None:
@@ -374,7 +381,9 @@ class Rewind:
         from_seq: int,
         hunk: RevertedHunk | None = None,
         commits: tuple[str, ...] = (),
+        later: CallEvents = (),
     ) -> None:
+        """Record the move, and end what is unfinished at its target. `later`: the events of calls after the target."""
         recorder = self._recorder
         before, is_redo = recorder.state, target.reason == "redo"
         recorder.append(
@@ -395,7 +404,9 @@ class Rewind:
                 kept_commits=commits,
             )
         )
-        close_calls(recorder, why="the session was reverted to this point")
+        message = describe_reverted_call(files=files, commits=commits)
+        ran = dict.fromkeys(find_reverted_calls(recorder.state.open_calls, later), message)
+        close_calls(recorder, why="the session was reverted to this point", ran=ran)
         close_requests(recorder, {})
         if recorder.state.turn_running:
             recorder.append(

@@ -243,7 +243,7 @@ def _outcome(entry: ToolEntry, *, roomy: bool) -> str:
         if entry.subtask is None:
             return "waits for its turn"
     if entry.state in ("queued", "running", "waiting", "denied") or (
-        entry.state == "interrupted" and outcome != "not run"
+        entry.state == "interrupted" and outcome not in ("not run", "ran, then undone")
     ):
         return _WORDS[entry.state]
     if _diffs(entry.blocks) and _LINE_COUNTS.match(outcome):
