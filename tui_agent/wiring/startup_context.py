@@ -1,6 +1,7 @@
 """Configuration, keys, clock and session store. Every start of the program needs them.
 
-Invariant: this module reads only configuration files, writes no file and imports nothing slow.
+Invariant: this module reads only configuration files and the log of a chosen session, writes no file and imports
+nothing slow.
 """
 
 import os
