@@ -28,9 +28,9 @@ GONE_TIME = -2
 NEVER_LISTED = REPOSITORY_FOLDERS | CACHE_FOLDERS
 INSTALL_FOLDERS = INSTALLED_FOLDERS | {"site-packages"}
 LOCK_FILES = frozenset(
-    """package-lock.json yarn.lock pnpm-lock.yaml npm-shrinkwrap.json bun.lockb poetry.lock uv.lock pdm.lock Pipfile.lock
-    Cargo.lock go.sum Gemfile.lock composer.lock flake.lock gradle.lockfile Package.resolved Podfile.lock mix.lock
-    pubspec.lock packages.lock.json deno.lock conan.lock""".split()  # noqa: SIM905 - read as a list of words
+    """package-lock.json yarn.lock pnpm-lock.yaml npm-shrinkwrap.json bun.lock bun.lockb poetry.lock uv.lock pdm.lock
+    Pipfile.lock Cargo.lock go.sum Gemfile.lock composer.lock flake.lock gradle.lockfile Package.resolved Podfile.lock
+    mix.lock pubspec.lock packages.lock.json deno.lock conan.lock""".split()  # noqa: SIM905 - read as a list of words
 )
 BINARY_SUFFIXES = frozenset(
     """png jpg jpeg gif bmp ico webp avif tif tiff psd heic pdf zip gz tgz bz2 xz zst 7z rar jar war whl egg so dylib dll

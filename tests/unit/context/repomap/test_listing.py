@@ -111,14 +111,14 @@ def test_names_that_are_not_utf_8_and_odd_names(tmp_path: Path) -> None:
 
 
 def test_what_is_no_text_by_its_name_or_size_is_counted_by_reason(tmp_path: Path) -> None:
-    write(tmp_path, "a.py", "logo.png", "yarn.lock", "id_rsa", "de.po")
+    write(tmp_path, "a.py", "logo.png", "yarn.lock", "bun.lock", "id_rsa", "de.po")
     (tmp_path / "big.csv").write_bytes(b"1,2\n" * 300_000)
     os.mkfifo(tmp_path / "pipe")
     listing = list_files(tmp_path, lambda path: path != "id_rsa")
     assert [entry.path for entry in listing.entries] == ["a.py"]
     assert listing.skipped == {
         "binary": 1,
-        "lock file": 1,
+        "lock file": 2,
         "secret": 1,
         "special": 1,
         "too large": 1,
