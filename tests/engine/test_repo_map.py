@@ -74,6 +74,18 @@ async def test_the_first_message_of_a_session_gets_the_map_and_the_next_does_not
         assert all("repo_map" in {one.name for one in manifest.sections} for manifest in packed)
 
 
+async def test_a_later_map_also_looks_for_the_words_of_the_sessions_title(tmp_path: Path) -> None:
+    maps = FakeMaps()
+    async with running(tmp_path, [say("One."), say("Two.")], middlewares=[RepoMapSection(maps)]) as bench:
+        bench.submit(SetRepoMap(mode="off"))
+        bench.submit(SubmitPrompt(text="Fix the second cookie of a name"))
+        await bench.until("turn.finished")
+        bench.submit(SetRepoMap(mode="auto"))
+        bench.submit(SubmitPrompt(text="What is left?"))
+        await bench.until("turn.finished", 2)
+        assert [wish.query for wish in maps.wishes] == ["What is left?\nFix the second cookie of a name"]
+
+
 @pytest.mark.parametrize("mode", ["pack", "memory"])
 async def test_the_folders_own_map_goes_with_the_first_message_in_both_modes_that_have_one(
     tmp_path: Path, mode: ContextMode

@@ -48,6 +48,8 @@ class RepoMapSection(api.BaseMiddleware):
             return
         choice = settings.map_options
         query = state.root_task[:MAX_QUERY_CHARS]
+        if state.turn > 1 and state.title not in query:
+            query = f"{query}\n{state.title}"  # "What is left?" alone says nothing about the task.
         request = api.MapRequest(
             query=query,
             max_tokens=_limit_tokens(choice.max_tokens, settings.model.window),
