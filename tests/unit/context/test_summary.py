@@ -106,10 +106,11 @@ def test_a_changed_files_reason_is_the_text_before_its_edit_and_not_of_a_later_r
         *with_path("read_file", "web.py", 2, "I read on."),
         *with_path("read_file", "io.py", 3, "See io."),
         *with_path("read_file", "artifact:aaaaaaaaaaaa", 4, "An output is not a file."),
+        *with_path("run_tests", "test_io.py", 5, "I run a test."),
     ]
     text = build_summary(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
     assert "## Changed files\n- web.py: edit_file 1× (I clear.)\n" in text
-    assert "artifact:" not in text
+    assert "artifact:" not in text and "test_io.py" not in text
     assert "## Files read\n- io.py: read_file 1× (See io.)" in text
 
 

@@ -30,9 +30,7 @@ from tui_agent.units import format_bytes, format_number
 FAILING_TITLE: Final = "Tests that fail"
 MAX_ARTIFACTS: Final = 8
 LEFT_OUT_PREFIX: Final = "(left out: "
-_ONLY_READ: Final[frozenset[str]] = frozenset(
-    ("read_file", "list_directory", "grep", "glob", "repo_map", "run_tests")
-)
+_ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
 _LEAST: Final = 400
 MAX_NAMED_BYTES: Final = 64_000
 """Maximum total size of the listed paths of changed files, in bytes."""
@@ -340,7 +338,7 @@ def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Summa
     edited = set[str]()
     for call, part in calls.items():
         path = path_of(part)
-        if path and call in ok:
+        if path and call in ok and part.name != TESTS:
             counts = calls_by_file.pop(path, {})
             calls_by_file[path] = counts
             if part.name not in _ONLY_READ and path not in edited:
