@@ -18,11 +18,12 @@ _JOB_ENDS: dict[JobEnd, str] = {
     "failed": "could not be started",
     "lost": "was lost: tui-agent crashed while the job ran",
 }
+_WITHOUT_IGNORED = "without ignored files such as .venv or node_modules"
 _FORK_NOTES: dict[WorkspaceKind, str] = {
-    "copy": "[This session now works in a copy of its folder, without ignored files such as .venv.]",
-    "copy_without_git": "[This session now works in a copy of its folder, without ignored files such as .venv. The copy"
+    "copy": f"[This session now works in a copy of its folder, {_WITHOUT_IGNORED}.]",
+    "copy_without_git": f"[This session now works in a copy of its folder, {_WITHOUT_IGNORED}. The copy"
     " has no .git, so git does not work.]",
-    "worktree": "[This session now works in a new git work tree, without ignored files such as .venv.]",
+    "worktree": f"[This session now works in a new git work tree, {_WITHOUT_IGNORED}.]",
 }
 
 
