@@ -124,7 +124,7 @@ async def test_the_menu_is_used_with_other_keys(tmp_path: Path) -> None:
         await driven.type("/tod")
         assert driven.app.prompt.menu.display and "F10 complete" in driven.text()
         await driven.press("tab")
-        assert driven.app.prompt.editor.text == "/tod" and "Unknown command /tod." in driven.text()
+        assert driven.app.prompt.editor.text == "/tod" and driven.app.prompt.menu.display
         await driven.press("o", "f10")
         assert driven.app.prompt.editor.text.startswith("/todo")
         await driven.type("x")

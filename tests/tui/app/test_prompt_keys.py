@@ -165,6 +165,14 @@ async def test_while_a_turn_runs_enter_steers_tab_queues_and_esc_interrupts() ->
         assert isinstance(stop, Interrupt)
 
 
+async def test_tab_sends_nothing_while_no_turn_runs() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("half a mess")
+        await driven.press("tab")
+        await driven.type("age")
+        assert driven.session.submitted == [] and driven.app.prompt.editor.text == "half a message"
+
+
 async def test_a_long_paste_becomes_a_chip_and_goes_out_whole() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.app.prompt.editor.post_message(events.Paste(PASTE))

@@ -166,6 +166,8 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
         self.take_queued: Callable[[], bool] = lambda: False
         """Called to take the newest queued message back into the editor; returns False if no message is queued."""
         self.running = False
+        self.can_queue = False
+        """True while a turn runs, and from the moment a message was sent."""
         """True while a turn runs; a message sent meanwhile steers the turn."""
         self.recalled = ""
         """The earlier message recalled by Up or Down; empty after the user types."""
@@ -424,9 +426,9 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
     def queue(self) -> bool:
-        """Queue the message; return False if the editor is empty."""
+        """Queue the message if a turn runs or starts; return False if the editor is empty."""
         has_text = bool(self.text.strip())
-        if has_text:
+        if has_text and self.can_queue:
             self.submit("queue")
         return has_text
 

@@ -141,7 +141,7 @@ class Prompt(Vertical):
         if policy != self._policy:
             self.remove_class(_policy_class(self._policy)).add_class(_policy_class(policy))
         self._policy, self._note = policy, note
-        self.running = self.editor.running = running
+        self.running = self.editor.running = self.editor.can_queue = running
         self._waits_for, self._words = waits_for, words
         self.update_note()
 
@@ -383,6 +383,7 @@ class Prompt(Vertical):
             self.Submitted(editor.message, how, pictures, text, own_words, queued_after, mentions)
         )
         if text:
+            editor.can_queue = editor.can_queue or not (is_shell_line(text) or command_word(text))
             editor.load_text("")  # Keep the chips, because the message may be put back.
 
     def give_back(self, unsent: Sequence[Submitted]) -> None:
