@@ -315,6 +315,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
             keys = [key for key in keys if key.action in ("choose", "close_menu")]
         elif in_menu and candidate is not None and (candidate.needs_whole_word or candidate.dimmed):
             keys = [key for key in keys if key.action != "accept"]
+        elif in_menu and self.prompt.menu.is_mention_complete(self.editor):
+            keys = [key._replace(word="send") if key.action == "accept" else key for key in keys]
         elif in_menu and not self.prompt.menu.runs:
             keys = [key._replace(word="insert") if key.action == "accept" else key for key in keys]
         if not in_menu and not running and (quits := self.key_map.key_of("copy_or_stop")):

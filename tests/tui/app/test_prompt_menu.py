@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.tui.app.driving import golden, open_app
+from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.session import WorkspaceMoved
 from tui_agent.tui.prompt.files import Symbol
 
@@ -58,6 +59,26 @@ async def test_a_mentioned_file_is_completed_from_the_folder_that_the_session_wo
         assert "src/entry.py" in driven.text()
         await driven.press("tab")
         assert driven.app.prompt.editor.text == "see @src/entry.py "
+
+
+async def test_enter_after_a_completely_typed_path_sends_the_message(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "mime.ts").touch()
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.set_root(tmp_path)
+        editor = driven.app.prompt.editor
+        await driven.type("look at @src/mime.t")
+        await driven.until(lambda: driven.app.prompt.menu.candidate is not None)
+        assert "insert" in driven.text()
+        await driven.type("s")
+        assert driven.app.prompt.menu.display and "send" in driven.text().splitlines()[-1]
+        await driven.press("enter")
+        [command] = driven.session.submitted
+        assert isinstance(command, SubmitPrompt) and command.text == "look at @src/mime.ts"
+        await driven.type("look at @src/")
+        await driven.until(lambda: driven.app.prompt.menu.candidate is not None)
+        await driven.press("enter")
+        assert len(driven.session.submitted) == 1 and editor.text.startswith("look at @src/")
 
 
 async def test_a_menu_that_does_not_hold_all_files_says_so(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
+from textual.widgets import TextArea
 
 from tui_agent.tui.prompt.completion import Candidate
 from tui_agent.tui.text import clean_line, take, width
@@ -70,6 +71,12 @@ class Menu(LinePane):
     def candidate(self) -> Candidate | None:
         """The selected candidate; None if none is selected."""
         return self.candidates[self.chosen] if 0 <= self.chosen < len(self.candidates) else None
+
+    def is_mention_complete(self, editor: TextArea) -> bool:
+        """Return True if the text ends in the selected file or symbol, completely typed: Enter then sends it."""
+        insert = "" if self.candidate is None else self.candidate.insert
+        is_file = insert.startswith("@") and insert.endswith(" ")
+        return is_file and editor.cursor_at_end_of_text and editor.text.endswith(insert[:-1])
 
     def draw(self, width: int, height: int) -> list[Strip]:
         shown = self.candidates[self._top : self._top + height]

@@ -355,6 +355,9 @@ class Prompt(Vertical):
             return
         if token is None or (run and candidate.needs_whole_word):
             return
+        if run and self.menu.is_mention_complete(self.editor):
+            self.submit("send")
+            return
         row_at, column = self.editor.cursor_location
         is_complete = run and token.kind == "command" and token.query == candidate.label
         ends_in_space = candidate.insert.endswith(" ")
