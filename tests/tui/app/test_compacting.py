@@ -83,7 +83,7 @@ async def test_the_command_carries_its_focus() -> None:
     [
         (200_000, 8_000, "summarised at 170k"),
         (20_000, 5_000, "summarised at 15k"),
-        (0, 0, "summarised only when"),
+        (0, 0, "or if the server refuses"),
     ],
 )
 async def test_the_context_says_from_where_on_it_comes_by_itself(window: int, output: int, says: str) -> None:

@@ -235,7 +235,7 @@ def _draw_next(facts: Facts, view: ContextMeterView, tokens: int, usd: float | N
         when = (
             f"at {format_estimate(round(view.compaction_fraction * view.window))}"
             if view.compaction_fraction
-            else "only when you run /compact"
+            else "only when you run /compact, or if the server refuses a request as too long"
         )
         text = f"The meter turns amber at {near}. Above the soft limit ({soft}), answers often get worse. "
         text += f"Old turns are summarised {when}."
