@@ -187,7 +187,7 @@ _COMMANDS: Final[tuple[Action, ...]] = (
     _a("jobs", "show or stop background jobs", "Commands", slash="/jobs", synonyms="processes servers"),
     _a("export", "save the session as a file: html, markdown, …", "Commands", slash="/export", args="[html|markdown|jsonl|atif|otel|bundle|archive|trajectory]", synonyms="share save write"),
     _a("theme", "switch to another theme", "Commands", slash="/theme", args="[NAME]", synonyms="dark light day night colours colors looks"),
-    _a("settings", "show and change settings", "Commands", slash="/settings", args="[NAME]", aliases=("/config",), synonyms="preferences options configuration vim mouse symbols motion keys"),
+    _a("settings", "show and change settings", "Commands", slash="/settings", args="[WORDS]", aliases=("/config",), synonyms="preferences options configuration vim mouse symbols motion keys"),
     _a("doctor", "check the installation; `report` saves a bug report", "Commands", slash="/doctor", args="[report]", aliases=("/bug report",), synonyms="problem debug diagnose terminal"),
     _a("own_commands", "list the commands of plugins and Markdown files", "Commands", slash="/commands", synonyms="custom markdown slash"),
     _a("reload", "reload plugins that have changed", "Commands", slash="/reload", synonyms="plugin extension"),

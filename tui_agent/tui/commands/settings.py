@@ -18,7 +18,7 @@ KEEP, RESET = "\0keep", "\0reset"
 
 
 def edit_settings(context: AppContext, argument: str, current: str = "") -> None:
-    """List the settings, or edit the setting named `argument`."""
+    """Edit the setting named `argument`, or list the settings that contain its words."""
     if context.config is None:
         context.app.say("The configuration cannot be read. Correct config.toml, then try again.", "warning")
         return
@@ -27,14 +27,12 @@ def edit_settings(context: AppContext, argument: str, current: str = "") -> None
         if isinstance(plugin, PluginLoaded):
             entries += list_plugin_settings(context.config, plugin)
     settings = {setting.name: setting for setting in entries}
-    if argument:
-        if argument in settings:
-            _edit(context, settings[argument])
-        else:
-            context.app.say(f"No setting {argument[:40]!r}. /settings lists all settings.", "warning")
+    if argument in settings:
+        _edit(context, settings[argument])
         return
     items = [_item(setting, current) for setting in settings.values()]
-    open_picker(context, "Settings", items, lambda name: _edit(context, settings[name]))
+    picker = open_picker(context, "Settings", items, lambda name: _edit(context, settings[name]))
+    picker.field.insert(argument)
 
 
 def _item(setting: ConfigEntry, current: str) -> Item:
