@@ -202,7 +202,7 @@ _FURTHER: Final[tuple[Action, ...]] = (
     _a("pane", "show a pane of a plugin", "App", args="[NAME]", aliases=("/pane",), synonyms="plugin view section"),
     _a("sidebar", "show or hide the side panes", "App", keys=("f6",), synonyms="panel layout"),
     _a("palette", "find any action by name", "App", keys=("ctrl+p",), footer="palette", rank=6),
-    _a("next_policy", "switch between plan, ask and accept-edits", "App", keys=("shift+tab",), footer="policy", rank=5, when="idle", synonyms="mode"),
+    _a("next_policy", "switch between plan, ask and accept-edits", "App", keys=("shift+tab",), footer="policy", rank=5, footer_when="idle", synonyms="mode"),
     _a("revert", "revert to a point before a message: conversation, files, or both", "App", args="[EVENT]", aliases=("/revert", "/rewind"), keys=("escape escape",), synonyms="back restore", ground=True),
     _a("pause", "pause the turn before its next call, or continue it", "App", args="[resume [ID]]", aliases=("/pause", "/resume resume"), synonyms="hold continue"),
     _a("editor", "write the message in your editor", "App", aliases=("/editor",), keys=("ctrl+g",), synonyms="external vim emacs nano"),
