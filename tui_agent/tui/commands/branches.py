@@ -28,7 +28,7 @@ def fork(context: AppContext, argument: str) -> None:
 async def _start(
     context: AppContext, seq: int, start: Callable[[AppContext, ForkPoint, tree_fork.Say], None]
 ) -> None:
-    """Find the fork point at event `seq` and call `start` with it; if there is nothing to fork, warn the user."""
+    """Call `start` with the fork point at event `seq`. If there is nothing to fork, warn the user."""
     point = await tree_fork.fork_point_here(context, seq)
     if point is None or seq < 0:
         context.app.say(NOTHING, "warning")
@@ -61,9 +61,10 @@ MAX_NAMES = 2
 
 
 def compare(context: AppContext, argument: str) -> None:
-    """Compare two sessions: those named in `argument`, or the one named there with the open session.
+    """Compare two sessions side by side.
 
-    If `argument` is empty, compare the open session with its parent or its newest fork.
+    `argument`: up to two session ids. With one id, that session is compared with the open session. Without an id,
+    the open session is compared with its parent or its newest fork.
     """
     named = tuple(argument.split())
     if len(named) > MAX_NAMES:
@@ -85,7 +86,10 @@ def compare(context: AppContext, argument: str) -> None:
 
 
 def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:
-    """Continue with the branch `side`: open its session. If that is open, revert to the branch's last event."""
+    """Continue with the branch `side`.
+
+    Open the branch's session. If this session is already open, revert it to the branch's last event.
+    """
     own = context.app.session_id
     if side.session != own:
         switch(context, side.session)

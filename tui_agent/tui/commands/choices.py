@@ -103,7 +103,7 @@ def choose_policy(context: AppContext, argument: str) -> None:
 async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") -> None:
     """Load the saved rules that apply to the session, and show them in the sheet.
 
-    `fault`: error message of a failed removal, shown in the sheet.
+    `fault`: the error message to show after a rule could not be removed.
     """
     status, output = await context.ask("policy", "rules", "--json", *context.place)
     home = context.app.environ.get("HOME", "").rstrip("/")

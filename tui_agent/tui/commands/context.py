@@ -37,7 +37,7 @@ _IDLE: Final = ("context_summarise",)
 """Actions that are not available during a turn."""
 _LEAST_BAR: Final = 5
 _REASON_CELLS: Final = 22
-"""Width kept free beside the bar of a shortened section, for the reason."""
+"""Width, in cells, to keep free next to a bar. A note about the shortened section is shown there."""
 
 
 class ContextSheet(Viewer):
@@ -82,7 +82,7 @@ class ContextSheet(Viewer):
         self.extra = names if view.used else names[-1:]
 
     def go_on(self, name: str) -> bool:
-        """Close the sheet and run the sheet's action `name`. If this action is not available now, return False."""
+        """Close the sheet and run its action `name`. Return False if the action is not available now."""
         if name in self.extra:
             self.dismiss(None)
             self.app.post_message(Intent(*_INTENTS[name]))

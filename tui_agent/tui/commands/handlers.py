@@ -39,9 +39,10 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 
 
 def _with_options(handler: Handler, **options: Handler) -> Handler:
-    """Return a handler for a command with options. It calls the option that the argument's first word names.
+    """Return a handler for a command that has options.
 
-    Without such an option, it calls `handler`.
+    The new handler looks at the first word of its argument. If this word is in `options`, it calls that option's
+    handler with the rest of the argument. Otherwise, it calls `handler`.
     """
 
     def handle(context: AppContext, argument: str) -> None:

@@ -90,7 +90,10 @@ def show_tools(context: AppContext, argument: str) -> None:
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
-    """Return everything of one kind from the loaded plugins, as pairs (name, plugin). A `kind` is, for example, `tool`."""
+    """Return what the loaded plugins contribute, as pairs (name, plugin).
+
+    `kind`: the kind of contribution, e.g. `tool`.
+    """
     return [
         (offer.removeprefix(f"{kind}:"), plugin.plugin)
         for plugin in context.views.plugins.values()
@@ -211,7 +214,10 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
 
 
 def toggle_block(context: AppContext, argument: str) -> None:
-    """If a notice is cut off or a paste is folded, expand it. Otherwise fold or unfold a transcript block."""
+    """Expand a notice that is cut off. If there is none, expand the folded paste at the cursor.
+
+    If there is no such paste either, fold or unfold a block of the transcript.
+    """
     if show_full_notice(context, context.app.notice):
         context.app.hide_notice()
     elif not (context.editor.has_focus and context.editor.unfold_paste()):

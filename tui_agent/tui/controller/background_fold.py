@@ -2,7 +2,7 @@
 
 A view is built by applying the log's events one after the other ("folding").
 
-Invariant: a pane shows the views of the whole session only once they contain the newest event.
+Invariant: views of the whole session are not shown before they contain the newest event.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class BackgroundFold:
         await self._over.wait()
 
     def adopt(self) -> Pump:
-        """Switch to the views of the whole session. Return the pump that updates them."""
+        """Switch to the views of the whole session. Return the `Pump` that keeps these views up to date."""
         self._adopted = True
         self._over.set()
         self._host.views = self._views

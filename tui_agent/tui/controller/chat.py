@@ -42,13 +42,13 @@ class ChatWidget(TranscriptWidget):
     _first: int | None = None
     """Index of the first entry in the layout; None if there is none."""
     _changed_meanwhile: set[int] | None = None
-    """Indices of the entries that change while `extend_to` builds a longer layout. None at other times."""
+    """Indices of the entries that changed since `extend_to` began to build a longer layout. None if it is not running."""
 
     def show_view(self, view: TranscriptView, changed: Sequence[int] = (), *, is_whole: bool = False) -> None:
         """Show a newer view of the transcript.
 
         - `changed`: the indices of the changed entries
-        - `is_whole`: True for the first view of the whole session, after views of its end
+        - `is_whole`: True for the first view of the whole session, if earlier views contained only the session's end
         """
         first = self._first
         if first is None or is_whole:
@@ -139,9 +139,9 @@ class ChatWidget(TranscriptWidget):
         self.chat.app.show_keys()
 
     def pass_key(self, event: events.Key) -> bool:
-        """Focus the prompt and pass the key on to it; return True.
+        """Move the focus to the prompt and pass the key on. Return True if this was done.
 
-        If the transcript has the focus and the prompt does not use the key, do nothing and return False.
+        Return False if the focus is on the transcript and the prompt has no use for the key.
         """
         editor = self.chat.context.editor
         if self.screen.focused is self and not editor.uses_key(event):
@@ -360,7 +360,7 @@ class Chat:
         self.keep_blob(blob, await self.context.reader.read_text(blob))
 
     def keep_blob(self, blob: BlobText, whole: str) -> None:
-        """Store a long text for later searches, and draw the text in the transcript."""
+        """Keep a long text in memory for later searches, and draw it in the transcript."""
         self.blobs[blob.blob_sha256] = whole
         while len(self.blobs) > MAX_BLOBS:
             del self.blobs[next(iter(self.blobs))]
@@ -407,7 +407,7 @@ class Chat:
 
     @property
     def openable(self) -> str:
-        """The id of the entry for the next `toggle`; empty if there is none."""
+        """The id of the entry that `toggle` would fold or unfold; empty if there is none."""
         widget = self.widget
         if widget is None:
             return ""

@@ -53,7 +53,7 @@ class ChoiceKeeper:
         self._chosen_policy = ""
         """The user's chosen policy until the session uses it; otherwise empty."""
         self.tried_policy = ""
-        """The policy that the user selected with a key but has not used yet; empty for none."""
+        """The policy that the user selected with a key. The agent has not worked under this policy yet. Empty for none."""
         self._has_reported = False
         self._has_warned_unconfined = False
 
@@ -82,7 +82,7 @@ class ChoiceKeeper:
         self._switch_policy(name)
 
     def approve_plan(self, choice: int | None) -> None:
-        """Note the policy that follows an approved plan, to save it once it is in use.
+        """Remember which policy the session uses after an approved plan. The policy is saved once the session uses it.
 
         `choice`: index of the user's answer to the plan.
         """
@@ -97,8 +97,10 @@ class ChoiceKeeper:
             self.update(self._context.state)
 
     def begin_session(self) -> None:
-        """After another session was opened, forget the chosen policy. Also forget the tried policy, unless the new
-        session uses it."""
+        """Forget the chosen policy, because another session was opened.
+
+        If the new session does not use the tried policy, forget this policy too.
+        """
         settings = self._context.state.settings
         self._chosen_policy = ""
         if settings is None or settings.policy != self.tried_policy:

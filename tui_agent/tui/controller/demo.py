@@ -10,7 +10,7 @@ from tui_agent.protocol.commands import Steer
 from tui_agent.tui.context import AppContext
 
 STEER_ITERATION: Final = 2
-"""The demo sends its instruction in this iteration of a turn; the first is 1."""
+"""Number of the iteration in which the demo sends its instruction. The first iteration of a turn has the number 1."""
 READ_S: Final = 6.0
 """Time to read the last answer before the replay opens, in seconds."""
 

@@ -1,6 +1,6 @@
 """Comparison of the session's changed files with the files on disk.
 
-Invariant: wherever the app shows how many files changed, the number is `drop_undone(…).count`.
+Invariant: every count of changed files on the screen comes from `drop_undone`.
 """
 
 import asyncio
@@ -24,10 +24,13 @@ class DiskChanges:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self._changes: dict[tuple[str, int], DiskChange] = {}
-        """Maps (path, number of the file's last change event) to the kind of change outside the app."""
+        """Kinds of change outside the app. A key is (path, sequence number of the last event that changed the file)."""
 
     def by_path(self, views: Views) -> Mapping[str, DiskChange]:
-        """Return each file that was changed outside the app, with the kind of change: `changed` or `undone`."""
+        """Map the path of each file that was changed outside the app to the kind of change.
+
+        The kind is `undone` if the file has its content from before the session again, otherwise `changed`.
+        """
         if not self._changes:
             return {}
         changes = (
@@ -36,14 +39,15 @@ class DiskChanges:
         return {path: change for path, change in changes if change is not None}
 
     def drop_undone(self, files: FilesChangedView, views: Views) -> FilesChangedView:
-        """Return the view without files that again have their content from before the session."""
+        """Return `files` without the files whose changes were undone outside the app."""
         undone = {path for path, change in self.by_path(views).items() if change == "undone"}
         if not undone:
             return files
         return replace(files, files=tuple(file for file in files.files if file.path not in undone))
 
     async def look(self) -> None:
-        """Compare the session's changed files with the disk; if they differ, update the screen."""
+        """Compare the session's changed files with the disk. If the result differs from the last one, update the
+        screen."""
         # During a turn nothing is compared, because the turn's changes may not be recorded yet.
         host = self._host
         changes: dict[tuple[str, int], DiskChange] = {

@@ -60,7 +60,8 @@ class EarlyDrafts:
         return DraftFile(self._folder / f"{self._name}-{os.getpid()}")
 
     def take_abandoned(self) -> str:
-        """Return the newest unsent message of an ended process, or "". Delete its file."""
+        """Return the newest unsent message of a process that has ended, and delete its file. Return `""` if there is
+        none."""
         paths = sorted(self._abandoned_files(), key=_modified_at)
         if not paths:
             return ""
@@ -123,8 +124,8 @@ class DraftKeeper:
     def restore_draft(self, *, moves_unsent: bool = False) -> None:
         """Put the open session's unsent message back into the prompt.
 
-        `moves_unsent`: True if the user has already typed text for this session. The text then stays and is saved as
-        this session's unsent message.
+        `moves_unsent`: True if the prompt can contain text that the user typed before this session was opened. This
+        text then becomes the session's unsent message.
         """
         folder, config = self._context.folder, self._context.config
         if folder is None:

@@ -1,4 +1,4 @@
-"""Reports errors of the screen's parts, once each.
+"""Reports errors in parts of the screen. Each error is reported once.
 
 Invariant: errors go to a private file with secrets redacted, because only the engine writes the log.
 """
@@ -38,7 +38,7 @@ PARTS: Final = {
 
 
 class FaultReporter:
-    """Reports the app's screen errors, whichever session is open."""
+    """Reports errors that occur while the app draws its screen."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context

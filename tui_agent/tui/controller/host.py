@@ -66,7 +66,7 @@ class StartPagePort(StartPort, Protocol):
 
 
 class HostSessions(SessionsPort, Protocol):
-    """Switches between sessions. Has the methods of `SessionsPort`, and others for the controller's parts."""
+    """Switches between sessions. Extends `SessionsPort` with methods for the parts of the controller."""
 
     async def reopen(self, model: str = ..., base_url: str = ...) -> bool: ...
     def start(self, pump: Pump) -> None: ...

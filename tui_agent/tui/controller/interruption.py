@@ -1,4 +1,4 @@
-"""Interruption of the running turn by the keys of the user.
+"""Interrupts the running turn when the user presses a key for this.
 
 Invariant: quick repeated presses of a key send only one command.
 """
@@ -21,9 +21,10 @@ class Interruption:
         self._interrupted_work: tuple[object, ...] = ()
 
     def escape(self) -> None:
-        """Handle Esc while no menu is open: interrupt the turn. If no turn runs, close a search or selection.
+        """Handle Esc while no menu is open.
 
-        If there is nothing to close either, and Esc is pressed twice, offer to revert.
+        Interrupt the turn. If no turn runs, close a search or selection. If neither is open, a double press offers to
+        revert.
         """
         # Users press Esc twice to interrupt, so a second press soon after an interrupt does nothing.
         host, now = self._host, time.monotonic()

@@ -37,7 +37,7 @@ class PaneUpdater:
         self._reported_fault: object = None
         self._branch_folder = ""
         self._compared_files: FilesChangedView | None = None
-        """The changed files at the last comparison with the disk. None while a turn or command runs."""
+        """The changed files when they were last compared with the disk. None while a turn or command runs."""
         host.app.watch(host.app, "app_focus", self._look_after_focus, init=False)
 
     def show(self, changed: frozenset[ViewName]) -> None:
@@ -104,7 +104,8 @@ class PaneUpdater:
             self._host.worker(self._host.disk_changes.look(), "changed files")
 
     def _compare_with_disk(self) -> None:
-        """If a turn or command has just ended, or a file change was recorded, compare the changed files with the disk."""
+        """Compare the changed files with the disk after a turn or command has ended, or after a file change was
+        recorded."""
         files = None if self._host.is_running else self._host.views.files.view()
         before, self._compared_files = self._compared_files, files
         if files is not None and files is not before:
@@ -214,7 +215,7 @@ class PaneUpdater:
 
 
 class LineCounts:
-    """Counts changed lines: compares each file's newest content with its first."""
+    """Counts the added and removed lines of each file, from its first to its newest recorded content."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host

@@ -155,7 +155,7 @@ class PromptSubmitter:
         return True
 
     def _place_in_queue(self, message: Prompt.Submitted) -> int | None:
-        """Return the number of queued messages before `message`; None if it was never queued."""
+        """Return the number of queued messages ahead of `message`; None if `message` was never in the queue."""
         if message.queued_after is None:
             return None
         return len({queued.queue_id for queued in self._host.state.queue}.intersection(message.queued_after))

@@ -104,9 +104,11 @@ class PromptUpdater:
 
 
 def describe_next_turn(meter: ContextMeterView, state: SessionStateView, draft_chars: int) -> str:
-    """Return the estimated tokens and cost of the next turn's first request; empty before the first request.
+    """Return the estimated tokens and cost of the next turn's first request, as a text.
 
-    `draft_chars`: length of the message in the prompt, with its mentioned files.
+    Return an empty text before the session's first request.
+
+    `draft_chars`: length of the message in the prompt and of the files that it mentions.
     """
     if not meter.used:
         return ""

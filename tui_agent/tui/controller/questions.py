@@ -25,7 +25,10 @@ def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> s
 
 
 def _count_following(state: SessionStateView, request: PermissionRequested) -> int:
-    """Count the same agent's later calls of the same tool; the user will be asked about them next."""
+    """Return the number of permission requests that will probably follow this one.
+
+    These are the same agent's later open calls of the same tool.
+    """
     calls = state.open_calls
     index = next((i for i, call in enumerate(calls) if call.call_id == request.call_id), len(calls))
     return sum(call.name == request.tool and call.agent == calls[index].agent for call in calls[index + 1 :])
@@ -79,7 +82,7 @@ class OpenQuestions:
 
     @property
     def _question_for_message(self) -> QuestionAsked | None:
-        """The question for the user's next message to answer, or None."""
+        """The question that the user's next message will answer, or None."""
         questions = self._view.questions
         if len(self._waiting) != 1 or not self._aside or not questions:
             return None
@@ -106,7 +109,7 @@ class OpenQuestions:
         return self._open_next()
 
     def ask_again(self) -> bool:
-        """Continue a turn that still waited for an answer at the last quit. Return False if there is no such turn."""
+        """Continue a turn that was waiting for an answer when the app quit. Return False if there is no such turn."""
         host = self._host
         if not host.is_connected or not host.state.open_calls or host.is_running or host.submitter.under_way:
             return False
@@ -174,7 +177,7 @@ class OpenQuestions:
         self._app.push_screen(modal, submit)
 
     def cover_prompt(self) -> CoveredPrompt:
-        """Return a `CoveredPrompt` for a question that opens while the user may be typing."""
+        """Return the object through which a new question handles the prompt below it."""
         is_typing = time.monotonic() - self._app.typed_at <= RECENT_S
         return CoveredPrompt(self._host.editor, self._stop, is_typing=is_typing)
 

@@ -64,11 +64,14 @@ class RewindActions:
         self._picker: Picker | None = None
         self._to_seq = -1
         self._plan_for: Callable[[tuple[str, ...]], None] | None = None
-        """Function that submits the undo after the restore plan arrives. None if no undo waits for a plan."""
+        """Function that submits the undo. It is called once the engine has planned which files to restore. None if no
+        undo waits for such a plan."""
         self._answered: frozenset[str] = frozenset()
-        """Files that the user was already asked about before the undo."""
+        """Files that the user was already asked about before the undo. The user is not asked about them again."""
         self._file_choice: FileChoice | None = None
-        """The open question about which files to undo. None if there is no question, or if a turn ran when it opened.
+        """The open question about which files to undo, or None.
+
+        Also None if a turn was running when the question opened.
         """
         self._undo_to: int | None = None
         """Target event of the undo at the time of the user's request."""
@@ -112,7 +115,10 @@ class RewindActions:
     def _ask_about_uncertain(
         self, planned: CheckpointPlanned | None, submit: Callable[[tuple[str, ...]], None]
     ) -> None:
-        """Ask which files to undo if someone else may have changed them. Then call `submit` with their paths."""
+        """Ask which files to undo if someone else may have changed some of them.
+
+        `submit`: called with the paths of the chosen files; without a question, called with no paths.
+        """
         conflicts = [] if planned is None else [change for change in planned.changes if change.conflict]
         if not any(change.uncertain for change in conflicts):
             submit(())

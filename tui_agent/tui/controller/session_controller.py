@@ -115,7 +115,7 @@ class SessionController:
         )
         self._sent_output_width: tuple[AppSession, int] | None = None
         self.storage_fault_seq = -2
-        """The newest event when storing an event failed; -2 if none failed."""
+        """Sequence number of the newest event at the time of a storage error; -2 if there was no error."""
         self.seen_seq = -1
         """Sequence number of the newest event when the log was opened; later events are announced as new."""
 
@@ -147,7 +147,7 @@ class SessionController:
 
     @property
     def state(self) -> SessionStateView:
-        """The session's state; without an engine, the state has no background jobs."""
+        """The session's state. If no engine is connected, the state lists no background jobs."""
         state = self.views.state.view()
         return replace(state, jobs=()) if state.jobs and not self.is_connected else state
 

@@ -33,7 +33,7 @@ from tui_agent.units import format_percent
 AS_RECORDED: Final = dict.fromkeys(
     ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
 )
-"""Options set to None when a session is opened. The values in its log are then used."""
+"""Options for opening an existing session. They are None, so that the values recorded in its log are used."""
 LONG_SESSION_EVENTS = 3_000
 """In a session with at least this many events, the end is shown before the rest is read."""
 PREVIEW_RECORDS = 300
@@ -54,7 +54,7 @@ class SessionSwitcher:
         self._is_lost = False
         """True if the session could not be reopened after its engine ended."""
         self._locked: tuple[SessionOptions, Path] | None = None
-        """The options and the folder of the locked session that can be watched."""
+        """Options and folder of a session that another process has locked. The user can watch it from the start page."""
 
     async def open(self, options: SessionOptions, *, with_draft: bool = False) -> bool:
         """Close the open session and open another one; return False if this failed.
@@ -96,7 +96,10 @@ class SessionSwitcher:
         return not work or await self._host.app.push_screen_wait(LeaveQuestion(work))
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Run `work` in the background; it finds or opens another session."""
+        """Run `work`, a coroutine that finds or opens another session, in the background.
+
+        `name`: name of the background task. It also selects the progress text.
+        """
         self.under_way = True
         if name == "session":
             _show_progress(self._host, "searching", "the sessions")
@@ -176,7 +179,7 @@ class SessionSwitcher:
         await host.pump.wait_until_shown(last_seq)
 
     async def show_branch(self) -> None:
-        """Redraw everything after an undo or a redo. Other events then belong to the session."""
+        """Redraw the transcript and all panes after an undo or a redo, because they show another branch now."""
         await self._host.chat.begin()
         self._host.panes.show_all()
 
@@ -201,7 +204,10 @@ class SessionSwitcher:
         return first, whole
 
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
-        """Return views of the end of a very long session. Return None for a shorter one, or if no outline is saved."""
+        """Return views of the end of a very long session.
+
+        Return None if the session is shorter, or if no session state is cached.
+        """
         if last_seq < VERY_LONG_SESSION_EVENTS:
             return None
         cached = await session.load_outline()
@@ -319,7 +325,10 @@ class SessionSwitcher:
         options, folder = self._locked
 
         async def open_if_free() -> None:
-            """Open the watched session if no other process has it open and the app has no open session."""
+            """Open the session that was being watched.
+
+            Do nothing if another process has the session open, or if this app has opened or is opening a session.
+            """
             if (
                 await _find_folder(self._host, options) is None
                 and self._host.session is None
@@ -384,7 +393,10 @@ def _starts_work(item: Intent | Prompt.Submitted) -> bool:
 
 
 async def _find_folder(host: SessionHost, options: SessionOptions) -> Path | None:
-    """If a process has the selected session open, return the session's folder; otherwise return None."""
+    """Return the folder of the session to open if a process already has this session open, otherwise None.
+
+    If the options name no session, look for any open session of the work folder.
+    """
     words = [f"--id={options.session}", "--all"] if options.session else ["-C", str(options.cwd)]
     _, output = await host.ask("sessions", "list", *words, "--json")
     path = next((text_of(row, "path") for row in json_rows(output) if row.get("open")), "")

@@ -91,11 +91,11 @@ class StartPage:
         self.local: list[Server] = []
         self._facts = ""
         self._facts_folder: Path | None = None
-        """The folder of the start page's git state; None until the git state has been read."""
+        """The folder whose git state the start page shows; None until the git state has been read."""
         self._has_sessions = False
         self._shown_for: tuple[bool, str] | None = None
         self._expected_model = ""
-        """Name of the new model while the session is being reopened with it; otherwise empty."""
+        """Name of the model with which the session is being reopened; empty at other times."""
         host.app.watch(host.app, "app_focus", self._read_facts_again, init=False)
 
     def show_early(self) -> None:
@@ -124,9 +124,9 @@ class StartPage:
         self.focus()
 
     def expect_model(self, name: str) -> None:
-        """Show the start page for the model `name` while the session is being reopened.
+        """Update the start page while the session is being reopened with another model.
 
-        `name`: `""` if the session could not be opened.
+        `name`: the name of this model. An empty name means that the session could not be opened.
         """
         before, self._expected_model = self._expected_model, name
         if name:

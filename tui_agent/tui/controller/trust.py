@@ -27,7 +27,8 @@ class TrustDialog:
         self._host = host
 
     async def ask(self) -> bool:
-        """Ask whether to trust files without a decision. Return False if the user quits."""
+        """Ask whether to trust the configuration files, if the user has not decided yet. Return False if the user
+        quits."""
         folders, paths = await asyncio.to_thread(self._load)
         if not any(folder.trust_state == "open" for folder in folders):
             return True
