@@ -37,7 +37,7 @@ class Approval(ApprovalRows):
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scopes whose keys work now: an open text field or this sheet, then all sheets."""
+        """Return the scopes in which keys are looked up: first the open text field or this sheet, then all sheets."""
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
         return self.scope, "sheet"
@@ -130,9 +130,9 @@ class Approval(ApprovalRows):
         self.redraw()
 
     def press(self, answer: Answer) -> None:
-        """Select an answer by its letter, or give the answer if it is already selected.
+        """Select the answer whose letter was pressed. If this answer is already selected, give it.
 
-        The letter to allow just this call gives its answer at once, unless the user seems to be typing.
+        The answer `y` (allow only this call) needs only one press, unless the user seems to be typing.
         """
         is_confirmed = self.chosen == answer and self.is_picked
         is_direct = answer == "y" and self.is_alone and not self.message
@@ -149,9 +149,10 @@ class Approval(ApprovalRows):
         self.give_unless_typing(self.edit_rule)
 
     def answer(self, answer: Answer) -> None:
-        """Give an answer, if it is available. If rows are hidden, show them first.
+        """Give an answer if it is available.
 
-        The answer no first opens a text field for the reason.
+        If rows are hidden, show them before allowing anything. The answer `n` first opens a text field for the
+        reason.
         """
         if self.shows_policy:
             self.toggle_policy()

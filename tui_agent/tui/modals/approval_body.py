@@ -196,7 +196,7 @@ class ApprovalBody:
         )
 
     def failure(self, width: int) -> list[Strip]:
-        """Draw which access the sandbox blocked in the first run, in at most two rows."""
+        """Draw what the sandbox blocked when the command first ran, in at most two rows."""
         return self._draw_marked_text(
             self._request.reason, self._sheet.looks.symbols.failed, "error", width, 2
         )

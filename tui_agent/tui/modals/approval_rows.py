@@ -27,8 +27,7 @@ _NARROW_REACH: Final = 38
 _WIDE_TYPED_ROW: Final = 34
 _WIDE_ANSWERS: Final = 60
 _LOW_SCREEN_ROWS: Final = 22
-"""If the screen has fewer rows than this, the risks of a request get at most `_MAX_RISK_ROWS - 1` rows, otherwise one
-row more."""
+"""On screens with fewer rows than this, the risks of a request get `_MAX_RISK_ROWS - 1` rows, not `_MAX_RISK_ROWS`."""
 
 
 def plan_command(

@@ -1,4 +1,4 @@
-"""Rows of diffs, JSON and preview blocks.
+"""Draws diffs, JSON values and the blocks of a preview as rows.
 
 Invariant: nothing is left out, shortened or invisible: long lines wrap.
 """

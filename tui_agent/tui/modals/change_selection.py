@@ -59,7 +59,10 @@ class ChangeSelection:
         return self.stops[index] if self._index >= 0 and 0 <= index < len(self.stops) else None
 
     def nearest_stop(self, is_wanted: Callable[[Stop], bool]) -> Stop | None:
-        """Return the nearest change that fits `is_wanted`, preferably in the selected file, or None."""
+        """Return the nearest stop for which `is_wanted` returns True; None if there is no such stop.
+
+        Stops in the selected file come first.
+        """
         start = self._index
         ranked = [
             ((stop.file.path != self.path, index < start, abs(index - start)), index)

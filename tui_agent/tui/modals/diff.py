@@ -53,7 +53,7 @@ class DiffSheet(Viewer):
         self.follows = frozenset({"files", "transcript"})
         self._session, self._read_files, self._if_none = context, read_files, empty
         self._view = self._counted = FilesChangedView()
-        """`_view` has all files. `_counted` leaves out files that were undone outside the app."""
+        """All changed files. `_counted` leaves out the files whose changes were undone outside the app."""
         self._first = 0
         """Index of the first drawn file."""
         self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
@@ -62,10 +62,10 @@ class DiffSheet(Viewer):
         self._selection = ChangeSelection()
         self._reverted: frozenset[RevertedHunk] = frozenset()
         self._disk_changes: Mapping[str, DiskChange] = {}
-        """Maps a path to the user's change after the last recorded change."""
+        """Maps a path to the kind of change made outside the app after the file's last recorded change."""
         self._message: tuple[str, Role] = "", "t2"
         self._asked_at = -1
-        """The newest event's number when the user asked for a revert; -1 if none is running."""
+        """Sequence number of the newest event when the user asked to revert a hunk; -1 if no revert is in progress."""
 
     # -- reading -----------------------------------------------------------------------------------------------------
 

@@ -26,11 +26,11 @@ from tui_agent.tui.widgets.rows import Part, Pen, wrap
 VERB_WIDTH = 9
 GAP = 3
 NARROW = 36
-"""On screens narrower than this, in cells, effects stand below their command and texts below their label."""
+"""On screens narrower than this number of cells, effects are drawn below their command, and texts below their label."""
 MIN_TARGET_WIDTH = 10
-"""Minimum width, in cells, for the object of an effect next to its command."""
+"""Minimum width, in cells, for the file or host of an effect. If there is less room, effects go below their command."""
 _FILE_VERBS = frozenset({"writes", "deletes", "removes"})
-"""The verbs of effects on files; `removes` occurs in logs of older versions."""
+"""Verbs of effects on files. Only logs of older versions contain `removes`."""
 
 
 class NumberedCommand(NamedTuple):

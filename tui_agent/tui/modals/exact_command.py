@@ -18,11 +18,11 @@ from tui_agent.tui.widgets.rows import Part, Pen
 NARROW: Final = 36
 """On screens narrower than this, in cells, a command has no margin."""
 MAX_INNER_BLANKS: Final = 8
-"""Longest run of blanks within a line that is drawn as blanks."""
+"""Maximum number of adjacent blanks inside a line to draw as blanks. A longer run becomes a sign."""
 MAX_INDENT: Final = 40
-"""Maximum number of blanks drawn as blanks at the start of a line."""
+"""Maximum number of blanks at the start of a line to draw as blanks. A longer run becomes a sign."""
 MAX_BREAKS: Final = 3
-"""Longest run of line breaks that is drawn as empty lines."""
+"""Maximum number of adjacent line breaks to draw as line breaks. A longer run becomes a sign."""
 CHARACTERS_PER_CELL: Final = 6
 """Maximum number of characters in one cell: a letter and its combining marks."""
 
@@ -40,7 +40,7 @@ def command_text(runs: RunEffect) -> str:
 
 
 def is_command(text: str, runs: RunEffect) -> bool:
-    """Return True if `text` is exactly the command that runs."""
+    """Return True if `text` is the command `runs`, without any difference."""
     # The log has only the beginning of a very long command, so only this beginning is compared.
     if not runs.argv:
         known, cut, _ = runs.script.rpartition(_CUT)

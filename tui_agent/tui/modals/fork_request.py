@@ -30,7 +30,7 @@ _OPTIONS: Final[dict[Change, str]] = {
     "result": "--result",
 }
 _TEXTS: Final[frozenset[Change]] = frozenset(("message", "result"))
-"""The changes that need a new text. `tui-agent` reads it from standard input."""
+"""Changes that need a new text. `tui-agent` reads this text from its standard input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class ForkPoint:
     at_seq: int
     workspace: str
     session_name: str = ""
-    """The session's name, if the user chose a session and not an event."""
+    """The name of the session if it is forked at its newest event; empty if the user chose an event."""
     chosen_seq: int | None = None
     """Number of the event that the user chose, if the fork cannot begin there; otherwise None."""
     entry_text: str = ""
     """The transcript text at the event."""
     is_next: bool = False
-    """True if the message `entry_text` comes after the event, so the fork does not contain it."""
+    """True if `entry_text` is the message right after the event. The fork does not contain this message."""
     message_seq: int | None = None
     message: str = ""
     """The user's newest message before the event."""
@@ -162,7 +162,7 @@ async def fork_point_at(
     records: Sequence[Record],
     read: Callable[[LongText], Awaitable[str]],
 ) -> ForkPoint:
-    """Return the fork point at event `seq`, or at the nearest event with known files.
+    """Return the fork point at event `seq`, or at the nearest event for which all file changes are recorded.
 
     - `entries`, `state`: the transcript and the state of the branch at event `seq`
     - `records`: all records of the session
@@ -193,7 +193,7 @@ async def fork_point_at(
 
 
 async def with_known_files(point: ForkPoint, records: Sequence[Record]) -> ForkPoint:
-    """Move the fork point to the nearest event with known files.
+    """Return the fork point at the nearest event for which all file changes are recorded.
 
     `records`: all records of the session.
     """
@@ -202,7 +202,7 @@ async def with_known_files(point: ForkPoint, records: Sequence[Record]) -> ForkP
 
 
 def _find_results(records: Sequence[Record], last: int) -> dict[CallId, int]:
-    """Map each tool call with a result up to event `last` to the number of the result's event."""
+    """Map the id of each tool call to the sequence number of its result. Results after event `last` are left out."""
     return {
         record.payload.call_id: record.seq
         for record in records

@@ -41,7 +41,8 @@ class KeyCapture(Sheet[list[str]]):
         self._action, self._check = action, check
         self.title_text = "Test keys" if action is None else f"New key: {action.help}"
         self.pressed: list[str] = []
-        """Textual's names of the keys pressed last; an action with several choices needs one key for each choice."""
+        """The keys that were pressed last, with Textual's names. An action with several choices needs one key for each
+        choice."""
         self._sent = ""
         self.result = KeyCheck()
 

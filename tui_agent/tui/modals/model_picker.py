@@ -17,7 +17,7 @@ from tui_agent.units import format_price, format_tokens
 ACT: Final = "\t"
 """Prefix of an item's value if the item is an action and not a model."""
 OWN_SERVER_AT: Final = "Own server at"
-"""Text before a typed URL, in the row for a new model at that URL."""
+"""Words before the typed URL, in the list's row for a model on the user's own server."""
 DEMOS: Final = ("bugfix", "todo-api")
 
 

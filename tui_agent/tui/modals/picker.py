@@ -74,7 +74,10 @@ def score_words(words: Sequence[str], item: Item) -> int | None:
 
 
 def _right_text(item: Item, *, is_filtered: bool) -> str:
-    """Return the text on the right of a row; in a filtered list, a row without a text shows its group."""
+    """Return the text on the right side of a row.
+
+    If an item has no such text, a filtered list shows the item's group.
+    """
     return clean_line(item.right or (item.group if is_filtered else ""))
 
 
@@ -182,8 +185,10 @@ class Picker(ChoiceSheet[str | None]):
         return [typed, *items] if self.is_typed_first or is_name else [*items, typed]
 
     def _score_letters(self, query: str) -> list[tuple[int, int]]:
-        """Return (score, index) for each item that contains the query. If there is none, rate items with its letters in
-        order."""
+        """Return (score, index) for each item that contains the query as typed.
+
+        If no item contains the query, rate the items that contain its letters in order.
+        """
         # The letters of a short query are in almost any long row.
         shown = [f"{item.label} {item.about}" for item in self.items]
         texts = [

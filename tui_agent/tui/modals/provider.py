@@ -37,7 +37,7 @@ class Provider:
 
 
 OWN_SERVER: Final = "TUI_AGENT_API_KEY"
-"""The environment variable with the API key for a URL of no known vendor."""
+"""The environment variable for the API key if the URL belongs to no known vendor."""
 MODEL, ADDRESS, KEY, SAVE = "Model", "Address", "Key", "Save"
 """The lines of the form: three fields, and the checkbox `SAVE`."""
 _LOOSE_FROM: Final = 24

@@ -26,7 +26,7 @@ MAX_SHOWN_CHARACTERS: Final = 200_000
 _MARK_WIDTH: Final = 9
 _ANSWER_WIDTH: Final = 27
 _LEAST_EFFECT_WIDTH: Final = 28
-"""Minimum width, in cells, for an effect next to its file's name."""
+"""Minimum width, in cells, to show a file's effect on the same row as its name."""
 _STATES: Final[Mapping[str, str]] = {
     "open": "not used yet",
     "without": "not used, as you decided",

@@ -21,7 +21,7 @@ MAX_OWN_WORDS: Final = 500
 """Maximum length of the result of `Chips.own_words`, in characters."""
 MAX_PATHS_LENGTH: Final = 4_096
 MAX_PATHS: Final = 20
-"""If a pasted text has at most this many paths, they become mentions; otherwise none of them does."""
+"""Maximum number of paths in a paste that are converted to mentions. If there are more, no path is converted."""
 _PATH_STARTS: Final = "/", "'/", '"/', "file:///"
 MEDIA: Final = {
     ".png": "image/png",
@@ -90,7 +90,7 @@ class Chips:
         return label
 
     def restore_pictures(self, text: str, pictures: Iterable[Picture]) -> None:
-        """Connect an earlier message's pictures to the labels in its text, the first picture to the first label."""
+        """Assign the pictures of an earlier message to the labels in its text, in the same order."""
         labels = [label for label in CHIP.findall(text) if label.startswith("[image ")]
         self.pictures.update(zip(labels, pictures, strict=False))
 
@@ -134,10 +134,9 @@ class Chips:
         return json.dumps({"text": text, "chips": self.texts, "pictures": self.pictures, "pasted": pasted})
 
     def from_json(self, raw: str) -> tuple[str, list[Span]]:
-        """If `raw` was written by `to_json`, restore the draft's chips; return its text and the spans of its pasted
-        parts.
+        """Restore the chips of a draft. Return the draft's text and the spans of its pasted parts.
 
-        If `raw` is any other text, return it unchanged, without spans.
+        `raw`: the result of `to_json`. Any other text is returned unchanged, without spans.
         """
         try:
             draft = json.loads(raw)
@@ -186,7 +185,7 @@ class PastedSpans:
     def remember(self, text: str, spans: Sequence[Span] | None = None) -> None:
         """Remember which parts of `text` were pasted.
 
-        `spans`: the pasted parts. None: use those of the text in the editor.
+        `spans`: the pasted parts; by default, those of the text in the editor.
         """
         spans = self.spans if spans is None else spans
         if spans or hash(text) in self._remembered:

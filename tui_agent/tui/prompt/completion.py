@@ -20,7 +20,7 @@ MAX_FILES_BEFORE_SYMBOLS = 5
 MAX_FOUND: Final = 50
 """Maximum number of files, folders and symbols in the menu."""
 _SCATTERED_SCORE = 100
-"""Best score if the typed letters are in order but not adjacent; lower is better."""
+"""Best score for a match in which the typed letters are in order but not adjacent. A lower score is better."""
 _ENDS_EARLY = re.compile(r"[\s@`<>|']|[.,;:!?)\]}]$")
 """Matches characters that would end a resource's mention too early. The mention must then be quoted."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
@@ -113,7 +113,10 @@ def _is_looser_policy(command: str, policy: str) -> bool:
 def command_candidates(
     query: str, actions: Sequence[Action], *, running: bool, policy: str = "ask"
 ) -> list[Candidate]:
-    """Return the slash commands and aliases that begin with the query. If there are none, match its letters."""
+    """Return the slash commands and aliases that begin with the query, best match first.
+
+    If there are none, return the commands that contain the query's letters in order.
+    """
     scored: list[tuple[int, str, Action]] = []
     for action in actions:
         for word, _ in action.typed_words:
@@ -222,9 +225,10 @@ async def _complete_nothing(command: str, arguments: str) -> Sequence[str]:
 
 
 class ArgumentCompletion:
-    """Asks the session to complete the arguments of the slash commands (or `@`) in `commands`, and keeps the answers.
+    """Gets completions from the session: for the arguments of slash commands, and for resources after `@`.
 
-    `completions`: maps each command to its latest completions, as `(text, help)` pairs.
+    - `commands`: the commands that the session can complete
+    - `completions`: maps each command to its latest completions, as `(text, help)` pairs
     """
 
     def __init__(self) -> None:

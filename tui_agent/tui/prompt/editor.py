@@ -152,11 +152,11 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
         self.sync: Callable[[], None] = lambda: None
         """Called to update the completion menu for the text."""
         self.submit: Callable[[str], None] = lambda how: None
-        """Called in the key handler with the action of the key: `send` or `queue`."""
+        """Called to submit the message, with `send` or `queue`. It is called while the key is handled."""
         self.choose_in_menu: Callable[[int], None] = lambda direction: None
         """Called to select the row below (1) or above (-1) in the completion menu."""
         self.take_candidate: Callable[[bool], None] = lambda run: None
-        """Called to use the selected row of the completion menu; if the argument is True, the row is also run."""
+        """Called to insert the selected row of the completion menu. If the argument is True, the row is also run."""
         self.close_menu: Callable[[], object] = lambda: None
         self.search_history: Callable[[], None] = lambda: None
         self.refuse: Callable[[str], None] = lambda reason: None
@@ -166,9 +166,9 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
         self.take_queued: Callable[[], bool] = lambda: False
         """Called to take the newest queued message back into the editor; returns False if no message is queued."""
         self.running = False
+        """True while a turn runs. A message sent during a turn steers the turn."""
         self.can_queue = False
         """True while a turn runs, and from the moment a message was sent."""
-        """True while a turn runs; a message sent meanwhile steers the turn."""
         self.recalled = ""
         """The earlier message recalled by Up or Down; empty after the user types."""
         self._erased = ""
@@ -190,7 +190,8 @@ class MessageArea(HasLooks, PasteArea, inherit_css=False):
     def put_text(self, text: str, *, returned: bool = False) -> None:
         """Replace the text and move the cursor to its end.
 
-        `returned`: True for the message of an undone turn; if the user then types a slash, it replaces the message.
+        `returned`: True if `text` is the message of an undone turn. If the user types a slash next, the slash
+        replaces `text`.
         """
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
@@ -377,7 +378,10 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return self.run_key(key) or self._drop_default_key(key)
 
     def _drop_default_key(self, key: str) -> bool:
-        """If the user has unbound this default key, suppress its default action; return False for any other key."""
+        """Suppress the text area's own action for a key that is bound in the prompt by default.
+
+        The keys for the message history move the cursor instead. Return False for all other keys.
+        """
         # Otherwise the text area would run its own action for the key.
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":
@@ -419,9 +423,9 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         self.post_message(Intent(name))
 
     def run_choice(self, methods: Sequence[str], choice: int) -> None:
-        """Run one of `methods`, selected by `choice`.
+        """Run the method that `choice` selects.
 
-        `choice`: -1 (first) or 1 (second) if there are two methods, otherwise the method's index.
+        `choice`: with two methods, -1 for the first and 1 for the second; with more methods, the index.
         """
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
@@ -455,10 +459,12 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return True
 
     def enter(self, running: bool) -> bool:
-        """Send the message. But after a backslash at the end of a line, replace it with a line break.
+        """Send the message, or insert a line break if the line ends with a backslash at the cursor.
 
-        `running`: True for the key that sends during a turn, False for the key that sends at other times. If it is the
-        wrong key, do nothing and return False.
+        The line break replaces the backslash.
+
+        `running`: True if the pressed key sends during a turn, False if it sends at other times. Return False without
+        doing anything if the key does not send now.
         """
         if running != self.running:
             return False

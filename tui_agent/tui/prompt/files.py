@@ -20,9 +20,9 @@ from tui_agent.config.project.git_query import list_own_files
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
-"""A search with fewer results also finds paths with the query's letters in order."""
+"""If a search finds fewer matches, it also returns paths that contain the query's letters in order."""
 ENOUGH_MATCHES: Final = 200
-"""Each way to search (by name, by path and so on) stops after this number of matches."""
+"""Maximum number of matches for each kind of search, e.g. by name or by path."""
 MAX_QUERY_LENGTH: Final = 64
 """Maximum length of a query, in characters; the rest of the query is ignored."""
 FRESH_S = 5.0
@@ -183,7 +183,7 @@ class Symbols:
     def find(self, query: str) -> Sequence[Symbol]:
         """Return the symbols from the last search whose names contain `query`.
 
-        Return nothing if `query` does not begin with the last query.
+        Return an empty list if `query` does not begin with the last search's query.
         """
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()

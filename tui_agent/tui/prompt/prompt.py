@@ -55,7 +55,7 @@ class Prompt(Vertical):
         - `how`: `send` or `queue`
         - `written`: the text as typed, with long pastes as chips
         - `own_words`: the words around the long pastes; empty if there are no pastes
-        - `queued_after`: the messages before this one in its queue; None if it was not queued
+        - `queued_after`: ids of the messages that were ahead in the queue; None if the message was not in the queue
         - `typed_mentions`: the mentions outside of pasted text; None if unknown
         """
 
@@ -113,7 +113,8 @@ class Prompt(Vertical):
         self.answers_question = False
         """True if a message answers the agent's question instead of steering the turn."""
         self._blank_at: tuple[int, int] | None = None
-        """The cursor's position right after a completion with a final space; otherwise None."""
+        """The cursor's position after the menu inserted a completion with a final space. None once the cursor has
+        moved."""
         self.most_rows = 10
         self.with_policy = True
         self._token: Token | None = None
@@ -444,9 +445,9 @@ async def _show_attached(prompt: Prompt, mentions: "Sequence[MentionCandidate]",
 
 
 def _drop_second_blank(editor: Editor, place: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Delete a second space after a completion that ends with a space.
+    """Delete a second space typed after a completion that ends with a space.
 
-    Return `place` if the cursor is still there, otherwise None.
+    `place`: the position after the completion. Return `place` as long as the cursor has not moved, then None.
     """
     if place is None or place == editor.cursor_location:
         return place

@@ -29,7 +29,7 @@ class QueueRows(LinePane):
     is_prompt_empty: bool = True
     """True if the prompt is empty; only then do the queue's keys work."""
     queued_after: "tuple[RequestId, ...] | None" = None
-    """The ids of the earlier messages in the queue, if the edited message was taken out of it; otherwise None."""
+    """Ids of the messages that were ahead of the edited message in the queue. None if the message was not in the queue."""
     _is_taken: bool = False
 
     @property
@@ -53,12 +53,12 @@ class QueueRows(LinePane):
             self.show()
 
     def release(self) -> "tuple[RequestId, ...] | None":
-        """Forget that the edited message came from the queue, and return the old `queued_after`."""
+        """Forget that the message in the editor was taken out of the queue. Return the old `queued_after`."""
         queued_after, self.queued_after, self._is_taken = self.queued_after, None, False
         return queued_after
 
     def gets_back(self, *, running: bool) -> bool:
-        """Return True if Enter returns the message from the editor to its place in the queue."""
+        """Return True if Enter puts the edited message back at its place in the queue."""
         others_wait = bool(self.queued_after and self.texts)
         return self.queued_after is not None and (running or others_wait)
 

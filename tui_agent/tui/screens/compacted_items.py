@@ -40,7 +40,10 @@ def compacted_rows(view: CompactedView) -> list[Item]:
 
 
 def present_rows(view: CompactedView) -> list[Item]:
-    """Return a list item for each message in the context; their numbers continue those of `compacted_rows`."""
+    """Return a list item for each message in the context.
+
+    The items are numbered from `len(view.items)`, after the items of `compacted_rows`.
+    """
     items = enumerate(view.present_items, start=len(view.items))
     return [replace(_row(number, item), group=IN_CONTEXT) for number, item in items]
 

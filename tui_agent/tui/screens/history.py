@@ -38,7 +38,7 @@ class HistoryScreen(LinesScreen):
         self._app, self._title, self._messages = app, title, messages
         self._viewer: Viewer | None = None
         self._starts: list[int] = []
-        """For each shown message, the index of the message's first row."""
+        """Row index at which each shown message begins."""
 
     def on_mount(self) -> None:
         self.call_after_refresh(self.show)

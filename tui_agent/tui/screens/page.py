@@ -143,7 +143,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     AUTO_FOCUS = "ChoiceList"
     use_action: ClassVar[str]
-    """Name of the page's main action. The action calls `use` with the selected item."""
+    """Name of the page's main action. This action calls `use`."""
     narrow_footer_word: ClassVar[str] = "show"
     """The footer's word for the main action, while a narrow screen hides the details."""
     DEFAULT_CSS = """
@@ -289,7 +289,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     # -- for subclasses to use -------------------------------------------------------------------------------------
 
     def filter_parts(self, title: str, names: Iterable[tuple[str, int]], chosen: int) -> list[Part]:
-        """Return a title and the names of filters, each with its count."""
+        """Return a title and the names of filters with their counts, as clickable parts of a row."""
         gap: Part = ("   ", self.style())
         parts = [(title, self.style(bold=True)), gap]
         for number, (name, count) in enumerate(names):
@@ -332,7 +332,7 @@ class Page(PageFrame[ItemT]):
         self.enter()
 
     def close_detail_or_leave(self) -> None:
-        """Close the details in place of the list. If the list is shown, close the page."""
+        """Close the page. But if the details replace the list, return to the list instead."""
         if self.detail_alone:
             self.open_detail(False)
         else:
@@ -407,7 +407,8 @@ class Page(PageFrame[ItemT]):
             self.run_intent(event.name, event.argument)
 
     def run_intent(self, name: str, argument: str) -> None:
-        """Run the action `name` with `argument` after a click on its part of the page."""
+        """Handle a click that stands for the action `name`. Subclasses override this method; by default, nothing
+        happens."""
 
 
 class LinesScreen(ScrollsLines, FullScreen):

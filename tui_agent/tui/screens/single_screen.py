@@ -32,7 +32,7 @@ class SingleScreenApp(Frame, inherit_bindings=False):
         yield from ()
 
     def reshape(self, width: int = 0, height: int = 0) -> None:
-        """Compute the layout for this terminal size; the screen uses the layout."""
+        """Compute the layout for the terminal's size, and store it in `shape`."""
         self.shape = shape(width or self.size.width, height or self.size.height)
 
     def on_mount(self) -> None:

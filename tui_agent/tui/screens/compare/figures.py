@@ -14,15 +14,15 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_average, format_cost, format_duration, format_number, format_tokens
 
 MIN_RATIO, MIN_WHOLE_RATIO = 1.1, 10.0
-"""Smallest shown ratio, and smallest ratio shown without a decimal."""
+"""The smallest ratio to show, and the ratio from which decimals are left out."""
 
 
 class Cell(NamedTuple):
     """A value of one of the two compared sessions.
 
-    - `amount`: the length of the value's bar is proportional to this number
+    - `amount`: the value as a number, for the length of its bar
     - `note`: difference from the other session's value, in words
-    - `added`, `removed`: numbers of lines
+    - `added`, `removed`: the numbers of added and removed lines
     """
 
     text: str
@@ -33,9 +33,9 @@ class Cell(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A row of the comparison with a value of each session.
+    """A row of the comparison, with a value for each session.
 
-    `most`: amount for a full bar; 0 for a row without bars.
+    `most`: the amount at which a bar is full; 0 for a row without bars.
     """
 
     label: str
@@ -113,7 +113,8 @@ def describe_model(side: Side) -> str:
 def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
     """Describe the common beginning of two sessions.
 
-    Return a description, and the newest common message or action in quotation marks (may be empty).
+    Return a description, and in quotation marks the last message or action before the sessions differ. This text
+    can be empty.
     """
     if point is None:
         return "no common start: the whole sessions are compared", ""

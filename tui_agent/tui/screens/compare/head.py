@@ -39,7 +39,7 @@ class Columns(NamedTuple):
 
     - `labels`: the column where the labels begin
     - `left`, `right`: the columns where the sessions' values begin; `right` is 0 if only one session is visible
-    - `beside`: the column where a second text beside the first one begins; 0 if it is below
+    - `beside`: the column for a second text in the same row; 0 if the second text goes in the next row
     """
 
     width: int

@@ -55,7 +55,7 @@ class MapFile:
     The number is 0 for a word that is only in the path.
     """
     used_by: tuple[str, ...] = ()
-    """The files that use names defined in this file, the file with the most uses first."""
+    """The files that use names defined in this file. The file with the most uses comes first."""
 
     @property
     def matches(self) -> str:

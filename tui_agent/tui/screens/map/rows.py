@@ -172,7 +172,7 @@ def draw_map_facts(
 ) -> None:
     """Add facts about the whole map: its size, and when the model gets it.
 
-    `note`: the note of `tui-agent map`; the part after the first semicolon is added.
+    `note`: the note of `tui-agent map`. Only its part after the first semicolon is shown.
     """
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")

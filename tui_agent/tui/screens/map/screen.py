@@ -48,7 +48,7 @@ _LEAST_CODE = 6
 COUNT_S = 0.8
 """Time between two queries of the index's progress while the index is built, in seconds."""
 MAX_REPEATS = 5
-"""Maximum number of automatic requests for the same map, in case files keep changing."""
+"""Maximum number of automatic repeats of a request for the map. Files that keep changing would cause endless repeats."""
 BUILDING = "the index is still being built"
 """The note of `tui-agent map` about an incomplete index."""
 
@@ -88,7 +88,7 @@ class MapPage(SearchPage[MapLine | None]):
         self._repeats = 0
         """Number of repeated requests of this map, because the index was incomplete."""
         self._texts: dict[str, tuple[str | None, str]] = {}
-        """Maps a file's path to its text, or to None and the reason why the text cannot be shown."""
+        """Maps a path to (text, fault). If the text cannot be shown, it is None, and the fault says why."""
         self._settings = settings = context.state.settings
         self.choice = RepoMapOptions() if settings is None else settings.map_options
 
@@ -192,8 +192,8 @@ class MapPage(SearchPage[MapLine | None]):
     def list_files(self, stay: Literal["row", "place", "top"] = "row") -> None:
         """List the files of the newest answer of `tui-agent map`.
 
-        - `stay="row"`: select the same row again, or the same file
-        - `stay="place"`: select the same place in the list
+        - `stay="row"`: select the same row again or, if it is gone, the row of its file
+        - `stay="place"`: select the row at the same place in the list
         - `stay="top"`: select the first row
         """
         if self.answer is None:
@@ -340,9 +340,9 @@ class MapScreen(MapPage):
             self.leave()
 
     def toggle(self, which: Literal["pinned", "hidden"]) -> None:
-        """Pin or unpin the selected file, or hide or show it.
+        """Pin or hide the selected file. If this is already done, undo it.
 
-        A file is never both pinned and hidden.
+        Pinning a file shows it again if it was hidden, and hiding a file unpins it.
         """
         file = self._chosen_file("pin" if which == "pinned" else "hide")
         if file is None:

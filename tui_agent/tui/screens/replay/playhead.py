@@ -91,7 +91,7 @@ class PlayheadScreen(FullScreen):
 
     @abstractmethod
     def show_beat(self, moved: bool) -> None:
-        """Show that time has passed while playing. `moved` is True if the playhead reached another event."""
+        """Draw the new time while playing. `moved` is True if the playhead reached another event."""
 
     def move(self, change: Callable[[Playhead], object]) -> None:
         """Let `change` move the playhead, then show the moment under the playhead."""

@@ -82,7 +82,7 @@ class ReplayScreen(ReplayActions):
         self.show_head()
 
     def find_again(self, direction: int) -> None:
-        """Repeat the last search, forward (`direction` 1) or backward (-1)."""
+        """Repeat the last search, forward if `direction` is 1, or backward if it is -1."""
         if self._wanted and self.ready:
             self.start_worker(self._find(forward=direction > 0), "find")
 

@@ -107,9 +107,11 @@ def parse_hits(output: str) -> dict[str, Hit]:
 
 
 def filter_rows(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspace: str = "") -> list[Row]:
-    """Return the sessions that are in `hits` or have every word of `text` in their name.
+    """Return the sessions that match a search.
 
-    `workspace`: if set, return only the sessions of this workspace.
+    - `text`: the search; every word must occur in a session's name, fork note or id
+    - `hits`: sessions in whose texts the search was found; they match even without these words
+    - `workspace`: if set, return only the sessions of this workspace
     """
     words = text.casefold().split()
     return [
@@ -181,7 +183,7 @@ def days(now: float) -> tuple[tuple[str, float], ...]:
 
 
 _OUTCOMES: Final = {"waiting": "waiting for you", "": "nothing has run yet"}
-"""Maps a session's outcome to an explanation, if the outcome needs one."""
+"""Maps an outcome to the words for the user, if they differ from the outcome's name."""
 
 
 def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:

@@ -87,7 +87,7 @@ class SessionsScreen(SessionsPage):
         self.show_keys_of("Sessions", actions, note)
 
     def clear_or_leave(self) -> None:
-        """Close the details, stop comparing or clear the search, whichever applies first; otherwise close the screen."""
+        """Go back: close the details, stop comparing, or clear the search. If none of these applies, close the screen."""
         if self.detail_alone:
             self.open_detail(False)
         elif self._comparing is not None:

@@ -66,7 +66,7 @@ class Node:
     result: TurnResult
     is_message: bool = False
     repeated: str = ""
-    """Text of the message before the branch, shown if the node's own message has no text."""
+    """Text of the message before the branch. The node shows this text if its own message has none."""
 
     @property
     def key(self) -> tuple[str, int, bool]:
@@ -92,7 +92,7 @@ def read_tree(output: str) -> list[Node]:
 
 
 def _sum_results(branch: Branch) -> TurnResult:
-    """Return the sum of the results of all messages on a branch, with the newest answer and test counts."""
+    """Return one result for the whole branch: sums over its messages, the newest answer and the newest test counts."""
     prompts = branch.prompts
     tools = Counter[str]()
     for prompt in prompts:
