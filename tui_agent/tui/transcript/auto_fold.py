@@ -40,7 +40,7 @@ class Slot:
     opened: bool | None = None
     """True if the user opened the entry, False if the user folded it, otherwise None."""
     start: int | None = None
-    """If an opened entry is too long to be drawn as a whole, the first line to show; None for the default."""
+    """Number of the first line to show of an opened, very long entry; None for the default."""
     past: bool = False
     """True once the entry's turn has ended."""
     active: bool = False
@@ -99,7 +99,7 @@ class AutoFold:
         self._layout.touch(*range(start, count))
 
     def note_entry(self, index: int) -> None:
-        """Handle a new or changed entry: if it is a sent message, the previous turn has ended."""
+        """Handle a new or changed entry. A sent message of a newer turn folds the entries of the previous turn."""
         entry = self._layout.entry(index)
         if isinstance(entry, UserEntry) and entry.state == "sent" and entry.turn > self._turn:
             self._fold_turn(self._turn_start, index)

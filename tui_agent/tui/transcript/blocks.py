@@ -42,9 +42,9 @@ DIFF_ROWS: Final = 12
 PART_LINES: Final = 5_000
 """Maximum number of lines of an unfolded text that are drawn at a time."""
 PART: Final = "part:"
-"""Prefix of the click action for another part of an unfolded text.
+"""Prefix of a click action that shows another part of an unfolded text.
 
-With `part:5000:2500`, a click moves the first shown line from 5000 to 2500.
+Example: `part:5000:2500` moves the first shown line from 5000 to 2500.
 """
 
 Reader = Callable[[LongText], str]
@@ -68,9 +68,9 @@ class Body:
     start: int | None = None
 
     def shown_part(self, lines: int, *, from_end: bool = False) -> slice:
-        """Return which of the text's `lines` lines to show.
+        """Return the slice of lines to show. `lines`: total number of lines.
 
-        `from_end`: True to show the last lines by default, not the first lines.
+        `from_end`: True to show the last lines by default; False to show the first lines.
         """
         most = PART_LINES if self.limit is None else self.limit
         last = max(lines - most, 0)
@@ -96,10 +96,11 @@ class Body:
         unit: str = "line",
         has_rail: bool = True,
     ) -> list[Row]:
-        """Add rows about hidden lines, such as `12 earlier lines` above and `12 more lines` below `rows`.
+        """Add hints about hidden lines, such as `12 earlier lines` above and `12 more lines` below `rows`.
 
-        - `part`: the shown slice of the text's `lines` lines
-        - `before`: number of hidden lines before the shown lines, if it differs from `part.start`
+        - `part`: the slice of lines that `rows` show
+        - `lines`: total number of lines
+        - `before`: number of hidden lines above; None for `part.start`
         """
         before = part.start if before is None else before
         half = PART_LINES // 2
@@ -117,14 +118,17 @@ class Body:
         return [*first, *rows, *last]
 
     def _hint(self, text: str, start: int, target: int) -> Run:
-        """Return a hint such as `12 more lines`; in an unfolded body, clicking it shows the lines from `target` on."""
+        """Return a hint such as `12 more lines`.
+
+        In an unfolded body, a click on the hint moves the first shown line from `start` to `target`.
+        """
         hint = self.look.hint(text)
         moves = self.limit is None and start != target
         return hint._replace(act=f"{PART}{start}:{target}") if moves else hint
 
 
 def part_move(row: Row) -> tuple[int, int] | None:
-    """Return (first line shown now, first line shown after a click) for a row such as `12 earlier lines`.
+    """Return (current first line, first line after a click) for a row such as `12 earlier lines`.
 
     Return None for any other row.
     """

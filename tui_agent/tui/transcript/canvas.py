@@ -33,9 +33,9 @@ from tui_agent.tui.transcript.viewport import Line, Viewport
 
 _MAX_STRIPS: Final = 400
 TAIL_S: Final = 1 / 30
-"""Shortest time before the next frame, in seconds, if only some rows changed."""
+"""Minimum time after a frame that changed only some rows, in seconds."""
 SCROLL_S: Final = 1 / 12
-"""Shortest time before the next frame, in seconds, if all rows moved."""
+"""Minimum time after a frame that moved all rows, in seconds."""
 # A frame that moves all rows sends about 10 KB.
 
 

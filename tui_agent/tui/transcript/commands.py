@@ -26,7 +26,7 @@ class TranscriptCommands(TranscriptCanvas):
     _hover = ""
 
     def replace_layout(self, layout: Layout, view: TranscriptView) -> None:
-        """Replace the layout by a new layout with the same entries, and older entries before them."""
+        """Use a layout that has older entries before the current entries."""
         self.selection = None
         self._unfinished = set()
         self._entries = view.entries
@@ -79,7 +79,10 @@ class TranscriptCommands(TranscriptCanvas):
         return index is not None and self.viewport.layout.auto_fold.has_more(index)
 
     def newest_block(self) -> str:
-        """Return the id of the newest tool call, notice or plan that a key can fold or unfold, or ""."""
+        """Return the id of the tool call, notice or question to fold or unfold by key; empty if there is none.
+
+        The newest entry that has hidden rows, or that the user opened, takes precedence over other entries.
+        """
         layout, newest = self.viewport.layout, ""
         for index in range(len(layout) - 1, -1, -1):
             slot, entry = layout.slots[index], layout.entry(index)
@@ -149,7 +152,7 @@ class TranscriptCommands(TranscriptCanvas):
         self.repaint()
 
     def activate(self, entry_id: str) -> None:
-        """Show the actions, such as `fork`, only in this entry and in the entry under the mouse."""
+        """Show the actions, such as `fork`, in this entry and in the entry under the mouse. Hide all others."""
         layout = self.viewport.layout
         indexes = (layout.index_of(name) for name in (entry_id, self._hover) if name)
         active = {index for index in indexes if index is not None}

@@ -39,7 +39,7 @@ from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.tool_rows import is_hidden, is_open_by_default, tool_rows, unfolded_blocks
 
 BODY_ROWS: Final = 3
-"""An entry with more body rows than this always has an empty row before and after it."""
+"""Maximum number of body rows of a tool call or notice without empty rows around the entry."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Finder:
         self._lines.clear()
 
     def forget_row(self) -> None:
-        """Forget the row of the current match. To be called when the match's entry shows other lines."""
+        """Forget the row of the current match, because the match's entry shows other lines now."""
         if self.current is not None:
             self.current = self.current._replace(row=-1)
 
@@ -148,7 +148,7 @@ class Finder:
         return matches[min(before, len(matches) - 1)] if matches else (first, (0, 0))
 
     def _open(self, layout: Layout, index: int) -> list[Row]:
-        """Return the rows of an entry; if its folded part contains matches, unfold it first."""
+        """Return the rows of an entry. If folded rows contain matches, unfold the entry first."""
         slot = layout.slots[index]
         if slot.group >= 0:
             layout.auto_fold.open_group(slot.group)
@@ -160,5 +160,5 @@ class Finder:
 
 
 def pattern_of(text: str) -> re.Pattern[str]:
-    """Return the regular expression for a search text; it ignores case unless the text contains upper case."""
+    """Return the regular expression for a search text. Upper case in the text makes the search case-sensitive."""
     return re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0)

@@ -56,7 +56,7 @@ class Layout:
         """Use a newer view of the transcript.
 
         - `changed`: indices of the changed entries; new entries can be left out
-        - `in_view`: indices of the entries on the screen; at the end of their turn, they stay unfolded for now
+        - `in_view`: indices of the entries on the screen, which are folded later
         """
         self.auto_fold.deferred.update(in_view)
         known = min(len(self.slots), len(entries))
@@ -73,7 +73,7 @@ class Layout:
         self.grow(entries, len(entries))
 
     def grow(self, entries: Sequence[Entry], count: int) -> bool:
-        """Append slots for at most `count` further entries. Return False if every entry already has a slot."""
+        """Append slots for at most `count` further entries. Return True if there are still entries without a slot."""
         self._entries = entries
         end = min(len(entries), len(self.slots) + count)
         for index in range(len(self.slots), end):
@@ -238,7 +238,7 @@ class Layout:
         return int(before >= 0 and (slot.has_gaps or self.slots[before].has_gaps))
 
     def _forget(self, first: int, last: int) -> None:
-        """Drop the rows of the least recently drawn slots, except those of the slots from `first` to `last`."""
+        """Drop the rows of the least recently drawn slots. Keep the rows of the slots from `first` to `last`."""
         for index in list(self._drawn):
             if len(self._drawn) <= MAX_DRAWN // 2:
                 break

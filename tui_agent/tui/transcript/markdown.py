@@ -38,12 +38,11 @@ class Place:
     role: Role = "t1"
 
     def with_prefix(self, first: Sequence[Run], rest: Sequence[Run]) -> "Place":
-        """Return the position of a block inside this one: its rows begin with this block's runs, followed by `first` or
-        `rest`."""
+        """Return the position of a block inside this block: `first` and `rest` follow the runs of this block."""
         return replace(self, first=(*self.first, *first), rest=(*self.rest, *rest))
 
     def after_first_row(self) -> "Place":
-        """Return the position for further rows of a block whose first row is already drawn."""
+        """Return the position for the rows after the block's first row."""
         return replace(self, first=self.rest)
 
 

@@ -42,9 +42,9 @@ class MarkdownStream:
         self._place = place
         self._text = ""
         self._read_up_to = 0
-        """Length of the text up to the end of the last line that was read, in characters."""
+        """Length of the part of the text that was read, in characters. Incomplete lines are not read until the end."""
         self._size = 0
-        """Length of the text up to `_read_up_to` after cleaning, in characters."""
+        """Length of the read part after cleaning, in characters."""
         self._open: OpenPiece | None = None
         self._fence: _Fence | None = None
         self._table: _Table | None = None
@@ -138,7 +138,7 @@ class MarkdownStream:
     def _add_piece(self, piece: OpenPiece, family: str, *, final: bool = False) -> None:
         """Add the rows of a piece.
 
-        `family`: if the previous piece is a list item, its kind; otherwise empty.
+        `family`: the kind of the previous piece if that piece is a list item; otherwise empty.
         """
         self._add_gap(piece, family)
         if piece.kind == "table" and self._table is not None:
@@ -211,7 +211,7 @@ class _Fence:
         return self._flush() if group_ends(self._lines, self.piece.language) else []
 
     def tail(self, unfinished: str | None, start: int) -> list[Row]:
-        """Return the rows of the last group of lines, and of the incomplete line `unfinished`."""
+        """Return the rows that can still change: the last group of lines, and the incomplete line `unfinished`."""
         if unfinished is not None:
             self._push(unfinished, start)
         rows = self._render()
@@ -250,14 +250,17 @@ class _Table:
         self._rows: list[Row] = []
         self._widths: list[int] = []
         self._measured = self._drawn = 0
-        """Number of lines when the column widths were last computed; `_drawn`: number of lines drawn so far."""
+        """Number of lines when the column widths were last computed.
+
+        `_drawn`: number of lines drawn so far.
+        """
 
     def add(self, line: str, start: int) -> None:
         cells = self._parse(line, start)
         self._cells.append(header_style(cells, self._look) if not self._cells else cells)
 
     def provisional_rows(self) -> list[Row]:
-        """Return the rows of the lines so far, usually with the column widths of an earlier call."""
+        """Return the rows of all lines so far. Their column widths can be out of date."""
         # The widths are computed again only when the number of lines has doubled.
         if len(self._cells) >= 2 * self._measured:
             return self.final_rows()

@@ -37,9 +37,9 @@ from tui_agent.units import format_bytes, format_time_of_day
 WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
 FOLDED_ROWS: Final = 8
-"""If a message has more than `MESSAGE_ROWS` rows and is folded by default, this number of rows stays visible."""
+"""Number of rows of a long message that are visible by default."""
 FOLDED_USER_ROWS: Final = 2
-"""If the user folds a message by hand, this number of rows stays visible."""
+"""Number of rows of a user's message that stay visible after the user folded the message."""
 _ROW_CHARACTERS: Final = 80
 
 
@@ -102,7 +102,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
 
 
 def _hidden_words(entry: UserEntry) -> str:
-    """Return the user's own words that a folded message hides behind a long paste."""
+    """Return the user's own words that are hidden in a folded message with long pastes."""
     words = entry.own_words.split(" ")
     pairs = zip(text_preview(entry.text).split(maxsplit=len(words)), words, strict=False)
     visible = sum(1 for _ in takewhile(lambda pair: pair[0].startswith(pair[1]), pairs))
@@ -110,7 +110,7 @@ def _hidden_words(entry: UserEntry) -> str:
 
 
 def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
-    """Return rows for the mentioned files. Each has the sent part, or the reason why it was not sent."""
+    """Return rows with each mention and its result: the sent part, or the reason why nothing was sent."""
     rows: list[list[Run]] = []
     for mention in entry.mentions:
         is_sent = mention.kind not in ("refused", "missing")

@@ -131,9 +131,9 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
 
 
 def _extended_color(rest: Sequence[int]) -> tuple[int | str | None, int]:
-    """Return the colour after the number 38 or 48 in an SGR sequence, and how many numbers describe the colour.
+    """Return (colour, number of parameters read) for the parameters after 38 or 48 in an SGR sequence.
 
-    The colour is an index (0 to 255), `#rrggbb`, or None if the numbers are invalid.
+    The colour is an index (0 to 255), `#rrggbb`, or None if the parameters are invalid.
     """
     if len(rest) >= 2 and rest[0] == 5:
         return min(rest[1], 255), 2

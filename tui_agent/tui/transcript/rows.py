@@ -23,9 +23,10 @@ from tui_agent.tui.text import cell_text, take, width
 DECOR: Final = -1
 LITERAL: Final = -2
 _Break: TypeAlias = Callable[[str, int, int], tuple[int, int]]
-"""Function that finds a line break in a text, given a line's start and maximum end.
+"""Function that finds a line break in a text.
 
-It returns the line's end and the start of the next line.
+The arguments are the text, the line's start and the line's maximum end. The result is the line's end and the start
+of the next line.
 """
 
 
@@ -163,7 +164,10 @@ def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
-    """Break a line after a word that ends in its second half. Without such a word, break it at `end`."""
+    """Break a line at the end of a word in the second half of the line.
+
+    If there is no such place, break the line at `end`.
+    """
     least = start + (end - start) // 2
     if text[end] == " " and text[end - 1] != " ":
         return end, end
@@ -180,7 +184,10 @@ def _in_word(character: str) -> bool:
 
 
 def _break_at(text: str, start: int, end: int) -> tuple[int, int]:
-    """Break a line at its last space, or at `end` if the line has no space, and skip the spaces around the break."""
+    """Break a line at its last space, and skip the spaces around the break.
+
+    Break at `end` if the line has no space, or if a wide character is next to `end`.
+    """
     if text[end] != " " and (_wide(text[end]) or _wide(text[end - 1])):
         return end, end
     space = text.rfind(" ", start + 1, end + 1)

@@ -90,7 +90,7 @@ def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int
 
 
 def _span(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None]) -> tuple[int, int]:
-    """Return the lowest and highest source offset of the selected characters; (-1, -1) if there is none."""
+    """Return the lowest and highest source offset of the selected characters; (-1, -1) if none has an offset."""
     parts = [
         (run.src + first, run.src + last)
         for row, bound in zip(rows, bounds, strict=True)

@@ -35,7 +35,7 @@ QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep
 QUICK_S: Final = 0.15
 """Seconds until a running read-only call gets a row."""
 COUNTS_AT: Final = 22
-"""A call's target, such as a path, is padded to at least this many cells before counts of changed lines."""
+"""Targets narrower than this, in cells, are padded if counts of changed lines follow."""
 TIME_CELLS: Final = 6
 _OUTCOME_LIMIT: Final = 30
 _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
@@ -181,7 +181,7 @@ def _state_mark(entry: ToolEntry, symbols: Symbols) -> tuple[str, Role]:
 def _target_lines(entry: ToolEntry, look: Look, room: int, *, full: bool) -> tuple[list[list[Run]], int]:
     """Return the lines of a call's target, and the number of hidden lines.
 
-    `full`: True to show every line, and not to shorten a path.
+    `full`: True to show all lines and the whole path.
     """
     target = clean(entry.target, reveal=True).strip("\n")
     if not full and "/" in target and not any(char.isspace() for char in target):
@@ -303,7 +303,7 @@ def _first_counts(tally: str) -> str:
 
 
 def _remark(entry: ToolEntry) -> str:
-    """Return the text below a call's diffs if it is short enough for the head row; otherwise an empty string."""
+    """Return the short text that belongs to a call's diffs, for the head row; empty if there is none."""
     others = [block for block in entry.blocks if not isinstance(block, DiffBlock)]
     if len(others) != 1 or len(entry.blocks) < 2 or not isinstance(others[0], TextBlock):
         return ""

@@ -14,7 +14,7 @@ from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 _ROUNDS: Final = 12
-"""Maximum number of redraws of the visible entries after wrong estimates of their heights."""
+"""Maximum number of times that the visible entries are drawn again after wrong estimates of their heights."""
 
 
 class RowPosition(NamedTuple):
@@ -137,8 +137,10 @@ class Viewport:
             self.scroll_to(top - self.height + 1)
 
     def scroll_rows(self, rows: int) -> None:
-        """Scroll by a number of rows. If this reaches the end of the shown part of a very long entry, show the
-        adjoining part."""
+        """Scroll by a number of rows.
+
+        At the edge of the shown part of a very long entry, show the next part.
+        """
         replaced = self._show_next_part(rows)
         # The rows that another part has just replaced were not seen yet.
         rest = min(rows + replaced, 0) if rows < 0 else max(rows - replaced, 0)

@@ -81,7 +81,10 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         self.repaint()
 
     def go_to_end(self, direction: int) -> None:
-        """Go to the first entry (`direction` -1), or go to the newest entry (1) and keep new rows in view."""
+        """Move the cursor to the first (`direction` -1) or the last entry (1), and scroll to this entry.
+
+        At the end of the transcript, new rows stay in view.
+        """
         self.viewport.scroll_to(0 if direction < 0 else self.viewport.layout.total)
         self.move_cursor(0 if direction < 0 else len(self.viewport.layout) - 1)
 

@@ -42,8 +42,9 @@ class Window(Sequence[Entry]):
 def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
     """Return the index of the first entry of the window to lay out.
 
-    If `index` is given, the window begins at least `REACH` entries before this entry. Otherwise, the window contains at
-    least the newest `REACH` entries; it contains all entries if there are at most `MAX_UNWINDOWED_ENTRIES`.
+    - With `index`: the window begins at least `REACH` entries before this entry.
+    - Without `index`: the window has at least the newest `REACH` entries. A transcript with at most
+      `MAX_UNWINDOWED_ENTRIES` entries is laid out as a whole.
     """
     if index is None and len(entries) <= MAX_UNWINDOWED_ENTRIES:
         return 0

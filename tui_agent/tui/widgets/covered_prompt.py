@@ -12,9 +12,9 @@ from tui_agent.tui.actions import Scope, command_word, is_shell_line
 from tui_agent.tui.widgets.keymap import KeyMap
 
 RECENT_S: Final = 2.0
-"""The user counts as writing after a key press less than this many seconds before a question."""
+"""If the last key press is at most this many seconds ago, the user counts as writing."""
 WRITING_PAUSE_S: Final = 0.8
-"""After a pause of this many seconds, a question accepts keys from a user who was writing."""
+"""Minimum grace period of a question, in seconds, after text was typed, pasted or sent."""
 _EDITING_KEYS: Final = frozenset({"backspace", "delete", "left", "right"})
 _SENDING_ACTIONS: Final = frozenset({"send", "steer", "queue"})
 _EDITING_ACTIONS: Final = _SENDING_ACTIONS | {
@@ -49,7 +49,7 @@ class CoveredPrompt:
     """The prompt that a question covers.
 
     - `is_typing`: True while the user seems to be writing a message.
-    - `stop`: function for an Esc that the user pressed before the question could be read. It was meant for the prompt.
+    - `stop`: function called if the user presses the stop key during the question's grace period.
     """
 
     def __init__(self, editor: MessageEditor, stop: Callable[[], object], *, is_typing: bool) -> None:
@@ -62,8 +62,7 @@ class CoveredPrompt:
 
     @property
     def text(self) -> str:
-        """The unsent message; empty if the prompt contains the message of an undone turn and the user has not edited
-        it."""
+        """The unsent message. Empty if the prompt contains the unedited message of an undone turn."""
         return "" if self._editor.untouched else self._editor.text.strip()
 
     @property
@@ -78,13 +77,13 @@ class CoveredPrompt:
 
     @property
     def plain_message(self) -> str:
-        """The unsent message in one line; empty for a command, and for a message with long pastes or pictures."""
+        """The unsent message in one line. Empty for commands, and for messages with long pastes or pictures."""
         text = self.text
         is_plain = not is_shell_line(text) and not command_word(text) and not self._editor.has_chips
         return " ".join(text.split()) if is_plain else ""
 
     def clear(self) -> None:
-        """Remove the message after it was sent in another way; the user can undo this."""
+        """Clear the prompt, because its message was sent in another way. The user can undo this."""
         self._editor.put_text("")
 
     def paste(self, text: str) -> None:
@@ -92,7 +91,7 @@ class CoveredPrompt:
         self._editor.post_message(events.Paste(text))
 
     def type_key(self, event: events.Key, *, sends: bool = False) -> None:
-        """Pass the kept keys and then this key to the message.
+        """Pass the letters kept by `hold_key`, and then this key, to the message.
 
         `sends`: True if this key sends the message.
         """

@@ -38,5 +38,5 @@ class Footer(LinePane):
 
     @property
     def hints(self) -> list[KeyHint]:
-        """The keys that work now, without the help key. That key has its own place."""
+        """The keys that work now, without the help key."""
         return [hint for hint in self.keys if hint.action != "help"]

@@ -24,7 +24,7 @@ class Form(ChoiceSheet[ResultT]):
     """The first column of the values."""
 
     fault = ""
-    """What is wrong with a line; empty if nothing is."""
+    """The fault of a line; empty if there is none."""
 
     @property
     @abstractmethod
@@ -54,7 +54,7 @@ class Form(ChoiceSheet[ResultT]):
         self.redraw()
 
     def show_fault(self, line: str, text: str) -> None:
-        """Show what is wrong with a line, and select the line."""
+        """Show a fault above the keys, and select the line with the fault."""
         self.fault = text
         self.go_to(line)
 

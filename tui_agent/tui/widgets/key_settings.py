@@ -63,7 +63,7 @@ TYPING: Final[frozenset[Scope]] = frozenset(
 )
 """Scopes (parts of the app) in which the user types text."""
 _SEPARATOR: Final = re.compile(r"(?<=[^+\s]),\s*")
-"""Separator between two keys in a setting; the comma in the key `ctrl+,` does not match."""
+"""Separator of the keys in a setting. The comma of the key `ctrl+,` does not match."""
 
 
 class KeySettings(NamedTuple):
@@ -71,7 +71,7 @@ class KeySettings(NamedTuple):
 
     - `actions`: all actions, with the user's keys
     - `faults`: a message for each entry that is not used
-    - `rare_keys`: a message for each used entry with a key missing on some terminals
+    - `rare_keys`: a message for each entry with a key that some terminals cannot send
     """
 
     actions: tuple[Action, ...]
@@ -175,7 +175,10 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
 
 
 def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
-    """Return all actions with the keys in `given`; by default, the key of `revert` is the stop key, pressed twice."""
+    """Return all actions, with the keys in `given`.
+
+    The default key of `revert` is the stop key, pressed twice.
+    """
     stop = given.get("stop", BY_NAME["stop"].keys)
     keys = {"revert": (f"{stop[0]} {stop[0]}",), **given}
     return tuple(action._replace(keys=keys.get(action.name, action.keys)) for action in ACTIONS)
@@ -215,7 +218,10 @@ def _describe_clash(first: Action, other: Action, key: str) -> str:
 
 
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
-    """Add default keys to actions whose own keys some terminals cannot send. Return a message for each such action."""
+    """Find keys in `given` that some terminals cannot send, and return a message for each action with such a key.
+
+    If an action has only such keys, its default keys are added to `given`, provided that no two actions clash.
+    """
     messages = []
     for name, keys in list(given.items()):
         rare = [key for key in keys if needs_protocol(key)]

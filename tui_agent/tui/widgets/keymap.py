@@ -109,15 +109,14 @@ def key_map_of(app: object) -> KeyMap:
 class KeyActions:
     """Mixin for widgets that handle keys. A key calls its action's method in the registry.
 
-    For an action with two choices, the method is called with -1 or 1; with more choices, it gets the index. If the
-    method returns False, the next action with the same key is tried.
+    If the action has two choices, the argument of the method is -1 or 1. If the action has more choices, the argument is
+    the index of the choice. If the method returns False, the next action with the same key is tried.
     """
 
     scope: ClassVar[Scope]
     """The scope of the widget's own keys in the registry of actions."""
     key_methods: ClassVar[Mapping[str, str]] = {}
-    """Maps an action's name to the method of this class for its key. It replaces the method in the registry of actions.
-    """
+    """Maps an action's name to the method of this class that replaces the method in the registry."""
 
     @property
     def key_map(self) -> KeyMap:
@@ -154,10 +153,10 @@ class KeyActions:
 
 
 def claims_key(screen: Screen[Any], event: Key) -> bool:
-    """Return True if `screen` should handle the key; the event is then stopped.
+    """Return True if `screen` should handle the key, and stop the key's event.
 
-    Return False for a key that the app handles (copy, interrupt, quit). For a closed screen, stop the event and return
-    False.
+    - Keys to copy, interrupt or quit: return False without stopping the event, because the app handles these keys.
+    - Closed screen: stop the event, but return False.
     """
     # The event is stopped even for a closed screen, so that the key does not close the screen below.
     keys = key_map_of(screen.app)
@@ -172,7 +171,7 @@ class KeyScreen(KeyActions):
     """Mixin for screens: runs the action of each key, and passes keys without an action to `type_key`."""
 
     takes_every_key: ClassVar[bool] = False
-    """True if this screen gets the keys of the app's own actions, and these actions do not run."""
+    """True if this screen also gets the keys of the app's own actions. The app then does not run these actions."""
 
     def on_key(self, event: Key) -> None:
         if claims_key(cast("Screen[Any]", self), event) and not self.run_key(event.key):

@@ -220,7 +220,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         """Replace the items of the list, and keep the selection.
 
         - `held`: key of the item to select; None for the current item
-        - `otherwise`: index of the row to select if this item is missing
+        - `otherwise`: index of the row to select if no item has this key
         """
         chosen = self.chosen
         if held is None and chosen is not None:

@@ -1,7 +1,6 @@
 """The keys of a question. Each key gives an answer or belongs to typed text.
 
-Invariant: if a premature answer could do harm, keys are ignored in the first `grace_period_s` seconds.
-Only Esc still stops the turn, as the screen said before.
+Invariant: no key gives an answer during the grace period, but the stop key still stops the turn.
 """
 
 import math
@@ -27,7 +26,7 @@ from tui_agent.tui.widgets.keymap import KeyScreen, claims_key
 
 ResultT = TypeVar("ResultT")
 GRACE_PERIOD_S = 0.3
-"""Seconds for which a new question ignores keys, if it appears by itself."""
+"""Grace period in seconds. During this time, a question that appears by itself does not accept answers."""
 ANSWER_DELAY_S = 0.5
 """Seconds until a letter gives its answer, if no other key follows."""
 
@@ -48,7 +47,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self._opened_at = math.inf
         self._grace_s = self.grace_period_s
         self.covered_prompt: CoveredPrompt | None = None
-        """The prompt, for a sheet that appears by itself. None for a sheet opened by the user."""
+        """The prompt, if the sheet appeared by itself. None if the user opened the sheet."""
         self.is_writing = False
         """True while keys go to the message in the prompt."""
         self._shown_message = ""
@@ -56,8 +55,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self.is_picked = False
         """True if the user selected the current row, with an arrow key or with its letter."""
         self._letters: list[events.Key] = []
-        """The recently typed letters. If another letter shows that they are text and not answers, the message gets
-        them."""
+        """The recently typed letters, which are answers or text. If they are text, they are passed to the message."""
         self._answer_timer: Timer | None = None
 
     @abstractmethod
@@ -80,7 +78,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return None
 
     def end_grace_period(self) -> None:
-        """Accept keys from now on. Answers do not wait for further letters any more."""
+        """End the grace period. From now on, a letter gives its answer at once."""
         self._opened_at, self.answer_delay_s = -math.inf, 0
 
     def expect_text(self) -> None:
@@ -172,7 +170,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
             self.begin_writing()
 
     def give_unless_typing(self, give: Callable[[], object]) -> None:
-        """Call `give` after `answer_delay_s`, unless another key is pressed first."""
+        """Call `give` after `answer_delay_s`. If another key is pressed before, do not call `give`."""
         if not self.answer_delay_s:
             give()
             return
@@ -185,8 +183,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
     @property
     def is_alone(self) -> bool:
-        """False if the newest letters belong to two different answers, and so are probably part of a text; otherwise
-        True."""
+        """True if the recently typed letters belong to at most one answer. Letters of two answers are probably text."""
         return len({letter.key for letter in self._letters if self._is_answer(letter)}) < 2
 
     def begin_writing(self) -> None:
@@ -207,7 +204,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     def follow_message(self) -> None:
         """Handle a change of the message in the prompt.
 
-        After the user has sent or erased it, keys are answers again.
+        After the user has sent or erased the message, keys are answers again.
         """
         if self.covered_prompt is None or self.message == self._shown_message:
             return
@@ -231,8 +228,10 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return self.covered_prompt.text if self.covered_prompt is not None else ""
 
     def current_hints(self) -> list[KeyHint]:
-        """Return the keys to show in the footer: the message's keys while the user writes a message, otherwise mostly
-        the sheet's keys."""
+        """Return the keys to show in the footer.
+
+        These are the message's keys while the user writes a message, and mostly the sheet's keys otherwise.
+        """
         hints, prompt, hint = list(self.key_hints()), self.covered_prompt, self.key_map.hint
         if prompt is None or self.has_selection:
             return hints

@@ -30,7 +30,7 @@ def _meta(intent: str) -> Style:
 
 
 def with_intent(style: Style, intent: str) -> Style:
-    """Return `style` with an intent: an action's name and argument. A click on text in this style runs it."""
+    """Return `style` with an intent: an action's name and argument. A click on text in this style runs the intent."""
     return style + _meta(intent)
 
 
@@ -151,7 +151,7 @@ class Pen(NamedTuple):
     def hanging_rows(
         self, cells_wide: int, first: Sequence[Part], pieces: Sequence[str], style: Style
     ) -> list[Strip]:
-        """Draw a row for each piece, with `first` in front of the first piece and an indent before the others."""
+        """Draw a row for each piece. The first row begins with `first`; the other rows begin with an indent."""
         indent: Part = (" " * cells(first), self.looks.palette.style("t1", self.ground))
         return [
             self.line(cells_wide, [*([indent] if number else first), (piece, style)])

@@ -30,7 +30,7 @@ class Sheet(SheetFrame[ResultT]):
     opened_by = ""
     """The action whose key opens and closes this sheet; empty if there is none."""
     follows: frozenset[ViewName] = frozenset()
-    """The session's views that the sheet shows. A change of one of them calls `follow`."""
+    """The session's views that the sheet shows. If one of these views changes, `follow` is called."""
 
     def follow(self) -> None:
         """Redraw the sheet after a change of a view in `follows`."""
@@ -44,7 +44,7 @@ class Sheet(SheetFrame[ResultT]):
         return self.keys_rows(width)
 
     def keys_rows(self, width: int) -> list[Strip]:
-        """Return the last rows of a sheet over the footer. Return no rows if the footer is visible."""
+        """Return the row of keys at the end of a full sheet, which covers the footer; no rows for other sheets."""
         return [*self.spacer(width), self.keys_line(width)] if self.is_full else []
 
     def keys_line(self, width: int, right: str = "") -> Strip:
@@ -57,7 +57,7 @@ class Sheet(SheetFrame[ResultT]):
         """Select the row that is selected when the sheet opens, if there is one."""
 
     def end_writing(self) -> None:
-        """Use keys as answers again. After the message was sent, the first answer is selected; otherwise none is."""
+        """Use keys as answers again. If the user has sent the message, select the default row."""
         if self.covered_prompt is not None and self.covered_prompt.was_sent and not self.message:
             self.select_default()
         super().end_writing()
@@ -143,7 +143,7 @@ class ChoiceSheet(Sheet[ResultT]):
         self.chosen = NO_ROW
 
     def pick(self, number: int) -> None:
-        """Select a row by its letter or digit, or run its action if the user had already selected it."""
+        """Select the row with this number. If the user had already selected the row, run the row's action."""
         if self.chosen == number and self.is_picked:
             self.give_unless_typing(self.use)
         else:
@@ -152,7 +152,7 @@ class ChoiceSheet(Sheet[ResultT]):
     def move_to_end(self, direction: int) -> bool:
         """Select the first row (`direction` -1) or the last row (1).
 
-        A subclass can return False instead, if the key should do something else now, such as move the cursor in a text.
+        A subclass can override this method, and return False if the key has another effect, e.g. in a text field.
         """
         self._choose(max(0, self.count - 1) if direction > 0 else 0)
         return True

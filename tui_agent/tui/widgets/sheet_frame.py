@@ -205,7 +205,10 @@ class SheetFrame(ScrollsLines, QuestionKeys[ResultT]):
         self._footer.set_keys(self.current_hints())
 
     def message_rows(self, width: int) -> list[Strip]:
-        """Draw the unsent message's end, or the message queued just now: the sheet can cover the prompt and the queue."""
+        """Draw the end of the unsent message or, if there is none, the newest queued message.
+
+        The sheet can cover the prompt and the queue, which otherwise show these messages.
+        """
         if self.covered_prompt is None or not (self.message or self.queued_message):
             return []
         if not self.message:
