@@ -62,9 +62,9 @@ class Action(NamedTuple):
     footer_when: When | None = None
     """The state of the app in which the footer shows the action (None: any state)."""
     choices: int = 1
-    """The number of choices of the keys, such as 2 for up and down.
+    """Number of choices that the action's keys offer, e.g. 2 for up and down.
 
-    With the keys `up, down, k, j`, the keys `up` and `k` then make the first choice.
+    The keys take turns: with `up, down, k, j`, the first choice has the keys `up` and `k`.
     """
     typed: str = ""
     """The character that triggers the action in a message. The user cannot rebind this character."""
@@ -90,7 +90,10 @@ class Action(NamedTuple):
         return options.get(argument, "") if argument else self.args
 
     def meaning_of(self, word: str) -> str:
-        """Return the command that a typed word is short for, e.g. `/policy plan`, or the word itself."""
+        """Return the command for a typed word, including the alias's argument, e.g. `/policy plan` for `/plan`.
+
+        If the action has no slash command, return the word itself.
+        """
         argument = dict(self.typed_words)[word]
         return f"{self.slash} {argument}".strip() if self.slash else word
 
@@ -116,7 +119,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the key closes something. In a narrow footer, such keys are the last to be left out."""
+        """True if the key's action is in `WAYS_OUT`. A narrow footer leaves out such keys last."""
         return self.action in WAYS_OUT
 
 
@@ -144,7 +147,7 @@ def _part_name(part: str) -> str:
 
 
 def _join_keys(keys: Sequence[str]) -> str:
-    """Join the keys for an action's alternatives to one short text: `Up/Down`, `[ ]`, `1–6`."""
+    """Return a short text for an action's keys, one key for each choice: `Up/Down`, `[ ]`, `1–6`."""
     names = [key_name(key) for key in keys]
     if len(names) > 2 and "".join(names) in string.digits:
         return f"{names[0]}–{names[-1]}"
@@ -434,7 +437,7 @@ TYPED: Final[Mapping[str, tuple[Action, str]]] = {
 }
 """Maps every word that can be typed as a command to its (action, argument)."""
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
-"""Actions that close something. Even if the user changes the keys, each of them keeps at least one key."""
+"""Names of the actions whose default keys include Esc. The user cannot remove the last key of such an action."""
 
 
 def is_shell_line(text: str) -> bool:

@@ -433,7 +433,9 @@ def draw(app: AgentApp) -> int:
 
 
 def _key_words(app: AgentApp, *, goes_back: bool) -> dict[str, str]:
-    """Return the footer words that now differ from the usual ones, by action. For a shell line, `send` maps to `run`.
+    """Map actions to their current words in the footer, if these differ from the usual words.
+
+    Example: for a shell command, `send` maps to `run`.
 
     `goes_back`: True if Enter puts the edited message back into the queue.
     """

@@ -130,7 +130,7 @@ class KeysPort(Protocol):
         """Return the names of the API keys and environment variables that have a value."""
 
     def ask_with(self, variable: str, key: str) -> Ask:
-        """Return a variant of `ask` that passes `key` to `tui-agent` as the environment variable `variable`."""
+        """Return a variant of `ask` that runs `tui-agent` with the environment variable `variable` set to `key`."""
 
     async def use(self, variable: str, key: str, model: str, base_url: str) -> bool:
         """Give the engine an API key for this run, and reopen the session with `model`.

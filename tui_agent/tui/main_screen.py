@@ -51,9 +51,9 @@ NOTICE_S = 8.0
 BACKGROUND_S = 2.0
 """Maximum time to wait for the terminal's background colour, in seconds."""
 KEY_S = 0.04
-"""Time after a key press in seconds. During this time, changes are painted at once."""
+"""Time after a key press, in seconds, in which changes are painted at once."""
 BURST_S = 0.01
-"""Keys that follow each other faster than this, in seconds, belong to a paste."""
+"""Maximum time between two keys of a paste, in seconds."""
 PAINT_S = 0.005
 """Minimum time between two paints caused by keys, in seconds."""
 
@@ -75,7 +75,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self._update_key_names()
 
     def _update_key_names(self) -> None:
-        """Name keys in the panes only while no sheet or page above this screen gets the keys."""
+        """Redraw the prompt's note and the panes, because they name keys only while this screen is on top."""
         for prompt in self.query(Prompt):
             prompt.update_note()
         for pane in self.walk_children():
@@ -100,7 +100,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
 
 class Workers(WorkerManager):
-    """The app's background workers; if a worker never starts, its coroutine is closed."""
+    """The app's background workers. The coroutine of a worker that never starts is closed."""
 
     # Otherwise Python would warn on the terminal that the coroutine was never awaited.
 
@@ -284,7 +284,10 @@ class Frame(App[int]):
             self.terminal.ask_background()
 
     def on_background_reported(self, event: BackgroundReported) -> None:
-        """Switch to the theme that fits the terminal's reported background, if the theme was only guessed."""
+        """Switch to the theme that fits the reported background.
+
+        Ignore a late report, and any report if the user has chosen a theme.
+        """
         event.stop()
         if self.first.is_theme_guessed and time.monotonic() < self.background_asked_at + BACKGROUND_S:
             self.use_theme(DEFAULT_THEME if event.is_dark else LIGHT_THEME)
@@ -409,7 +412,7 @@ class SessionApp(Frame, inherit_bindings=False):
         self.show_keys()
 
     def on_typing_burst(self) -> None:
-        """Tell the open sheet that typed or pasted text follows. Its letters must not answer the question."""
+        """Announce typed or pasted text to the open sheet, so that the letters do not answer the question."""
         if isinstance(self.screen, KeyScreen):
             self.screen.expect_text()
 

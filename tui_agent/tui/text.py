@@ -98,7 +98,10 @@ def _fix_widths(text: str, find: _CleaningPatterns) -> str:
 
 
 class _Replacements(dict[int, str]):
-    """Table for `str.translate` with replacements for unassigned code points and surrogates, filled on demand."""
+    """Table for `str.translate` that replaces unassigned code points and surrogates.
+
+    An entry is computed on its first use.
+    """
 
     def __missing__(self, code: int) -> str:
         unknown = unicodedata.category(chr(code)) in ("Cn", "Cs")
@@ -112,7 +115,7 @@ def _replacements() -> _Replacements:
 
 
 def clean_line(text: str, *, reveal: bool = False) -> str:
-    """Clean a text for titles, labels and cells, with each line break as one space."""
+    """Clean a text for titles, labels and cells. A line break becomes a space."""
     cleaned = clean(text, reveal=reveal)
     return cleaned.replace("\n", " ") if "\n" in cleaned else cleaned
 
@@ -153,10 +156,7 @@ def width(text: str) -> int:
 
 
 def fit(text: str, cells: int, ellipsis: str = "…") -> str:
-    """Shorten a cleaned line to at most `cells` cells, ending with the ellipsis if there is room.
-
-    Only for right-aligned notes and list cells.
-    """
+    """Shorten a cleaned line to at most `cells` cells. A shortened line ends with the ellipsis if there is room."""
     if width(text) <= cells:
         return text
     room = cells - width(ellipsis)
@@ -188,7 +188,7 @@ def pad(text: str, cells: int) -> str:
 
 
 def take(text: str, cells: int) -> tuple[str, str]:
-    """Split a cleaned line, between two characters, into a part of at most `cells` cells and the rest."""
+    """Split a cleaned line into two parts; the first part has at most `cells` cells. No character is divided."""
     if text.isascii():
         return text[:cells], text[cells:]
     if cell_len(text) <= cells:

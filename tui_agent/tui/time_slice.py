@@ -11,13 +11,13 @@ SLICE_S: Final = 0.008
 
 
 class Slices:
-    """Time limit for long work. After it, other tasks of the event loop can run."""
+    """Divides long work into time slices. Between two slices, other tasks of the event loop run."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S
 
     async def turn(self) -> bool:
-        """Let other tasks run if the time limit is reached; return True if they ran."""
+        """If the current slice has ended, let other tasks run and return True; otherwise return False."""
         if time.perf_counter() < self._until:
             return False
         await asyncio.sleep(0)

@@ -116,7 +116,7 @@ class LinePrinter:
         self._unmapped = False
         """True once the notice about a missing repository map was printed."""
         self._has_failure_line = False
-        """True if a failure of the main agent's model was printed during the current turn."""
+        """True if a failed model request of the main agent was printed during the current turn."""
         self.under_way = False
         """True from the time a message is sent until its turn starts."""
 
@@ -299,7 +299,7 @@ class LinePrinter:
         return SubmitPrompt(text=line)
 
     def say_engine_end(self) -> None:
-        """Print the running calls at the engine's end, and why it ended."""
+        """Print the calls that are still running, and the reason why the engine ended."""
         for call_words in self.verbs.values():
             self.say(f"tool {call_words}, not finished")
         failure = self.session.failure
@@ -397,9 +397,10 @@ def run_linear(options: SessionOptions, *, handle: "EngineLink | None" = None) -
 async def _write_all(
     session: "AppSession", linear: LinePrinter, last: int, reading: anyio.CancelScope
 ) -> None:
-    """Print the session's events until the engine ends, then cancel `reading`.
+    """Print the session's events until the engine ends, then cancel the scope `reading`.
 
-    `last`: number of the newest event recorded before this run.
+    - `last`: number of the newest event recorded before this run
+    - `reading`: the scope of the task that reads the user's lines
     """
     # If the earlier run left a tool call open, the turn continues.
     follower = session.follow()

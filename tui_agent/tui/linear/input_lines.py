@@ -46,7 +46,7 @@ class InputLines:
                 return
 
     async def watch_signals(self) -> None:
-        """Until cancelled, turn SIGINT into the lines /stop and /quit, and other signals into the end of input."""
+        """Wait for signals until cancelled. SIGINT becomes the line /stop or /quit; other signals end the input."""
         last = -TWICE_S
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             async for number in signals:

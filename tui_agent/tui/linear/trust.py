@@ -1,4 +1,4 @@
-"""The question whether to trust the configuration files in a folder, asked line by line.
+"""Asks the user, without a screen, whether to trust the configuration files in a folder.
 
 Invariant: only the answer 2 trusts the files.
 """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the views are loaded after the first paint
 
 
 MIN_TITLE_WIDTH: Final = 12
-"""Width in cells kept free for the title beside the folder's name. Wide screens keep twice as much."""
+"""Width reserved for the title, in cells. Screens of at least 100 columns reserve twice as much."""
 MIN_PART_WIDTH: Final = 6
 """Minimum width, in cells, of a shortened title or branch."""
 
@@ -37,7 +37,7 @@ class Header(LinePane):
     meter: "ContextMeterView | None" = None
     model_hint: str = ""
     policy_hint: str = ""
-    """The policy to show until the session is open; if it is empty, the policy in `state` is shown."""
+    """The policy to show until the session is open. If this text is empty, the policy in `state` is shown."""
     title_hint: str = "new session"
     """The title to show until the session is open."""
     branch: str = ""
@@ -95,7 +95,10 @@ class Header(LinePane):
         return [*left, *place, pen.part(title if is_legible else "", bold=True)]
 
     def _location(self, room: int, title_room: int) -> list[Part]:
-        """Return the folder, the git branch and, in a fork, the word `fork`, as far as they fit into `room` cells."""
+        """Return the folder, the git branch and, for a fork, the word `fork`, in at most `room` cells.
+
+        If space is short, parts are shortened or left out. `title_room`: number of cells to keep free for the title.
+        """
         # A fork has the title of its parent, so its folder and branch matter more than the title.
         pen, state = self.pen, self.state
         if state is None or not state.workspace:
@@ -156,7 +159,10 @@ class Header(LinePane):
         return parts
 
     def _sandbox(self, width: int) -> list[Part]:
-        """Return `sandbox`, `no sandbox` or the environment's name; empty on a narrow screen or for an external agent."""
+        """Return `sandbox`, `no sandbox` or the environment's name.
+
+        The result is empty on a narrow screen and for an external agent.
+        """
         state = self.state
         if state is None or width < 70 or (state.settings is not None and state.settings.program):
             return []

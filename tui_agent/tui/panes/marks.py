@@ -33,6 +33,6 @@ def mark_symbol(mark: AnyMark, symbols: Symbols) -> str:
 
 
 def most_important(marks: Iterable[tuple[int, AnyMark]]) -> dict[int, AnyMark]:
-    """Return the most important mark of each column; `marks` are pairs of a column and a mark."""
+    """Map each column to its most important mark. `marks` are (column, mark) pairs."""
     # In ascending importance, so that a later mark replaces an earlier one in the same column.
     return dict(sorted(marks, key=lambda mark: _BY_IMPORTANCE.index(mark[1]), reverse=True))

@@ -1,4 +1,4 @@
-"""Discovery of ready models: keys in the environment, local servers, and the demo.
+"""Discovery of models that are ready to use: models with an API key, models on local servers, and the demo.
 
 Invariant: this module connects only to loopback addresses, to each server once, and for at most a second.
 """

@@ -60,23 +60,25 @@ class PaneState:
     blocks: tuple[DisplayBlock, ...] | None = None
     """The newest content of the pane; None until the first answer."""
     asked_seq: int = -2
-    """Number of the event at the last request of the pane's content; -2 before the first request."""
+    """Number of the newest event when the pane's content was last requested; -2 before the first request."""
     progress: int = -1
     """Number of the newest event read, while the pane reads a long log; otherwise -1."""
     fault: str = ""
     is_stopped: bool = False
     drawn_rows: tuple[object, list[Strip]] | None = None
-    """The rows drawn for `blocks`, as (key, rows); `key` stands for the width and looks used. None if not drawn yet."""
+    """The rows drawn for `blocks`, as (key, rows). The key identifies the width and the look. None before drawing."""
 
 
 class PaneFeed:
-    """Keeps the open panes of one session up to date with the newest event or, in a replay, with the shown event.
+    """Keeps the open panes of one session up to date.
+
+    A pane shows the session at the newest event or, in a replay, at the shown event.
 
     - `log`: returns the folder of the session's log
     - `find`: returns the places of the panes; runs in a thread
     - `start`: runs a coroutine in the background
     - `make_source`: starts the child process
-    - `is_live`: True to restart the child process when a plugin was loaded again; False in a replay
+    - `is_live`: True to restart the child process after a plugin was reloaded; False in a replay
     """
 
     def __init__(

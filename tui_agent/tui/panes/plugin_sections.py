@@ -21,7 +21,7 @@ from tui_agent.tui.widgets.rows import Pen, cells, wrap
 TESTS_PANE: Final = "tests"
 """Name of the bundled pane for the last test runs."""
 OPEN_ROWS: Final = 6
-"""Number of rows that the other side panes leave free for the content of open sections."""
+"""Number of rows reserved for the content of the open sections."""
 DrawBlocks: TypeAlias = Callable[[Sequence[DisplayBlock], Looks, int, Role], list[Strip]]
 """A function that draws blocks as rows of the given width on a background."""
 
@@ -71,7 +71,7 @@ class PluginSections:
 
     @property
     def least_rows(self) -> int:
-        """The number of rows to leave for the sections: their titles, and some rows if a section is open."""
+        """The number of rows to reserve: one for each title, and `OPEN_ROWS` more if a section is open."""
         return self.count + (OPEN_ROWS if self.feed.unfolded & self.feed.panes.keys() else 0)
 
     def rows(self, looks: Looks, width: int, room: int) -> list[Strip]:

@@ -45,15 +45,20 @@ GRID: dict[str, tuple[str, ...]] = {
     "accept-edits": ("yes", "yes", "asks*", "sandbox", "asks", "asks"),
     "bypass": ("yes", "yes", "yes", "yes", "yes", "yes"),
 }
-"""Maps a policy to its row of the table, with `yes`, `no` or `asks` for each of `COLUMNS`.
+"""Maps a policy to its row of the table: one word for each of `COLUMNS`.
 
-`sandbox`: `yes` if commands run in a sandbox, otherwise `asks`. `asks*`: `asks`, with the exception in `RESTORABLE`.
+- `yes`, `no`, `asks`: the action is allowed, refused, or needs the user's answer
+- `sandbox`: `yes` if commands run in a sandbox, otherwise `asks`
+- `asks*`: `asks`, with the footnote `RESTORABLE`
 """
 RESTORABLE: Final = "* does not ask if /undo can restore the files a command names"
 
 
 def policy_after(name: str) -> "UserPolicy":
-    """Return the policy to which the key switches from the policy `name`; for any other policy, `ask`."""
+    """Return the policy after `name` in `KEY_POLICIES`, wrapping around.
+
+    If `name` is not in `KEY_POLICIES`, return `ask`.
+    """
     return KEY_POLICIES[(KEY_POLICIES.index(name) + 1) % len(KEY_POLICIES)] if name in KEY_POLICIES else "ask"
 
 
@@ -84,7 +89,7 @@ class PolicyRow(LinePane):
     attached: Sequence[str] = ()
     images: Sequence[str] = ()
     accepts_images = True
-    """False if the model is not known to accept images; in this case, images are not sent."""
+    """True if images are sent with the message. False if the model is not known to accept images."""
 
     def set_attached(self, names: Sequence[str], images: Sequence[str]) -> None:
         """Show what the message attaches, in place of the policy's description.

@@ -22,7 +22,7 @@ from tui_agent.tui.widgets.rows import Pen, blank_strip, cells, with_intent
 
 NAME_CELLS: Final = 17
 MIN_WIDE_ROOM: Final = 62
-"""Minimum page width, in cells, for a column of names that is `NAME_CELLS` wide."""
+"""Minimum page width, in cells, at which the column of names is always `NAME_CELLS` wide."""
 MAX_WIDTH: Final = 92
 MAX_NOTICES: Final = 3
 FOLDER_INDENT: Final = " " * 6
@@ -48,7 +48,7 @@ WAYS_TO_START: Final = (
     ),
     Choice("Watch a demo", "a real task in a throw-away folder", "no key, 1 min", "demo", "Ways to start"),
 )
-"""Rows for the start page without a model. The first frame shows them."""
+"""Ways to begin without a configured model, as rows of the start page. The first frame shows these rows."""
 UNOPENED: Final = (
     Choice("New session", "start a new session in this folder", "/new", "new"),
     Choice("Sessions", "continue an earlier session", "/sessions", "sessions"),
@@ -79,7 +79,7 @@ class StartContent(NamedTuple):
 
 
 class Start(KeyActions, LinePane, can_focus=True):
-    """The start page; if a key has no action on this page, the key is passed to the prompt."""
+    """The start page. A typed character that has no action on this page goes to the prompt."""
 
     scope = "start"
 
@@ -91,7 +91,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         # A row added later gets the next free digit, so that the other digits do not change.
         self.chosen = 0
         self.typed_into: Widget | None = None
-        """Widget that receives typed letters, except the start page's keys."""
+        """Widget that receives pasted text, and typed characters without an action on the start page."""
         self._typing = False
         self._notices: Sequence[str] = ()
 
@@ -277,9 +277,9 @@ class Start(KeyActions, LinePane, can_focus=True):
         return bool(self.usable)
 
     def pick(self, number: int) -> bool:
-        """Run the action of the row with the digit `number + 1`. Return False if there is no such row.
+        """Run the action of the row with the digit `number + 1`. Return False if no row has this digit.
 
-        While no row has a digit yet, do nothing and return True.
+        Before the rows have digits, do nothing and return True.
         """
         numbers = [self.numbers.get(choice.intent) for choice in self.usable]
         has_row = number + 1 in numbers
@@ -312,7 +312,7 @@ class Start(KeyActions, LinePane, can_focus=True):
 def first_page(typed_into: Widget, folder: str = "") -> Start:
     """Create the start page.
 
-    `folder`: the work folder, if no model is configured; the page is then shown at once.
+    `folder`: the work folder to show on the page; if it is empty, the page is hidden at first.
     """
     start = Start()
     start.styles.height = "1fr"

@@ -1,6 +1,6 @@
 """The text of the status line for a session's state.
 
-Invariant: waiting for the user is shown first, even if the session also runs.
+Invariant: if the session waits for the user, the text says so, even while something else runs.
 """
 
 from tui_agent.folds.session.view import (
@@ -40,8 +40,8 @@ def status_of(
     """Return the status to show for this session.
 
     - `note`: the text at the end of the status line
-    - `policy_key`: the key that switches the policy, shown under the policy `plan`
-    - `send_key`: the key that sends, shown after a failed request
+    - `policy_key`: the key that switches the policy; shown if the policy is `plan`
+    - `send_key`: the key that sends a message; shown after a failed request
     """
     stage = state.phase if state.phase != "idle" else ""
     if state.permissions:

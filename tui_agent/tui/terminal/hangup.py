@@ -14,13 +14,16 @@ PATIENCE_S = 0.9
 CLOSE_S = 0.6
 """Time to wait for a session to close after a signal, in seconds."""
 STALLED_S = 2.0
-"""Seconds until the process ends, if the terminal accepts no output after a signal."""
+"""Maximum time to wait for a terminal that accepts no output after a signal, in seconds."""
 STATUS = 129
 """Exit status after SIGHUP, as shells expect it."""
 
 
 def end_for_sure(status: int) -> threading.Timer:
-    """Start and return a timer that ends this process after `STALLED_S` seconds, even a blocked one."""
+    """Start and return a timer that ends this process after `STALLED_S` seconds.
+
+    The timer also ends a process whose event loop is blocked.
+    """
     timer = threading.Timer(STALLED_S, os._exit, (status,))
     timer.daemon = True
     timer.start()

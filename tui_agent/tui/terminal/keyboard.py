@@ -37,7 +37,7 @@ class _Keys(StrEnum):
 
 
 def correct_sequences() -> None:
-    """Make Textual parse `ESC CR` and `ESC LF` as the key `alt+enter`, and `ESC TAB` as Esc and Tab."""
+    """Correct Textual's key sequences: `ESC CR` and `ESC LF` are Alt+Enter, and `ESC TAB` is Esc and Tab."""
     # Textual takes `ESC TAB` as Shift+Tab, so Esc and Tab typed quickly would change the policy.
     for sequence in ("\x1b\r", "\x1b\n"):
         ANSI_SEQUENCES_KEYS[sequence] = (_Keys.ALT_ENTER,)  # type: ignore[index]
@@ -53,7 +53,7 @@ class BackgroundReported(Message):
 
 
 class TypingBurst(Message):
-    """Message that announces the keys of a pasted text. They must not answer a question."""
+    """Message posted before the keys of typed or pasted text, so that these keys do not answer a question."""
 
 
 def is_dark_colour(colour: str) -> bool | None:
@@ -79,15 +79,15 @@ class Keyboard(XTermParser):
         super().__init__(debug)
         begins = {key[1] for key in ANSI_SEQUENCES_KEYS if len(key) > 1 and key[0] == ESC} | {ESC, "["}
         self._alone = re.compile(f"(?<={ESC})(?=[^{re.escape(''.join(sorted(begins)))}])")
-        """Matches the place after an Esc key, but not after the Esc at the beginning of a control sequence."""
+        """Matches the position after an Esc key. The Esc that begins a control sequence does not match."""
         self._pasted: list[str] | None = None
         self._begun_report = ""
         self._begun_at = 0.0
         self._tail = ""
-        """The last characters read; the mark of a paste can begin here and end in the next read."""
+        """The last characters read. They can be the beginning of a paste mark that ends in the next read."""
 
     def parse(self, token_callback: TokenCallback[Message]) -> Generator[Read1 | Peek1, str, None]:
-        """Parse as the base class does, but take `ESC [ 1 ; 5 R` as Ctrl+F3."""
+        """Parse input, and treat sequences such as `ESC [ 1 ; 5 R` as keys (here: Ctrl+F3)."""
         # Textual takes it as a report of the cursor's position, which the app never requests.
 
         def report(token: Message) -> None:

@@ -54,7 +54,7 @@ _NAMING = (
     "OPENAI_MODEL",
     "TUI_AGENT_AGENT",
 )
-"""Environment variables that set a model, or an agent that can choose its own model."""
+"""Environment variables that set a model, directly or through an agent."""
 
 
 def has_no_model_or_session(

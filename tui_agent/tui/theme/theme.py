@@ -26,7 +26,7 @@ Role: TypeAlias = Literal[
     "border", "border-strong",
     "keyword", "string", "number", "function", "comment",
 ]  # fmt: skip
-"""Colour roles: backgrounds from the lowest to the highest, texts from strong to weak, states, diffs, lines, code."""
+"""Colour roles in this order: backgrounds (lowest first), texts (strongest first), states, diffs, lines, code."""
 ColourMode: TypeAlias = Literal["full", "16", "none"]
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -91,7 +91,7 @@ class ThemeFile(NamedTuple):
     """A validated theme.
 
     - `colors`: `#rrggbb` for every role; empty if the theme uses the terminal's colours
-    - `colors_256`: colours for terminals with 256 colours, for roles whose nearest colour would look wrong
+    - `colors_256`: colours to use instead in a terminal with 256 colours, where the nearest colour looks wrong
     """
 
     name: str
@@ -106,7 +106,7 @@ class ThemeFile(NamedTuple):
         return self._replace(colors={**self.colors, **self.colors_256})
 
     def mode_in(self, mode: ColourMode) -> ColourMode:
-        """Return the colour mode of this theme in a terminal with the colour mode `mode`."""
+        """Return the colour mode to use for this theme if the terminal's colour mode is `mode`."""
         return mode if self.colors or mode == "none" else "16"
 
     @property
