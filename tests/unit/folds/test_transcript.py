@@ -135,7 +135,7 @@ def test_a_retry_voids_the_partial_answer_and_counts_in_one_notice() -> None:
     chat.tell(requested("r1"), delta("r1", "Half"), retried(1))
     assert [entry.text for entry in chat.only(AnswerEntry)] == [""]
     chat.tell(retried(2), delta("r1", "Whole"), delta("r1", " now"))
-    assert [entry.text for entry in chat.only(AnswerEntry)] == ["Whole now"]
+    assert [entry.text for entry in chat.only(AnswerEntry)] == ["", "Whole now"]
     notices = chat.only(NoticeEntry)
     assert [(notice.kind, notice.level) for notice in notices] == [("retry", "running")]
     assert notices[0].lines[-1] == "Attempt 3 in 4 s."

@@ -10,7 +10,7 @@ from tests.unit.folds.test_transcript import Chat
 from tui_agent.folds.context.model_messages import CRASHED, ModelMessages
 from tui_agent.folds.session.branches import MoveReason
 from tui_agent.folds.trace.fold import Trace
-from tui_agent.folds.transcript.entries import NoticeEntry, ToolEntry, TurnEntry, UserEntry
+from tui_agent.folds.transcript.entries import AnswerEntry, NoticeEntry, ToolEntry, TurnEntry, UserEntry
 from tui_agent.protocol.base import CallId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.events.agent import AgentStateChanged
@@ -156,6 +156,41 @@ def test_an_attempt_that_is_running_is_no_longer_announced() -> None:
     assert chat.only(NoticeEntry)[0].lines[-1] == "Attempt 3 succeeded."
     chat.tell(running)
     assert chat.only(NoticeEntry)[0].lines[-1] == "Attempt 3 succeeded."
+
+
+def test_the_notice_about_a_repeated_request_stands_above_the_answer_live_and_reopened() -> None:
+    retried = [
+        ModelRetried(request_id=RequestId("r1"), attempt=attempt, fault="cut", message="m", wait_s=5.0)
+        for attempt in (1, 2)
+    ]
+    live, reopened = Chat(), Chat()
+    live.tell(requested("r1"), delta("r1", "Half"), retried[0], delta("r1", "Half ag"), retried[1])
+    live.tell(delta("r1", "Whole"), responded("r1", "Whole"))
+    reopened.tell(requested("r1"), *retried, responded("r1", "Whole"))
+    shown = [
+        [
+            entry
+            for entry in chat.fold.view().entries
+            if not (isinstance(entry, AnswerEntry) and not entry.text)
+        ]
+        for chat in (live, reopened)
+    ]
+    for entries in shown:
+        assert [type(entry) for entry in entries] == [NoticeEntry, AnswerEntry]
+    assert shown[0][1].id == shown[1][1].id
+    ids = [entry.id for entry in live.fold.view().entries]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_retry_notice_becomes_the_failure_although_a_later_attempt_had_begun() -> None:
+    chat = Chat()
+    retried = [
+        ModelRetried(request_id=RequestId("r1"), attempt=attempt, fault="cut", message="m", wait_s=5.0)
+        for attempt in (1, 2)
+    ]
+    failed = ModelFailed(request_id=RequestId("r1"), fault="cut", message="m", attempts=3)
+    chat.tell(requested("r1"), retried[0], delta("r1", "Half"), retried[1], failed)
+    assert [notice.kind for notice in chat.only(NoticeEntry)] == ["model_failed"]
 
 
 def test_a_retry_that_helped_names_every_kind_of_fault() -> None:

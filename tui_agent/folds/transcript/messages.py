@@ -7,6 +7,7 @@ from dataclasses import replace
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
+    Entry,
     NoticeEntry,
     QuestionEntry,
     ReasoningEntry,
@@ -215,7 +216,8 @@ def _on_model_delta(draft: Draft, ev: Envelope, payload: ModelDelta) -> None:
     stream = draft.streams.setdefault(payload.request_id, {})
     index = stream.get(payload.part_index)
     if index is None:
-        head = draft.entry_fields(ev, f"{payload.part_kind}.{payload.request_id}.{payload.part_index}")
+        entry_id = _part_id(draft, payload.part_kind, payload.request_id, payload.part_index)
+        head = draft.entry_fields(ev, entry_id)
         entry_class = ReasoningEntry if payload.part_kind == "reasoning" else AnswerEntry
         index = stream[payload.part_index] = draft.add(entry_class(*head, "", streaming=True))
     draft.append_text(index, payload.text)
@@ -227,14 +229,20 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
     if ev.agent != MAIN_AGENT:
         return
     request = payload.request_id
-    _settle_retry(draft, request, answered=True)
     stream = draft.streams.pop(request, {})
     unfinished = [stream[block] for block in sorted(stream)]
     for block, part in enumerate(payload.parts):
         if isinstance(part, TextPart | ReasoningPart):
-            _finish_part(draft, ev, f"{part.kind}.{request}.{block}", part, unfinished)
+            _finish_part(draft, ev, _part_id(draft, part.kind, request, block), part, unfinished)
     for index in unfinished:
         _finish_entry(draft, index, "")
+    _settle_retry(draft, request, answered=True)
+
+
+def _part_id(draft: Draft, kind: str, request: RequestId, block: int) -> str:
+    """Return the id of the entry for a part of the answer. Each attempt of a repeated request has its own ids."""
+    attempt, _ = draft.attempts.get(request, (1, ()))
+    return f"{kind}.{request}.{block}" + (f".{attempt}" if attempt > 1 else "")
 
 
 def _finish_part(
@@ -270,11 +278,10 @@ def _has_digest_of(blob: BlobText, text: LongText) -> bool:
 
 @MESSAGE_HANDLERS.on(ModelRetried, main_only=True)
 def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None:
-    for index in draft.streams.get(payload.request_id, {}).values():
-        # Keep the emptied entries, because the next attempt may fill them again.
-        entry = draft.streamed_entry(index)
-        if entry is not None:
-            draft.replace_entry(index, replace(entry, text=""))
+    # The next attempt gets new entries, below the retry notice. A reopened session shows them there too, because its
+    # log has no text of the failed attempt.
+    for index in draft.streams.pop(payload.request_id, {}).values():
+        _finish_entry(draft, index, "")
     next_try = f"Attempt {payload.attempt + 1} in {format_elapsed(payload.wait_s)}."
     lines = (_FAULTS.get(payload.fault, ""), payload.message, next_try)
     _, faults = draft.attempts.get(payload.request_id, (0, ()))
@@ -317,11 +324,12 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
     if ev.agent != MAIN_AGENT:
         return
     retry = draft.retries.get(payload.request_id)
+    partial_id = _part_id(draft, "text", payload.request_id, 0)
     _settle_retry(draft, payload.request_id, answered=False)
     stream = draft.streams.pop(payload.request_id, {})
     answers = _stop_entries(draft, [stream[block] for block in sorted(stream)])
     if not answers and not _is_empty(payload.partial):
-        head = draft.entry_fields(ev, f"text.{payload.request_id}.0")
+        head = draft.entry_fields(ev, partial_id)
         draft.add(AnswerEntry(*head, payload.partial, streaming=False, stopped=True))
     if payload.fault == "overflow":
         _note_too_long(draft, ev)
@@ -334,11 +342,16 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
 
 def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | None = None) -> None:
     """Explain why the turn failed, in a new notice or in the retry notice with the index `retry`."""
-    if retry is not None and retry == len(draft.entries) - 1:
+    if retry is not None and all(_is_emptied(entry) for entry in draft.entries[retry + 1 :]):
         draft.update_notice(retry, "error", lines, "model_failed", draft.model)
         draft.failure = retry
     else:
         draft.failure = draft.add_notice(ev, "model_failed", "error", lines, command=draft.model)
+
+
+def _is_emptied(entry: Entry) -> bool:
+    """Return True for a part of an answer whose text was discarded."""
+    return isinstance(entry, AnswerEntry | ReasoningEntry) and _is_empty(entry.text)
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:
