@@ -32,7 +32,7 @@ _INTENTS: Final = {
     "context_put_away": ("compact", "list"),
     "context_map": ("map",),
 }
-"""Maps an action of the context sheet to the app's action and its argument."""
+"""Maps each action of the context sheet to the app's action that it runs, with an argument if there is one."""
 _IDLE: Final = ("context_summarise",)
 """Actions that are not available during a turn."""
 _LEAST_BAR: Final = 5

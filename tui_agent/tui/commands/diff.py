@@ -42,7 +42,10 @@ def _show_turn(context: AppContext, turn: int) -> None:
 
 
 async def _events_of(context: AppContext, turn: int) -> list[Envelope]:
-    """Return the events of a turn, except the user's changes to files. Empty if there is no such turn."""
+    """Return the events of a turn, without the user's changes to files.
+
+    Return an empty list if there is no such turn.
+    """
     ends = [entry for entry in context.views.transcript.view().entries if isinstance(entry, TurnEntry)]
     index = next((index for index, entry in enumerate(ends) if entry.turn == turn), None)
     first = 0 if not index else ends[index - 1].seq + 1

@@ -87,7 +87,7 @@ async def _open_or_list(context: AppContext, argument: str, *, lists: bool, can_
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
     """Find the session whose id begins with `argument`. Return its id and an error message.
 
-    If there is no such session, or more than one, the id is empty.
+    The id is empty if no session matches, or if several sessions match.
     """
     if len(argument.split()) != 1:
         return "", ""

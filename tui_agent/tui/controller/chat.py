@@ -242,7 +242,7 @@ class Chat:
         self.blobs: dict[str, str] = {}
         self.widget: ChatWidget | None = None
         self._preview: ChatWidget | None = None
-        """The widget with the session's end, while a long session is read; otherwise None."""
+        """The widget that shows a long session's end while the whole session is being read; None at other times."""
         self.search = ChatSearch(self)
         self._refused_at = -1
         self.start = app.start or first_page(app.editor)

@@ -49,7 +49,7 @@ class ChoiceKeeper:
         """The model that the user chose last."""
         self._remark = ""
         self._remembered: tuple[str, str] | None = None
-        """The saved name and address of the model. None until the chosen model is saved."""
+        """Name and address of the model that was saved last. None while the newest choice is not saved yet."""
         self._chosen_policy = ""
         """The user's chosen policy until the session uses it; otherwise empty."""
         self.tried_policy = ""

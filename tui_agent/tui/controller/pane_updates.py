@@ -88,7 +88,7 @@ class PaneUpdater:
                 self._host.faults.run_guarded("the sheet", screen.follow)
 
     def show_figures(self, views: Views) -> None:
-        """While a session is still being opened, show its header and side panes."""
+        """Show the header and the side panes of a session that is still being opened."""
         self._app.header.set_views(views.state.view(), views.meter.view())
         self._show_sidebar(views)
         self.show_strip(views)
@@ -184,7 +184,7 @@ class PaneUpdater:
             self.show_status()
 
     def _stopped_status(self) -> StatusView | None:
-        """Return the status to show if the engine has ended or could not store an event, otherwise None."""
+        """Return the status for an engine that has ended, or that could not store an event. Otherwise, return None."""
         host = self._host
         if host.sessions.must_reopen and not host.sessions.under_way:
             return StatusView("failed", "engine ended", "send a message to open the session again")

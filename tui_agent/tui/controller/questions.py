@@ -182,7 +182,8 @@ class OpenQuestions:
         return CoveredPrompt(self._host.editor, self._stop, is_typing=is_typing)
 
     def _stop(self) -> None:
-        """Do what Esc does in the prompt: close the menu, else leave vim's insert mode, else stop the turn."""
+        """Do what Esc does in the prompt: close the menu. If it is closed, leave vim's insert mode or else interrupt
+        the turn."""
         if not self._app.prompt.close_menu() and not self._host.editor.leave_insert_mode():
             self._host.interruption.interrupt()
 

@@ -186,7 +186,8 @@ class SessionSwitcher:
     async def _show_end(self, session: AppSession) -> tuple[Views | None, BackgroundFold | None]:
         """Show the end of a long session at the app's start, before the engine has loaded the session.
 
-        Return the views of the end, and the background reader of the whole session; either can be None.
+        Return the views of the end, and the background task that builds the views of the whole session. Both are None
+        for a shorter session. Each can also be None for a long one.
         """
         stored = await session.wait_until_readable()
         if stored is None or stored.last_seq < LONG_SESSION_EVENTS or self._host.session is not None:

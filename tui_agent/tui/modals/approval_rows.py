@@ -39,9 +39,9 @@ def plan_command(
 ) -> Plan:
     """Fit a command and its effects into `room` rows of the approval sheet.
 
-    - `variants`: drawings of the effects, from the fullest to the shortest; the first that fits is used
-    - `risky`: draws only the risky effects in a given number of rows, if no variant fits
-    - `more`: draws the row that shows the number of hidden rows
+    - `variants`: drawings of the effects, the fullest first; the first drawing that fits is used
+    - `risky`: draws only the risky effects in at most this number of rows; used if no variant fits
+    - `more`: draws the row that tells how many rows are hidden
     """
     for index, effects in enumerate(variants):
         enough = max(LEAST + 2, room // 2) if index < len(variants) - 1 else LEAST
@@ -66,9 +66,10 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 
 
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
-    """Shorten `rows`: keep the first and the last rows, with a row about the hidden rows between them.
+    """Shorten `rows` to `room` rows.
 
-    Return the shortened rows and the number of hidden rows.
+    Keep the first and the last rows, and put a row about the hidden rows between them. Return the rows and the
+    number of hidden rows.
     """
     if len(rows) <= room:
         return rows, 0
@@ -90,7 +91,7 @@ class ApprovalRows(ApprovalState):
             self._plan(width)
 
     def _plan(self, width: int) -> int:
-        """Plan the rows. Return the number of body rows that can be visible at once."""
+        """Store the plan of the rows in `plan`. Return the number of rows left for the body."""
         # Reset the plan first, because the available room must not depend on an earlier plan.
         self.plan = Plan()
         room = self._room(width)
@@ -331,7 +332,8 @@ class ApprovalRows(ApprovalState):
 
     @property
     def _refusal(self) -> str:
-        """Return the key of the chosen answer and why it is not available; empty if it is available."""
+        """Return a text with the chosen answer's key and the reason why the answer is not available. Empty if it is
+        available."""
         if self.chosen is None:
             return ""
         choice = self.choice(self.chosen)

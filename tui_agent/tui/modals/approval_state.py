@@ -119,7 +119,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
 
     @property
     def hidden_rows(self) -> int:
-        """Number of the command's rows that were never visible. It must be 0 to allow the command."""
+        """Number of rows of the command that the user has not seen. The command can be allowed only if this is 0."""
         return 0 if self._seen_command or self.is_gated else self.plan.hidden
 
     @property

@@ -39,7 +39,8 @@ from tui_agent.units import format_bytes
 MAX_COLOURED_LINE: Final = 3000
 """Diff lines longer than this, in characters, get no code colours."""
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
-"""A function that returns a preview of a long text. Later it passes the full text to the callback."""
+"""Function that takes a long text and a callback. It returns a preview at once, and later passes the full text to the
+callback."""
 Line: TypeAlias = list[tuple[str, Role]]
 """A line as a sequence of (text, colour role) pairs."""
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+|[\s{}\[\],:]+')

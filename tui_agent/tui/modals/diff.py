@@ -122,9 +122,9 @@ class DiffSheet(Viewer):
         self.redraw()
 
     def _comparison_of(self, path: str) -> tuple[LineDiff | None, str] | None:
-        """Return a file's diff and a note; None while the file is being read.
+        """Return a file's diff and a note, or None while the file is being read.
 
-        The diff is None if there is nothing to show.
+        The diff is None if there is nothing to show. The note then tells why.
         """
         if self._disk_changes.get(path) == "undone":
             return None, _UNDONE_NOTE

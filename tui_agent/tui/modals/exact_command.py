@@ -109,7 +109,7 @@ def wrap_exactly(line: str, room: int) -> list[str]:
 
 
 def _break_point(head: str) -> int:
-    """Return the number of characters of `head` to keep on the current row, preferably up to a blank."""
+    """Return the number of characters of `head` that stay on the current row. If possible, break at a blank."""
     near = head.rfind(" ", len(head) // 2)
     bare = len(head[: near + 1].rstrip(" ")) if near >= 0 else 0
     return bare or len(head.rstrip(" ")) or len(head)

@@ -90,7 +90,8 @@ class FileChoice(ChoiceSheet[tuple[str, ...] | None]):
 
 
 def describe_change(change: PlannedFileChange) -> str:
-    """Return the effect of a restore on a file: `restored`, `removed`, `mode`, or the numbers of changed lines."""
+    """Return a short description of a restore's effect on a file: `restored`, `removed`, `mode`, or counts such as
+    `+3`."""
     counts = " ".join(
         f"{sign}{count}" for sign, count in (("+", change.added), ("−", change.removed)) if count
     )

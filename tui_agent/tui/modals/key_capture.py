@@ -75,7 +75,7 @@ class KeyCapture(Sheet[list[str]]):
 
     @property
     def _key_deficit(self) -> int:
-        """The number of keys still to press before they can be checked."""
+        """Number of keys that the user must still press for the action."""
         return (self._action.choices if self._action is not None else 1) - len(self.pressed)
 
     def on_key(self, event: events.Key) -> None:

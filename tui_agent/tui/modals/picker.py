@@ -55,7 +55,7 @@ def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
 def score_words(words: Sequence[str], item: Item) -> int | None:
     """Return how well the words match an item: 0 is best, None is no match.
 
-    Each word must be the beginning of a word in the item.
+    Every word must match the beginning of some word in the item.
     """
     names = f"{item.label} {item.found_by}".casefold()
     others = f"{item.about} {item.right} {item.group} {item.more}".casefold()
@@ -123,7 +123,7 @@ class Picker(ChoiceSheet[str | None]):
         self._filtered: tuple[str, list[Item]] | None = None
         """The typed text, and the items that match the text."""
         self._crowded = False
-        """True if most rows have too little room for a description beside the text on the right."""
+        """True if most rows have too little room to show a description and the text on the right side by side."""
         self._marks: re.Pattern[str] | None = None
         """Pattern of the typed words, to underline them in the rows. None: underline nothing."""
         self.title_text = title

@@ -59,7 +59,7 @@ class Menu(LinePane):
 
     @property
     def runs(self) -> bool:
-        """True if Enter sends the selected row; False if it only inserts it."""
+        """True if Enter sends the text of the first row; False if Enter only inserts the text."""
         return any(candidate.runs for candidate in self.candidates[:1])
 
     @property

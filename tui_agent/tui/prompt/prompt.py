@@ -135,9 +135,9 @@ class Prompt(Vertical):
     ) -> None:
         """Set the texts of the row below the editor.
 
-        - `note`: returns the note for a message of this many characters
-        - `waits_for`: work that a message must wait for, other than a turn
-        - `words`: replaces the usual description of the policy
+        - `note`: takes the length of the message and returns the note
+        - `waits_for`: work other than a turn that a message must wait for
+        - `words`: shown in place of the usual description of the policy
         """
         if policy != self._policy:
             self.remove_class(_policy_class(self._policy)).add_class(_policy_class(policy))

@@ -38,7 +38,10 @@ class QueueRows(LinePane):
         return min(len(self.texts), MAX_ROWS)
 
     def set_texts(self, texts: Sequence[str], *, after: str, can_send: bool = True) -> None:
-        """Show these messages. `after` names the work they wait for, or is empty."""
+        """Show these messages.
+
+        `after`: the work that the messages wait for; empty if there is none.
+        """
         if (tuple(texts), after, can_send) == (self.texts, self.after, self.can_send):
             return
         self.texts, self.after, self.can_send, self._is_taken = tuple(texts), after, can_send, False

@@ -44,7 +44,8 @@ def find_typed_mentions(text: str, root: Path, pasted: Iterable[Span]) -> list[M
 def find_files(candidates: Iterable[MentionCandidate], root: Path) -> tuple[dict[str, str], int]:
     """Find the mentioned files and folders that exist. Blocks, so call it in a thread.
 
-    Return the path of each mention, and the estimated total of added characters.
+    Return a mapping from mention to path, and the estimated number of characters that the mentions add to the
+    message.
     """
     files: dict[str, str] = {}
     chars = 0

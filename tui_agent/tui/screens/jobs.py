@@ -160,7 +160,7 @@ def elapsed_s(job: JobView, now: float) -> float:
 
 
 def final_lines(text: str) -> Sequence[str]:
-    """Return the lines of a program's output, each without the text before its last carriage return."""
+    """Return the lines of a program's output. In each line, leave out the text before the last carriage return."""
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     return [clean(line.rstrip("\r").rpartition("\r")[2]) for line in lines]
 

@@ -217,7 +217,7 @@ class CompareHead(LinePane):
         return "this branch" if side == self.chosen else ""
 
     def _model_parts(self, side: Side) -> list[Part]:
-        """Return the model, effort and policy; emphasise model and effort if the fork changed one of them."""
+        """Return the model, effort and policy of a session. Emphasise model and effort if the fork changed either."""
         rich = self.looks.palette.style
         model, comma, rest = describe_model(side).partition(",")
         is_changed = "model" in side.changed or "reasoning_effort" in side.changed

@@ -86,7 +86,7 @@ class MapPage(SearchPage[MapLine | None]):
         """Number of files in the index so far; 0 if unknown."""
         self._is_built, self._is_counting = True, False
         self._repeats = 0
-        """Number of repeated requests of this map, because the index was incomplete."""
+        """Number of automatic repeats of this request, made because the index was incomplete."""
         self._texts: dict[str, tuple[str | None, str]] = {}
         """Maps a path to (text, fault). If the text cannot be shown, it is None, and the fault says why."""
         self._settings = settings = context.state.settings

@@ -105,7 +105,7 @@ class TraceScreen(Page[int]):
         return self.spans.chosen_span
 
     def fold(self, direction: int = 0) -> None:
-        """Fold the selected span (`direction` -1), unfold it (1), or switch between the two (0)."""
+        """Fold the selected span if `direction` is -1, unfold it if 1. If 0, switch between the two."""
         self.spans.fold(folded=direction < 0 if direction else None)
 
     def show_events(self, span: Span) -> None:

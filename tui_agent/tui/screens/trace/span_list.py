@@ -86,7 +86,7 @@ class Columns:
         return cls(tokens, time, cost, width - measures - NAME_CELLS if width >= WATERFALL_FROM else 0)
 
     def cells(self, tokens_in: str, tokens_out: str, time: str, cost: str) -> list[str]:
-        """Return the texts right-aligned in their columns. Without room for its column, a text becomes empty."""
+        """Return the texts, each right-aligned in its column. If a column has no room, its text is empty."""
         widths = (self.tokens, self.tokens, self.time, self.cost)
         texts = (tokens_in, tokens_out, time, cost)
         return [f" {text}".rjust(cells) if cells else "" for text, cells in zip(texts, widths, strict=True)]
