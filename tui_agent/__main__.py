@@ -50,9 +50,9 @@ def end_despite_plugins(status: int) -> None:
 
 
 def leave_working_folder(path: list[str], package: str) -> None:
-    """Remove the working folder, added by `python -m`, from the module search path `path`.
+    """Remove the working folder from the module search path `path`. `python -m` adds this folder.
 
-    Do not remove the folder that contains `package`.
+    An entry that is the folder of `package` is kept.
     """
     if path and not sys.flags.safe_path and path[0] != os.path.dirname(package):  # noqa: PTH120 - loads nothing
         del path[0]

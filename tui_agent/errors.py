@@ -4,7 +4,7 @@
     ├── UsageError            the command line or a slash command was used wrongly   (exit 2)
     ├── BudgetExceeded        a limit that the user set is reached                       (exit 3)
     ├── ConfigError           a configuration file, profile or key is wrong or missing   (exit 2)
-    │   └── CaseRefused       a case of an evaluation proves nothing
+    │   └── CaseRefused       an evaluation case passes before the agent acts
     ├── StoreError            an operation of the session store failed
     │   ├── StoreFull         a write was incomplete or refused; none of it is in the log
     │   ├── StoreUnusable     the data folder cannot be read or written                  (exit 2)

@@ -1,4 +1,4 @@
-"""A decorator `dataclass` that makes frozen dataclasses in a third of the time, for a fast start of the app.
+"""A decorator `dataclass` for frozen dataclasses. It is three times as fast as Python's own decorator.
 
 Invariant: a class behaves as if Python's own decorator had made it.
 """

@@ -208,7 +208,7 @@ class PluginApi(Protocol):
     def environment(self, name: str, make: Callable[[Path], Environment], *, description: str = "") -> None:
         """Register an environment for commands and files.
 
-        `make`: gets the workspace's folder and returns the environment, before `start` of the environment is called.
+        `make`: creates the environment for a workspace folder. Starting is left to the environment's method `start`.
         """
         ...
 
@@ -443,8 +443,8 @@ def require_current_read(content: FileContent, state: SessionStateView, *, reade
 def require_no_placeholder(argument: str, text: str, original: FileContent | None) -> None:
     """Raise a `ToolError` if the model's text for a file contains a placeholder of redaction.
 
-    The model sees `[redacted: …]` instead of a secret, and must not write it over the secret. A placeholder that the
-    file really contains is allowed.
+    The model sees `[redacted: …]` instead of a secret. Writing this placeholder would destroy the secret. A
+    placeholder that the file really contains is allowed.
 
     - `argument`: name of the tool's argument with the text, for the error.
     - `original`: the file's content. None for a new file.

@@ -227,10 +227,10 @@ def tool(
 
     A parameter `ctx` gets the `ToolContext`. Raise `PluginError` if no effects are declared.
 
-    - `reads`, `writes`, `connects`, `runs`: names of parameters with paths, host names or commands for bash.
+    - `reads`, `writes`: parameters with paths. `connects`: with host names. `runs`: with commands for bash.
     - `internal`: word for the part of the session that the tool changes.
-    - `effects`: function of the parameters, without `ctx`, that returns the effects.
-    - `target`: function of the same parameters that returns the text shown for a call (default: the first declared one).
+    - `effects`: function that returns the effects. Its parameters are those of the tool, without `ctx`.
+    - `target`: function that returns the text shown for a call (default: the value of the first declared parameter).
     """
     declared = {
         "reads": _names(reads),

@@ -169,7 +169,7 @@ class PluginSession:
 
 
 def _golden_lines(events: Sequence[Envelope], folder: Path) -> list[str]:
-    """Return the lines of a golden log, one JSON line per event. Each event was caused by a message or command."""
+    """Return the lines of a golden log, one JSON line per event. Events without a cause are left out."""
     numbers: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:

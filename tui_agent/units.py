@@ -40,7 +40,7 @@ def format_elapsed(seconds: float) -> str:
 
 
 def format_time_limit(seconds: float) -> str:
-    """Format a time limit in seconds, as settings and options have it: `120 s`, `0.5 s`."""
+    """Format a time limit in seconds, in the form that settings and options use: `120 s`, `0.5 s`."""
     return f"{seconds:g} s"
 
 
@@ -96,8 +96,9 @@ KILO = 1000
 
 
 def to_hundreds(count: int) -> int:
-    """Return `count` in hundreds, rounded like `format_thousands`: 71 for 7,149, because `format_thousands` gives
-    `7.1k`.
+    """Return `count` in hundreds, rounded like `format_thousands`.
+
+    For 7,149, `format_thousands` returns `7.1k`, so the result is 71.
     """
     return round(float(f"{count / KILO:.1f}") * 10)
 

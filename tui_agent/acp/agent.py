@@ -85,8 +85,7 @@ class EditorAgent:
         self._models: dict[str, list[SessionConfigSelectOption]] = {}
         """Maps a session's id to the models offered in this session."""
         self._places: dict[str, tuple[str, list[EditorServer] | None]] = {}
-        """The folder and the MCP servers of each session, by session id. The editor names both when it opens a session.
-        """
+        """Maps a session's id to the folder and the MCP servers that the editor gave for this session."""
         self._opening: defaultdict[str, Lock] = defaultdict(Lock)
         """Maps a session's id to a lock. The lock is held while the session is opened."""
         self._client: Client | None = None
@@ -221,7 +220,7 @@ class EditorAgent:
         return session
 
     async def _find_open(self, session_id: str) -> EditorSession:
-        """Return the session `session_id`; if its engine has ended, open the session again first."""
+        """Return the session `session_id`. Open the session again if its engine has ended."""
         async with self._opening[session_id]:
             session = self._find(session_id)
             if session.is_closed:

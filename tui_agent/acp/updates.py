@@ -120,7 +120,7 @@ class UpdateTranslator:
         self._delegates: set[AgentId] = set()
 
     def asking_call(self, agent: AgentId, default: str) -> str:
-        """Return the id of the call that `agent` started last, or `default` if no call is known."""
+        """Return the id of the tool call that `agent` started last, or `default` if there is none."""
         return self._running.get(agent, default)
 
     async def translate(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:

@@ -17,7 +17,7 @@ from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 MAX_TITLE_CHARS: Final = 200
 DENY: Final = "deny"
 LATER: Final = "later"
-"""Id of the option to answer a question with the next message."""
+"""Id of the option "Answer in the next message"."""
 LATER_ANSWER: Final = (
     "I will answer in my next message. Repeat the question in your answer, and end the turn."
 )
@@ -75,7 +75,7 @@ _REACHES: Final[tuple[Reach, ...]] = ("once", "session", "always", "everywhere")
 
 
 def question_options(question: QuestionAsked) -> list[PermissionOption]:
-    """Return one option for each answer to a question, and one to answer in the next message instead.
+    """Return one option for each answer to a question, and the option "Answer in the next message".
 
     The id of an answer's option is the answer's index.
     """

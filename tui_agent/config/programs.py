@@ -34,7 +34,7 @@ def git_environment(workspace: Path, environ: Mapping[str, str]) -> dict[str, st
 
 
 def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the path of a program outside the workspace; None if the program is not found there."""
+    """Return the path of an installed program. Return None if there is no such program outside the workspace."""
     path = shutil.which(name, path=safe_path(workspace, environ))
     if path is None or Path(path).resolve().is_relative_to(workspace.resolve()):
         return None
@@ -42,7 +42,7 @@ def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str 
 
 
 def find_system_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return the path of a program outside the current folder, or None."""
+    """Return the path of an installed program. Return None if there is no such program outside the current folder."""
     try:
         return find_program(name, Path.cwd(), environ)
     except OSError:

@@ -24,7 +24,7 @@ _UNQUOTABLE: Final[dict[_Context, re.Pattern[str]]] = {
     "double": re.compile(r"\$\{(?!\w+\})|\$\$|\$\(\("),
     "single": re.compile(r"(?!)"),
 }
-"""Matches the start of unsafe shell syntax, for each quoting context. In this syntax, no word can be quoted safely."""
+"""Matches the start of shell syntax in which no word can be quoted safely, for each quoting context."""
 
 
 def fill_template(template: str, words: Sequence[str]) -> str:

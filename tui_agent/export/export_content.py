@@ -116,7 +116,10 @@ class Texts:
         return strip_controls(self._redactor.redact_text(text))
 
     def full_json(self, data: JsonMap) -> JsonMap:
-        """Return JSON data with every long text loaded and redacted, or unchanged if a text is missing."""
+        """Return JSON data with every long text loaded and every secret redacted.
+
+        If a text is missing, return the data unchanged.
+        """
         try:
             redacted = self._redactor.json(self._blobs.resolve(data))
         except BlobNotFound:
@@ -134,7 +137,7 @@ class Texts:
         return Envelope.model_validate(self._redactor.json(event.model_dump(mode="json")))
 
     def build_change(self, event: Envelope, change: FileChanged) -> ExportedChange:
-        """Return a file change with its diff, or with a note why there is none."""
+        """Return a file change with its diff. If there is no diff, a note says why."""
         diff, note = diff_contents(change, self._blobs.find, self.clean_text)
         if diff is None:
             note += f", {format_bytes(change.before_size)} to {format_bytes(change.after_size)}"

@@ -49,7 +49,10 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(=|-)\1*[ \t]*")
 """Matches a line of `=` or `-` that makes the line above it a heading."""
 _NON_PARAGRAPH_LINE = re.compile(r"\s*$| {4}|\t| {0,3}(?:#{1,6}\s|>|[-+*]\s|\d{1,9}[.)]\s|`{3}|~{3})")
-"""Matches the start of a line that is not a paragraph, such as a list item. An underline does not make it a heading."""
+"""Matches the start of a line that is not a paragraph, such as a list item.
+
+`_UNDERLINE` after such a line does not make the line a heading.
+"""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 

@@ -107,7 +107,7 @@ class BrowserAnswer:
         return ""
 
     async def _read_lines(self) -> None:
-        """Read the addresses that the user pastes, because a browser on another machine cannot reach this port."""
+        """Read the addresses that the user pastes. A browser on another machine cannot reach this program's port."""
         while True:
             await anyio.wait_readable(sys.stdin)
             line = sys.stdin.buffer.readline().decode(errors="replace")

@@ -170,7 +170,7 @@ class ServerLogin(httpx2.Auth):
         self._url = url
 
     async def _wait(self, fault: str = "") -> AuthorizationCodeResult:
-        """Ask the user for the browser's answer until it comes from the authorization server of this login."""
+        """Ask the user for the browser's answer, and return it. Ask again if another authorization server answered."""
         assert self._ask_user is not None
         while True:
             answer = await self._ask_user(self._url, fault)

@@ -59,14 +59,14 @@ class ServerRunner:
         self.tools: tuple[RemoteTool, ...] = ()
         self.prompts: tuple[RemotePrompt, ...] = ()
         self.revealed: frozenset[str] = frozenset()
-        """Names of the tools that a search found on a server with too many tools."""
+        """Names of the tools that were found with the server's search tool (see `ToolSearch`)."""
         self.left_out: tuple[str, ...] = ()
-        """A sentence for each left-out tool and prompt. The server describes it wrongly."""
+        """A sentence for each tool and prompt that is left out, because the server describes it wrongly."""
         self.version = ""
         self.fault = ""
         """The reason why the server cannot be used now; empty while it starts or runs."""
         self.start_began: float | None = None
-        """When the newest start began, on the event loop's clock. None before the first start."""
+        """Time at which the newest start began, on the event loop's clock. None before the first start."""
         self.start_seconds: float | None = None
         """Seconds that the newest complete start took; None if the server was never ready."""
         self.settled = anyio.Event()
@@ -84,7 +84,7 @@ class ServerRunner:
         self._start: anyio.CancelScope | None = None
         """The cancel scope of an attempt to start the server; None while the server runs."""
         self._ready = anyio.Event()
-        """Set if calls do not need to wait: the server either runs, or cannot be used now."""
+        """Set while calls need not wait: the server runs or cannot be used now."""
 
     def close(self) -> None:
         """End the server for good."""
@@ -225,7 +225,7 @@ class ServerRunner:
         return (self.tools, self.prompts, self.left_out) != before
 
     def go_on_without(self, reason: str) -> None:
-        """Set the reason why the session begins without the server."""
+        """Record why the session begins without this server."""
         self._set_fault(reason)
 
     def reveal(self, names: Iterable[str]) -> None:

@@ -34,12 +34,12 @@ START_PAUSE_S = 1.0
 COMPLETION_LIMIT_S = 1.0
 """Time limit for all servers to complete a mention, in seconds."""
 ALONE_S = 5.0
-"""Minimum time that a run waits for a server if no other server is ready, in seconds."""
+"""Minimum seconds that a run waits for a server while no other server is ready."""
 LOOK_S = 0.2
 """Seconds between checks for other ready servers, while a run waits for a server."""
 READ_RESOURCE = "read_resource"
 TOOL_WAIT_S = 30.0
-"""Maximum seconds that a call waits for its server. The call was approved in an earlier run."""
+"""Maximum seconds that a resumed session waits for the servers of calls that an earlier run left open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class McpServers:
         self._ended = anyio.Event()
         self._is_running = False
         self._progress_at = 0.0
-        """When a server last began to start, became ready or failed, on the event loop's clock."""
+        """Time at which a server last began to start, became ready or failed, on the event loop's clock."""
 
     @property
     def is_any(self) -> bool:
@@ -139,7 +139,7 @@ class McpServers:
         return frozenset(runner.settings.name for runner in self._runners)
 
     def resource_tool(self, server: str) -> str:
-        """Return the tool name in rules about reading a server's resources."""
+        """Return the tool name that rules use for reading a server's resources."""
         return tool_name(server, READ_RESOURCE)
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:

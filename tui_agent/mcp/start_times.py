@@ -1,4 +1,4 @@
-"""Saves how long MCP servers took to start. An unattended run decides by this how long to wait.
+"""Saved start times of MCP servers. They decide how long a run without a user waits for each server.
 
 Invariant: the files are only a cache and can be deleted at any time.
 """
@@ -11,10 +11,11 @@ from pathlib import Path
 from tui_agent.mcp.server_settings import ServerSettings
 
 PATIENCE_S = 2.0
-"""Minimum time that a run waits for a server, in seconds."""
+"""Seconds that a run waits for a server without a saved start time. For a server with a short start time, this is the
+minimum."""
 MAX_PATIENCE_S = 10.0
 SPREAD = 3.0
-"""A run waits for a server up to this many times the duration of the server's last start."""
+"""A run waits at most this many times as long as the server's last start took."""
 
 
 class StartTimes:
@@ -24,10 +25,10 @@ class StartTimes:
         self._folder = folder
 
     def patience(self, settings: ServerSettings, prompt: str) -> float:
-        """Return how many seconds a run waits for the server. Blocking.
+        """Return how many seconds a run waits for the server. This method blocks.
 
         If the prompt names the server, the result is `MAX_PATIENCE_S`. Otherwise, the result is 0 if the last start
-        took too long.
+        took longer than `MAX_PATIENCE_S`.
         """
         if re.search(rf"\b{re.escape(settings.name)}\b", prompt, re.IGNORECASE):
             return MAX_PATIENCE_S
@@ -38,7 +39,7 @@ class StartTimes:
         return max(PATIENCE_S, min(MAX_PATIENCE_S, SPREAD * last)) if last <= MAX_PATIENCE_S else 0.0
 
     def save(self, settings: ServerSettings, seconds: float) -> None:
-        """Save the duration of a start in seconds. Infinity means that the server did not answer. Blocking."""
+        """Save the seconds that a start took. Infinity means that the server did not answer. This method blocks."""
         with suppress(OSError):  # without the file, the next run waits as for an unknown server
             self._folder.mkdir(parents=True, exist_ok=True)
             self._path(settings).write_text(f"{seconds:.1f}")

@@ -1,4 +1,4 @@
-"""The search tool. It is for servers with too many tools to describe in every request."""
+"""The tool that searches a server's tools. Models get it if the descriptions are too large for every request."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -307,7 +307,7 @@ class Assembler:
         )
 
     def _with_text_call(self, out: Sequence[ModelPart], ids: Ids) -> tuple[ModelPart, ...]:
-        """Return the parts in `out`. If the model wrote a tool call as text, add the call."""
+        """Return the parts `out`, followed by the tool call that the model wrote as text, if there is such a call."""
         is_cut = self.finished is not None and self.finished.reason == "length"
         call = normalisation.text_call(self.text, self._offered) if self._offered and not is_cut else None
         if call is None:

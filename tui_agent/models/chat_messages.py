@@ -28,7 +28,7 @@ from tui_agent.protocol.parts import (
 
 CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
-"""(answer, model profile, the answer converted for this profile)."""
+"""A converted answer: the original, the model profile, and the JSON for this profile."""
 SEPARATOR: Final = "\n\n---\n\n"
 """Separator between the texts of merged user messages."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"

@@ -15,7 +15,7 @@ from tui_agent.protocol.base import FrozenModel, JsonMap
 from tui_agent.protocol.events.model import FaultKind, FinishReason
 
 Words: TypeAlias = str | tuple[str, ...]
-"""Substrings that must all occur in a text. A single one needs no list."""
+"""Substrings that must all occur in a text. A single substring can be given without a list."""
 
 
 class ExpectResult(FrozenModel):
@@ -28,7 +28,7 @@ class ExpectResult(FrozenModel):
 
 
 class Expect(FrozenModel):
-    """Conditions on the conversation before an answer. Upper and lower case are equal."""
+    """Conditions on the conversation before an answer. Texts are compared without regard to case."""
 
     last_user: Words = ()
     system: Words = ()

@@ -1,4 +1,4 @@
-"""The API object for a plugin's `register`. It records what the plugin registers.
+"""The object that a plugin's `register` function gets. It records what the plugin registers.
 
 Invariant: a session sees the registered things only after `register` has returned.
 """

@@ -21,7 +21,7 @@ RECORDS_FOLDER = "plugins_loading"
 ENDED_THE_PROGRAM = "Loading it ended the program, so it is not loaded again until its files change."
 TOOK_TOO_LONG = "Loading it took over {}, so it is not loaded again until its files change."
 TRIAL_ENDED = b"The trial has ended."
-"""Text written by the trial process after a load. It is missing if the load ended the process."""
+"""Text that the trial process writes after a load. The text is missing if the load ended the process."""
 
 
 class PluginLeftOut(PluginError):

@@ -81,8 +81,8 @@ class PluginHost:
     - `disabled`: plugins that are listed but not imported.
     - `enabled`: plugins to import although they are off by default.
     - `limit`: time limit for all plugins together, in seconds. Bundled plugins have no time limit.
-    - `records`: folder with a file for each plugin that ended the program or reached the limit. Such a plugin is left
-      out until its files change or the user lets it be tried again.
+    - `records`: folder for records of failed loads (see `LoadRecords`). A plugin that ended the program or took
+      too long is left out until its files change, or until the user lets tui-agent try it again.
     """
 
     def __init__(
@@ -134,8 +134,8 @@ class PluginHost:
     def load(self) -> LoadedPlugins:
         """Load all enabled plugins. A later call reloads only plugins with changed files.
 
-        After a later call, `events` has only the plugins that were reloaded, failed or are gone. If a changed plugin
-        fails, its previous version stays in use.
+        The first result has an event for every plugin. A later result has events only for plugins that were loaded
+        again, or whose state changed. If a changed plugin fails, its previous version stays in use.
         """
         enabled = [plugin for plugin in self.list_plugins() if self.is_enabled(plugin)]
         new = self._try_changed(enabled)
@@ -164,7 +164,10 @@ class PluginHost:
         loaded: LoadedPlugins,
         taken: dict[str, str],
     ) -> PluginLoaded | PluginFailed:
-        """Add a plugin's objects, or those of its previous version, to `loaded`, and return the plugin's event."""
+        """Add a plugin's objects to `loaded`, and return the plugin's event.
+
+        If a new version fails, the previous version's objects are added.
+        """
         place = _location(plugin)
         earlier = self._in_use.get(plugin.name)
         if earlier is not None:

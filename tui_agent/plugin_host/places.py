@@ -42,7 +42,7 @@ class PanePlace:
 
 
 def find_panes(options: SessionOptions, environ: Mapping[str, str]) -> dict[str, PanePlace]:
-    """Map each pane's name to its plugin and folder, without importing a plugin. Blocking.
+    """Map each pane's name to its plugin and folder, without importing a plugin. This function blocks.
 
     Raise `TuiAgentError` if the configuration is not valid.
     """

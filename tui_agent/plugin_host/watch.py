@@ -70,7 +70,7 @@ async def _watch(folders: Sequence[Path], changed: Callable[[], object]) -> None
 
 
 async def _set_at_cancellation(stop: anyio.Event) -> None:
-    """Set `stop` when this task is cancelled. The waiting thread notices only `stop`."""
+    """Set `stop` when this task is cancelled, because the waiting thread does not notice the cancellation itself."""
     try:
         await anyio.sleep_forever()
     finally:

@@ -37,7 +37,7 @@ class WorkspaceChanges:
     skipped: tuple[str, ...] = ()
     """Sentences about files missing from checkpoints: too large, or over the quota."""
     contested_paths: tuple[str, ...] = ()
-    """Those of `paths` that the user may have changed too. An undo asks before restoring them."""
+    """Paths in `paths` that the user may have changed too. An undo asks before it restores these paths."""
     folders: tuple[FolderChange, ...] = ()
     """The generated folders with changed files. Empty if only some paths were compared."""
 
@@ -60,7 +60,8 @@ class RestoreAction:
     """One change to one path when a checkpoint is restored.
 
     - `added`, `removed`: number of lines.
-    - `conflict`: reason why the user must be asked first, because someone else changed the path too; otherwise empty.
+    - `conflict`: reason why the user is asked first, such as a change by someone else. Empty if there is no
+      conflict.
     """
 
     path: str
@@ -192,7 +193,8 @@ class Checkpoints(Protocol):
         """Return the plan that restores the checkpoint `source`, without changing anything.
 
         - `named_paths`: files that the plan includes even if someone else changed them.
-        - `kept_changes`: pairs of commits. The session's changes between them count as changes by someone else.
+        - `kept_changes`: pairs of commits. Changes between the two commits of a pair are treated as someone else's
+          changes.
         """
         ...
 
@@ -206,8 +208,8 @@ class Checkpoints(Protocol):
     async def run_maintenance(self) -> bool:
         """Tidy up the store, and return True if anything was done.
 
-        Git objects that checkpoints use from other repositories are copied into the store. A cancellation or any other
-        method call stops the maintenance.
+        If checkpoints use git objects of other repositories, these objects are copied into the store. A cancellation
+        or any other method call stops the maintenance.
         """
         ...
 

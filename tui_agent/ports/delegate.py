@@ -22,8 +22,9 @@ INVESTIGATOR = "investigator"
 class Role:
     """A delegate's role: its system prompt and permissions.
 
-    - `tools`: names of its tools. If None, it gets the tools that the call names, or the file tools.
-    - `model`: name of a model profile. If empty, it uses the calling agent's model.
+    - `tools`: names of the delegate's tools. If None, the delegate gets the tools that the call names, or the file
+      tools.
+    - `model`: name of a model profile. If empty, the delegate uses the calling agent's model.
     - `read_only`: True if the delegate cannot change anything and cannot ask the user.
     - `source`: file that defines the role.
     """
@@ -61,7 +62,7 @@ class DelegateTask:
     """A task for a delegate (an agent that works for another agent).
 
     - `max_tokens`: limit for each answer of the delegate.
-    - `tools`: names of its tools. If None, it gets the tools of the role.
+    - `tools`: names of the delegate's tools. If None, the delegate gets the tools of the role.
     """
 
     task: str
@@ -74,7 +75,7 @@ class DelegateTask:
 class DelegateReport:
     """The result of a task that an agent gave to a delegate.
 
-    Tokens, cost and calls are those of this delegate alone. If it started other delegates, theirs are not included.
+    Tokens, cost and calls count this delegate's own work, without the delegates that this delegate started.
     """
 
     agent: AgentId

@@ -42,7 +42,7 @@ class ExecSpec:
     """Maximum size of standard error in `ExecResult.stderr`, in bytes. If None, standard error is part of the output.
     """
     unsandboxed: bool = False
-    """True if the program runs outside the sandbox, because the user allowed or typed the command."""
+    """True to run the program outside the sandbox, for example a command that the user typed."""
     allow_network: bool = False
     """True if the sandboxed program can use the network."""
     writable_paths: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class ExecSpec:
     readable_secrets: tuple[str, ...] = ()
     """Absolute real paths of secret files that the approved command can read."""
     private_temp_paths: tuple[str, ...] = ()
-    """Paths such as `/tmp/x` that lead to the sandbox's own temporary folder instead of the machine's.
+    """Paths such as `/tmp/x` that lead to the sandbox's own temporary folder, and not to the machine's `/tmp`.
 
     These paths did not exist on this machine when the command was approved.
     """
@@ -76,7 +76,7 @@ class ExecSpec:
 
 
 MAX_NAMED_FILES = 5
-"""Maximum number of secret files named in the remark that they appeared empty."""
+"""Maximum number of file names in the remark about secret files that appeared empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class ExecResult:
     needed_secrets: "tuple[SecretFile, ...]" = ()
     """Files with secrets that the command may need to read. The sentence in `blocked` names them."""
     notes: tuple[str, ...] = ()
-    """Sentences about wrong output because of the sandbox, such as files that only seem to be empty."""
+    """Sentences about misleading output. For example, the sandbox makes some files appear empty."""
     cut_offset: int = 0
     """The offset of the missing bytes in `output`, if it was too long (0: nothing is missing)."""
 
@@ -129,7 +129,7 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class ProcessControl:
-    """The ways to end a program's processes, and the limit for their number.
+    """The ways to end a program's processes, and the maximum number of processes.
 
     - `reaper`: True if all descendants of the program stay below one process of tui-agent.
     - `cgroup_kill`: True if the kernel can kill all descendants in one operation.
@@ -147,7 +147,10 @@ class ProcessControl:
 class SecretFile:
     """A file or folder of the workspace that can hold secrets.
 
-    `name` is relative to the workspace. `path` is the absolute real path. A slash at the end of both marks a folder.
+    - `name`: path relative to the workspace.
+    - `path`: absolute real path.
+
+    For a folder, `name` and `path` end with `/`.
     """
 
     name: str
@@ -229,9 +232,10 @@ class Environment(Protocol):
         ...
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Replace a file atomically and keep its mode.
+        """Replace a file atomically and keep its mode. If `expected_digest` is None, create the file.
 
-        Raise `StaleFile` if the file does not have the digest `expected_digest`. With None, the file must not exist.
+        Raise `StaleFile` if the current content does not have the digest `expected_digest`. With None, raise
+        `StaleFile` if the file exists.
         """
         ...
 

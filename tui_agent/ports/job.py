@@ -18,7 +18,8 @@ class JobReport:
     - `dropped_bytes`: number of bytes that are missing from `output`.
     - `message`: reason why the job could not start.
     - `note`: a sentence about the limits of a job that just started; empty in later reports.
-    - `stop_reason`: who stopped the job, as words such as `, by the user`; empty if the agent stopped the job.
+    - `stop_reason`: words that say who stopped the job, such as `, by the user`. Empty if the agent stopped the
+      job.
     """
 
     job_id: JobId

@@ -95,7 +95,8 @@ class StoredFile:
 
     - `blob`: digest of the stored (redacted) bytes.
     - `sha256`: digest of the original bytes.
-    - `placeholder_lines`: pairs of a redacted line with a placeholder and the values hidden in it. They are not stored.
+    - `placeholder_lines`: redacted lines with placeholders, each with the secret values that the placeholders
+      replace. These lines are kept only in memory.
     """
 
     blob: str

@@ -1,4 +1,4 @@
-"""Middleware: named components that add context and wrap model and tool calls, in the order of registration.
+"""Middleware: named components that add context to model requests, and wrap model calls and tool calls.
 
 Invariant: a middleware keeps no state between calls.
 """
@@ -23,7 +23,8 @@ class Fragment:
     - `priority`: position. Lower numbers come first.
     - `max_tokens`: limit for the length.
     - `missing_reason`: reason for an empty `text`. The event `context.packed` records it.
-    - `joined_seq`: event of a message that already contains the text. While the history has that message, the fragment is not sent again.
+    - `joined_seq`: event of a message that already contains the text. The fragment is not sent again while this
+      message is in the history.
     """
 
     id: str
@@ -37,7 +38,10 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """The start or end of a turn, for a middleware. `emit` appends an event with the running agent as its author."""
+    """The start or end of a turn, as a middleware's methods get it.
+
+    `emit`: appends an event to the log. The event's author is the running agent.
+    """
 
     turn: int
     state: SessionStateView

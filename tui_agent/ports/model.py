@@ -32,8 +32,9 @@ class ModelRequest:
     - `messages`: messages in which every `LongText` is a `str`.
     - `images`: image bytes by digest.
     - `purpose`: `compaction` asks for a summary of the history.
-    - `answer_count`: number of answers in the conversation so far, also of summarised ones. None: count those in `messages`.
-    - `opening_text`: start of the conversation's first message, even after a summary has replaced it.
+    - `answer_count`: number of answers in the conversation so far, including summarised answers. If None, the
+      answers in `messages` are counted.
+    - `opening_text`: start of the conversation's original first message. A summary does not change this text.
     """
 
     request_id: RequestId
@@ -147,7 +148,7 @@ class ModelReply:
 
 
 ModelNext: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
-"""Function that continues a model call. It calls the next middleware, or the model itself after the last middleware.
+"""Function that continues a model call: it calls the next middleware, and at the end the model.
 
 Raise `ModelError` if the call fails and retrying does not help.
 """

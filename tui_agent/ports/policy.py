@@ -38,7 +38,7 @@ class PolicyFacts:
     secrets: tuple[SecretFile, ...] = ()
     """Possible secret files in the scanned part of the workspace."""
     public_files: frozenset[str] = frozenset()
-    """Absolute paths of certificates without a private key. Only their names suggest secrets."""
+    """Absolute paths of certificates without a private key. Their names look like names of secret files."""
     links: tuple[WorkspaceLink, ...] = ()
     """Symbolic links in the scanned part of the workspace."""
     option_names: tuple[str, ...] = ()
@@ -56,15 +56,17 @@ class Decision:
     """The policy's decision.
 
     - `choices`: answers that the approval offers if the verdict is `ask`.
-    - `by_profile`: True if only the permission profile (such as `ask`) asks the user, and no rule. A hook can then answer instead of the user.
-    - `allowed_by_exact_rule`: True if a rule of the user allows exactly this command line. The command can then read
-      the secrets in its arguments.
+    - `by_profile`: True if the user is asked only because of the permission profile (such as `ask`). A hook can
+      then answer instead of the user.
+    - `allowed_by_exact_rule`: True if a rule of the user allows exactly this command line. The command can then
+      read the secrets in its arguments.
     - `unnamed_secrets`: secret files that the commands would read without naming them, as in `grep -r x .`.
     - `repository_read_only`: True if the sandbox must make the git repository read-only for this call.
     - `repository_conflict`: reason why the command would fail with a read-only git repository; otherwise empty.
     - `private_temp_paths`: paths that must lead to the sandbox's own temporary folder.
     - `nobody_to_ask`: True if the call is denied only because there is no user to ask.
-    - `can_try_in_sandbox`: True if the command can be tried in the sandbox first. The only reason to ask or deny is then that the policy cannot analyse it.
+    - `can_try_in_sandbox`: True if the policy asks or denies only because it cannot analyse the command. The
+      command can then be tried in the sandbox first.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -95,10 +97,10 @@ class Policy(Protocol):
         ...
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        """Return all paths that the policy must resolve to judge a call.
+        """Return all paths that the policy must resolve to judge a call: paths in the effects and paths in rules.
 
-        The paths are in the call's effects and in rules. `PolicyFacts.resolved` gets the result. `granted`: rules that
-        the user allowed for this session.
+        `granted`: rules that the user allowed for this session. The caller stores the resolved paths in
+        `PolicyFacts.resolved`.
         """
         ...
 
@@ -137,7 +139,8 @@ class Policy(Protocol):
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the files that commands delete by name, relative to the workspace.
 
-        If the commands also move files, return nothing. The result serves for `PolicyFacts.restorable_files`.
+        If the commands also move files, return nothing. The caller uses the result to find
+        `PolicyFacts.restorable_files`.
         """
         # A moved file can get the name of a deleted file.
         ...

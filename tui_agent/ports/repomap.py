@@ -74,8 +74,8 @@ class RepoMaps(Protocol):
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
         """Return the map if it is ready within `seconds`, otherwise None.
 
-        After None, the map is finished in the background; `take_late_map` returns it later. While an earlier map is
-        still being rendered, return None at once. Raise the same errors as `render`.
+        If the result is None, the map is finished in the background, and `take_late_map` returns it later. While an
+        earlier map is still being rendered, return None at once. Raise the same errors as `render`.
         """
         ...
 

@@ -37,8 +37,8 @@ PING_S: Final = 15.0
 
 
 class EventStream:
-    """Sends the events after number `after` to a client. If `prompt` is given, stops when that message's turn has
-    ended."""
+    """Sends the events after number `after` to a client. With `prompt`, the stream stops at the end of the prompt's
+    turn."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class HttpApi:
             )
 
     async def _approve(self, request: web.Request) -> web.StreamResponse:
-        """Approve the plan or permission request that the agent waits for. Without one, continue the turn."""
+        """Approve the plan or permission request that the agent waits for. If there is none, continue the turn."""
         body = await _read_body(request, SessionBody)
         async with self._open(body.sessionId) as hosted:
             waiting = hosted.approvals.view()

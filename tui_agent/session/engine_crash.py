@@ -11,7 +11,8 @@ from tui_agent.plugin_host.load_records import RECORDS_FOLDER, LoadRecords
 
 
 def describe_crash(pid: int, last_line: str, environ: Mapping[str, str], cwd: Path) -> TuiAgentError:
-    """Return an error for the user: the engine process `pid` ended. It names the plugins that were being loaded.
+    """Return the error to show after the engine process `pid` ended. The error names the plugins that were being
+    loaded.
 
     `last_line`: the end of the process's standard error.
     """

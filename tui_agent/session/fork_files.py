@@ -40,9 +40,10 @@ BEFORE_FIRST = (
 class FilesAtEvent:
     """The files that a session had at an event.
 
-    - `store`, `commit`: git repository and commit of the checkpoint with the files.
-    - `workspace`: folder with the files, if there is no checkpoint and `commit` is empty.
-    - `note`: sentence for the user if the files may differ from those at the event.
+    - `store`, `commit`: git repository and commit of the checkpoint with the files. `commit` is empty without a
+      checkpoint.
+    - `workspace`: the session's workspace. Without a checkpoint, the files come from this folder.
+    - `note`: sentence for the user if the files may differ from the files at the event.
     """
 
     workspace: Path
@@ -70,7 +71,7 @@ def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
 
 
 def _begins_with_baseline(marks: Iterable[Record]) -> bool:
-    """Return True if the first checkpoint has the files from before the session's first change."""
+    """Return True if the first checkpoint was taken before the session's first change."""
     first = find_payload(marks, CheckpointTaken)
     return first is not None and first.part == -1
 

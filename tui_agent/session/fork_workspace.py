@@ -65,7 +65,7 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 
 def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Copy git objects from `parent_folder` into the fork, which uses them.
+    """Make the fork independent of its parent: copy the git objects that the fork uses from `parent_folder`.
 
     Raise `OSError` if an object cannot be copied.
     """

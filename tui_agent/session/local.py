@@ -53,10 +53,10 @@ class LocalSession:
         self.preload_client = warm
         """Function that imports the libraries of the model client."""
         self.end_process: Callable[[PluginError], None] | None = None
-        """Function that ends this process, called in another thread. It is needed for a plugin that blocks and cannot
-        be interrupted.
+        """Function that ends this process, called in another thread. It is called if a plugin blocks and cannot be
+        interrupted.
 
-        If None, the error is only logged.
+        If `end_process` is None, the plugin's error is only logged.
         """
         # None if the process belongs to a program that uses this session.
         self._note_stop: Callable[[], None] = lambda: None

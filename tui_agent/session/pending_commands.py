@@ -67,7 +67,7 @@ class RunningPrompt(PendingCommand):
     def __init__(self, command_id: CommandId, *, is_begun: bool = False) -> None:
         """Create a running prompt.
 
-        `is_begun`: True if the turn is already running, and the command only answers a question in it.
+        `is_begun`: True if the turn is already running, for example if the command answers a question of the turn.
         """
         super().__init__(command_id)
         self.detail = ""

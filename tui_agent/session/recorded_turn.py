@@ -57,7 +57,7 @@ class RecordedResults:
     def __init__(self, records: Sequence[Record]) -> None:
         self._results: dict[CallId, ToolResult] = {}
         self._before: dict[CallId, set[_Edge]] = {}
-        """Maps a call's id to events that come before its end in the rerun: starts and ends of other calls."""
+        """Maps a call's id to the starts and ends of other calls that the rerun waits for before the call ends."""
         self._seen_edges: set[_Edge] = set()
         self._changed = anyio.Event()
         self._called: list[ToolCalled] = []
@@ -104,7 +104,7 @@ class RecordedResults:
         return None
 
     async def result_of_call(self, call_id: CallId) -> ToolResult:
-        """Wait until it is this call's turn to end in the rerun, and return its result.
+        """Return the call's recorded result. First, wait for all events that were recorded before the end of this call.
 
         Raise `ToolError` if no result is recorded.
         """

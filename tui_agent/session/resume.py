@@ -1,4 +1,5 @@
-"""Start or resume of a session: records the new run, closes work that a crash left open, applies a fork's changes.
+"""Start or resume of a session. Records the new run, ends work that a crash left open, and applies a fork's
+changes.
 
 Invariant: afterwards the history is consistent, wherever the earlier process stopped writing.
 """
@@ -137,8 +138,8 @@ def resume_session(
     """Record the first events of a later run, and end everything that the earlier run left unfinished.
 
     - `history`: at least the records of `UnfinishedHistory`.
-    - `blobs_if_attended`: the session's blobs if there is a user. Calls that wait for an approval then stay
-      open.
+    - `blobs_if_attended`: the session's blobs, or None if there is no user. With a user, calls that wait for an
+      approval stay open.
     """
     state = recorder.state
     after = state.seq
@@ -209,7 +210,10 @@ def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: Blo
 
 
 def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> float:
-    """Return the duration of the interrupted turn in milliseconds: from its start to the last recorded event."""
+    """Return the duration of the interrupted turn in milliseconds.
+
+    The turn ends at its last recorded event. In a fork, events since the fork are not counted.
+    """
     envelopes = list(known_events(history))
     forks = [index for index, record in enumerate(envelopes) if isinstance(record.payload, SessionForked)]
     turn = envelopes[: forks[-1]] if forks else envelopes
@@ -290,7 +294,7 @@ class StartingFold:
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """Record the result that the user gave for the open call at the fork's start, if any.
+    """Record the result that the user gave for the open call at the fork's start.
 
     Return the number of recorded results: 0 or 1.
     """

@@ -62,7 +62,7 @@ class SimulationResult(FrozenModel):
     def measures_agent(self) -> bool:
         """Return True if the result says something about the agent.
 
-        This is so if the run was not interrupted, and neither the simulated user's nor the orchestrator's model failed.
+        Return False if the run was interrupted, or if the model of the simulated user or the orchestrator failed.
         """
         return self.end not in ("interrupted", "user_error", "orchestrator_error")
 

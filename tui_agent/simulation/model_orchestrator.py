@@ -1,4 +1,4 @@
-"""Orchestration by a model, which decides what the simulated user notices, remembers, and thinks of next.
+"""An orchestrator that asks a model what the simulated user notices, remembers and thinks of next.
 
 Invariant: the model can only choose nodes of the tree, and code on the screen is kept unchanged.
 """

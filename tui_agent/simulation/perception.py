@@ -41,7 +41,9 @@ def shorten_prose(prose: str, max_tokens: int, count_tokens: Callable[[str], int
 
 
 def join_code(prose: str, blocks: list[str]) -> str:
-    """Append the code blocks to the prose. Each gets a heading such as `[CODE BLOCK 0]:`, the mark at its place in the
-    prose."""
+    """Append the code blocks to the prose. Each block gets a heading such as `[CODE BLOCK 0]:`.
+
+    The prose contains the same mark at the block's original place.
+    """
     marked = [f"[CODE BLOCK {index}]:\n{block}" for index, block in enumerate(blocks)]
     return "\n\n".join([prose, ON_SCREEN, *marked]) if blocks else prose

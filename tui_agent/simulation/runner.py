@@ -57,8 +57,7 @@ _ENDS: dict[str, TrajectoryEnd] = {
     "orchestrator_error": "agent_error",
     "env_error": "env_error",
 }
-"""Maps the reason why a run failed to the reason that `session.ended` records. Other runs are recorded as `unsolved`.
-"""
+"""Maps a failed run's end to the reason in the event `session.ended`. Other ends are recorded as `unsolved`."""
 
 
 @dataclass(frozen=True, slots=True)

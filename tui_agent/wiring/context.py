@@ -1,6 +1,6 @@
 """Composition of a session's context: prompt sections, instructions, skills, memory, repository map.
 
-Invariant: a project's instructions and skills are used only if the user ignored none of the project's files.
+Invariant: the instructions and skills of an untrusted project are not used.
 """
 
 import platform

@@ -132,8 +132,10 @@ async def _serve_session(
 
 
 def _preload(opened: LocalSession) -> None:
-    """Import slow modules, and exempt all existing objects from garbage collection, because a collection would delay
-    decisions."""
+    """Import slow modules, and exempt all existing objects from garbage collection.
+
+    A collection of so many objects would delay the engine's decisions.
+    """
     opened.preload_client()
     gc.freeze()
 

@@ -285,7 +285,7 @@ def payloads(records: Sequence[Record]) -> list[Payload]:
 
 
 def unoffered_services(tools: Sequence[ToolSpec], recorded: Sequence[Payload]) -> set[Service]:
-    """Return the services, such as `ask`, that `tools` need and the recorded session lacked."""
+    """Return the services, such as `ask`, that `tools` need but the recorded session did not have."""
     requests = [payload for payload in recorded if isinstance(payload, ModelRequested)]
     offered = {name for request in requests for name in request.tools}
     used = {service for spec in tools if spec.name in offered for service in spec.needs}

@@ -90,7 +90,7 @@ PRODUCT = f"tui-agent/{__version__}"
 HEADLESS_TURN_SECONDS = 7200.0
 """Default time limit of a turn in a run without the app, in seconds."""
 REDUCE_TO_SHARE = 0.7
-"""Target size of a reduced conversation, as a fraction of the size at which the reduction starts."""
+"""Target size of a reduced conversation, as a fraction of the size that triggers the reduction."""
 
 
 @asynccontextmanager
@@ -378,7 +378,7 @@ def _checkpoints(base: StartupContext, workspace: Path, log: SessionLog) -> GitC
 
 
 def _repeat_start(recorder: Recorder, workspace: Path, settings: SessionSettings) -> None:
-    """Record `session.started` again if the log's first line is damaged. If the workspace was moved, record that."""
+    """Record `session.started` again if the log's first line is damaged, and record a move of the workspace."""
     state, place = recorder.state, str(workspace)
     if state.settings is None:
         recorder.append(

@@ -56,11 +56,10 @@ def load_startup_context(
 ) -> StartupContext:
     """Read the configuration and build the objects that all sessions need.
 
-    If the options select a session, its workspace decides which project's configuration is read, wherever the program
-    was started.
+    If the options select a session, the project configuration is read from this session's workspace.
 
-    If `environ` is None, use the process's variables and working folder. Raise `ConfigError` if the configuration is
-    not valid.
+    If `environ` is None, use the process's variables and working folder. Raise `ConfigError` if the configuration
+    is not valid.
     """
     base = _load(options, environ, clock, ids)
     workspace = _session_workspace(base)

@@ -48,12 +48,14 @@ _ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """For each tool: maps argument names to Claude Code's names, where these differ."""
 _VALUES: Final = {"new": "startup", "user": "manual", "limit": "auto", "overflow": "auto"}
-"""Maps tui-agent's values of the hook fields `source` and `trigger` to Claude Code's values, such as `user` to
-`manual`."""
+"""Maps values of a hook's input to Claude Code's values, such as the trigger `user` to `manual`.
+
+The values are from the fields `source` and `trigger`.
+"""
 _MODES: Final = {"plan": "plan", "accept-edits": "acceptEdits", "bypass": "bypassPermissions"}
 _DECISIONS: Final = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask"}
 _CONTEXT_EVENTS: Final = ("UserPromptSubmit", "SessionStart")
-"""Claude Code events whose hooks add to the model's context. The plain text printed by the hook's command is added."""
+"""Claude Code events for which a hook's printed text is added to the model's context."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def describe_event(facts: JsonMap) -> JsonMap:
 
 
 def _rename_arguments(tool: str, arguments: Any, folder: str) -> JsonMap:
-    """Return a call's arguments as Claude Code names them, with complete paths."""
+    """Return a call's arguments with Claude Code's names and absolute paths."""
     names = _ARGUMENTS.get(tool, {})
     renamed: JsonMap = {names.get(name, name): value for name, value in arguments.items()}
     path = renamed.get("file_path")
@@ -212,7 +214,7 @@ def _read_output(event: str, output: Any, facts: JsonMap) -> HookAnswer:
 def _fit_event(
     event: str, decision: Any, reason: str, context: str, arguments: dict[str, Any] | None
 ) -> HookAnswer:
-    """Return a hook's answer to `event`.
+    """Convert the parts of a hook's answer to a `HookAnswer` that suits the event.
 
     When the agent stops, or a session starts or ends, an answer can only add text.
     """

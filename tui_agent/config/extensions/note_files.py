@@ -39,9 +39,9 @@ class NoteFile(NoteLocation):
 
 
 def notes_folder(config: Config, workspace: Path | None = None) -> Path:
-    """Return the folder of the notes about a project, even if the folder does not exist.
+    """Return the folder of the notes about a project. The folder may not exist.
 
-    `workspace`: a folder of the project. None for the project of the configuration.
+    `workspace`: a folder of the project. None means the configuration's own project.
     """
     paths = config.paths
     top = config.notes_dir if config.notes_dir != Path() else paths.data_dir / "notes"
@@ -52,7 +52,7 @@ def notes_folder(config: Config, workspace: Path | None = None) -> Path:
 
 
 def list_note_locations(folder: Path) -> list[NoteLocation]:
-    """List all notes in `folder`, newest first. Blocking."""
+    """List all notes in `folder`, newest first. This function blocks."""
     places: list[NoteLocation] = []
     for subfolder in _scan_folder(folder, places):
         _scan_folder(subfolder, places)
@@ -60,7 +60,7 @@ def list_note_locations(folder: Path) -> list[NoteLocation]:
 
 
 def list_notes(folder: Path) -> list[NoteFile]:
-    """List the newest notes in `folder` with their titles, newest first. Blocking."""
+    """List the newest notes in `folder` with their titles, newest first. This function blocks."""
     listed: list[NoteFile] = []
     for place in list_note_locations(folder)[:MAX_LISTED]:
         text = read_note(place.path)
@@ -71,7 +71,10 @@ def list_notes(folder: Path) -> list[NoteFile]:
 
 
 def read_note(path: Path) -> str | None:
-    """Return the first `MAX_BYTES` of a note as text, or None if the file is unreadable or binary. Blocking."""
+    """Return the first `MAX_BYTES` of a note as text, or None if the file is unreadable or binary.
+
+    This function blocks.
+    """
     try:
         content = read_regular(path, MAX_BYTES, os.O_NOFOLLOW)
     except OSError:

@@ -1,8 +1,9 @@
 """Folders of generated or installed files, such as `.venv`: their names, and the rule for ambiguous names.
 
-Invariant: only this module has a list of these names.
+A folder with an ambiguous name, such as `build`, counts as generated if two conditions hold. A file from
+`PROOFS` exists, and the user's repository contains no file of the folder.
 
-A folder with an ambiguous name, such as `build`, needs a proof (`PROOFS`) and must contain no committed file.
+Invariant: only this module has a list of these names.
 """
 
 from collections import Counter
@@ -29,14 +30,14 @@ PROOFS: Final = {
     ),
     "env": ("pyvenv.cfg",),
 }
-"""Maps an ambiguous folder name, such as `target`, to files that prove it to be generated.
+"""Maps an ambiguous folder name, such as `target`, to files. Each of them shows that the folder is generated.
 
-The files are in the folder, or beside the folder (`../`). One of them is enough.
+A path that begins with `../` is beside the folder. The other paths are inside.
 """
 
 
 class GeneratedFolders:
-    """Finds the generated folder of a path.
+    """Finds the generated folder that contains a path.
 
     `has_file`: returns True if there is a file at a path.
     `is_committed`: returns True if the user's repository contains files of a folder (a path that ends in `/`).

@@ -1,4 +1,4 @@
-"""Runs read-only git queries on the user's repository, ignoring its configuration. Blocking.
+"""Runs read-only git queries on the user's repository, ignoring its configuration. The functions block.
 
 Invariant: no program from the repository's configuration (filter, hook, pager) runs, and nothing is written.
 """

@@ -1,4 +1,4 @@
-"""Trust in a project's own files: the user's decision about one folder and its exact content at that time.
+"""Trust in a project's own files. The user decides about one folder with exactly its current content.
 
 Invariant: trust covers only the content that was shown, in the folder's real path.
 

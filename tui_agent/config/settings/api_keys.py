@@ -49,7 +49,7 @@ class KeyringClient:
 class Keys(Mapping[str, str]):
     """API keys and other variables. The environment (with `.env`) wins over saved keys.
 
-    `stored`: the file of saved keys. A key in the key ring has an empty text there.
+    `stored`: the file of saved keys. A key in the key ring has an empty text in this file.
     """
 
     # The key ring is asked only for keys in the file, because the key ring can ask the user for a password.

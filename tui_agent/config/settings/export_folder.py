@@ -1,6 +1,6 @@
-"""The default folder for exports.
+"""The default folder for exports. The functions block.
 
-Invariant: the folder is never in a workspace or a git repository. Blocking.
+Invariant: the folder is never in a workspace or a git repository.
 """
 
 import os

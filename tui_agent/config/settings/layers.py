@@ -52,7 +52,10 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "TUI_AGENT_MAX_COST": ("budgets", "max_cost_usd"),
     "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
 }
-"""Maps an environment variable to the configuration keys that it sets. For equal keys, the later variable wins."""
+"""Maps an environment variable to the configuration keys that it sets.
+
+If several variables set the same key, the last one in this table wins.
+"""
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {"OPENAI_MODEL": ("model",)}
 """Maps other programs' environment variables to configuration keys.
@@ -65,7 +68,7 @@ SAME_NAMES = (
     *("model", "base_url", "policy", "agent", "environment", "theme"),
     *("context_mode", "repo_map", "investigator_profile"),
 )
-"""Names that a setting shares with an attribute of `SessionOptions`."""
+"""Names of settings that are also attributes of `SessionOptions`."""
 
 
 @dataclass
@@ -291,7 +294,10 @@ def _options_layer(options: SessionOptions) -> Tree:
 
 
 def _drop_foreign_address(layers: _Layers) -> None:
-    """Remove the base URL if it comes from an earlier layer than the model and the model has its own address."""
+    """Remove a base URL that was set for another model.
+
+    The URL is removed if a later layer sets a model with its own address.
+    """
     model, origins, order = str(layers.tree.get("model", "")), layers.origins, layers.order
     if "base_url" not in origins or "model" not in origins:
         return

@@ -40,9 +40,9 @@ class LoginFile:
         return self.folder / f"{self.server}{_SUFFIX}"
 
     def load(self) -> Login:
-        """Return the login for `url`; empty if there is none.
+        """Return the login for `url`; empty if there is none. This method blocks.
 
-        Blocking. Raise `ConfigError` if the file cannot be used.
+        Raise `ConfigError` if the file cannot be used.
         """
         login = _load(self.path)
         if login and self.path.stat().st_mode & 0o077:
@@ -53,7 +53,7 @@ class LoginFile:
         return login
 
     def save(self, login: Login) -> None:
-        """Replace the login. Blocking. Raise `ConfigError` if the file cannot be written."""
+        """Replace the login. This method blocks. Raise `ConfigError` if the file cannot be written."""
         self.learn(dict(_secrets(self.server, login)))
         write_private(self.path, json.dumps({**login, "url": self.url}, indent=1))
 

@@ -16,8 +16,8 @@ from tui_agent.protocol.events.plugin import PluginLoaded, SettingKind
 class ConfigEntry(NamedTuple):
     """One setting.
 
-    Kind `table`: several values, edited in the file.
-    Kind `key`: a secret.
+    `kind`: how the setting is edited. A `table` has several values, which are edited in the file. A `key` is a
+    secret.
     """
 
     key: tuple[str, ...]
@@ -97,7 +97,7 @@ def list_plugin_settings(config: Config, loaded: PluginLoaded) -> Iterator[Confi
 
 
 def kind_of(annotation: Any) -> tuple[SettingKind, tuple[str, ...]]:
-    """Return how a setting with this annotation is edited, and the values to choose from."""
+    """Return the kind of a setting with this annotation, and the values to choose from."""
     if get_origin(annotation) in (Union, types.UnionType):
         annotation = next(inner for inner in get_args(annotation) if inner is not type(None))
     if get_origin(annotation) is Literal:

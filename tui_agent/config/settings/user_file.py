@@ -19,9 +19,9 @@ Value: TypeAlias = str | bool | int | float | list[str]
 def save_value(
     path: Path, key: tuple[str, ...], value: Value | None, check: Callable[[str, Path], object] | None = None
 ) -> None:
-    """Set a key of the user's file, such as `("sandbox", "mode")`; with None, remove the key.
+    """Set a key of the user's file, such as `("sandbox", "mode")`. If the value is None, remove the key.
 
-    `check`: called with the new text and the path; raise `ConfigError` if the text is not valid.
+    `check`: called with the new text and the path. Raises `ConfigError` if the text is not valid.
 
     On failure, raise `ConfigError` and leave the file unchanged.
     """
@@ -70,7 +70,10 @@ def save_readable_files(path: Path, files: Sequence[str]) -> None:
 
 
 def _move_above_next_comment(before: str, after: str) -> str:
-    """Return `after` with its new lines above the comment of the next table."""
+    """Return the text `after` with its new lines moved above a comment, if the comment belongs to the next table.
+
+    `before`: the text without the new lines.
+    """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     start = next((row for row, (mine, other) in enumerate(zip(old, new, strict=False)) if mine != other), 0)
     added, rest = new[start : len(new) - len(old) + start], old[start:]

@@ -1,4 +1,4 @@
-"""Export of a session's checkpoints: a file for `git clone`, or the workspace after a given message part.
+"""Export of a session's checkpoints: all as one file for `git clone`, or one as a folder with its files.
 
 Invariant: the session and its workspace are only read.
 """
@@ -65,10 +65,10 @@ async def export_bundle(
 
 
 async def checkout_part(folder: Path, part: int, dest: Path) -> str:
-    """Write the workspace's files, as of a message part, to the new or empty folder `dest`.
+    """Write the workspace's files right after the message part `part` to the new or empty folder `dest`.
 
-    Return the checkpoint's commit. Raise `UsageError` if the part does not exist, and `CheckpointError` if there is no
-    checkpoint.
+    Return the checkpoint's commit. Raise `UsageError` if the part does not exist, and `CheckpointError` if there
+    is no checkpoint.
     """
     commit = commit_after(read_records(folder), part)
     await checkout_commit(folder, commit, dest)

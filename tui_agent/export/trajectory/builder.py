@@ -117,18 +117,20 @@ class TraceBuilder:
             self._records[position] = None
 
     def build_run(self, **given: Any) -> RunRecord:
-        """Return the record of the run. `given`: fields that replace those from the log."""
+        """Return the record of the run. `given`: fields that replace the log's values."""
         metadata = {**self.run["run_metadata"], **given.pop("run_metadata", {})}
         fields = {"trajectory_id": self.session, **self.run, **given, "run_metadata": metadata}
         return RunRecord(**fields, session_end=self.build_end())
 
     def build_trace(self, **given: Any) -> AgentTrace:
-        """Return the whole trajectory, with `given` as for `build_run`."""
+        """Return the whole trajectory. `given`: fields of the run that replace the log's values."""
         return AgentTrace(run=self.build_run(**given), parts=tuple(self.records()))
 
     def build_end(self, last_part: int | None = None) -> SessionEnd | None:
-        """If the session has ended, return the trajectory's end with totals of the parts up to `last_part`, otherwise
-        None."""
+        """Return the end of the trajectory, or None if the session has not ended.
+
+        The totals count the parts up to `last_part`, or all parts if `last_part` is None.
+        """
         if self.end_reason is None:
             return None
         branch = self.branch()

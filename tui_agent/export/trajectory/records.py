@@ -14,7 +14,10 @@ PartType: TypeAlias = Literal["reasoning", "text", "tool_use", "tool_result", "p
 
 
 class TestResult(FrozenModel):
-    """Counts of one test run (-1: not in the output). `tests`: names of failed tests."""
+    """The counts of one test run. A count is -1 if it is not in the output.
+
+    `tests`: names of the failed tests.
+    """
 
     __test__ = False  # the name looks like a test class to pytest
 

@@ -37,18 +37,18 @@ class ListCheck:
         self._left_out: dict[str, list[str]] = {key: [] for key in _LISTS}
 
     def begin(self, key: str) -> None:
-        """Forget the removed items of the list `key`. The list is requested again."""
+        """Forget the invalid items of the list `key`, because the list is requested again."""
         self._left_out[key].clear()
 
     def leave_out_duplicate(self, key: str, name: str) -> None:
-        """Record that an item of the list `key` was left out. Its name occurs twice."""
+        """Record that an item of the list `key` was left out, because an earlier item has the same name."""
         kind = key.removesuffix("s")
         self._left_out[key].append(
             f"The server has two {key} named {clean_line(name, 80)}; the second {kind} is left out."
         )
 
     def left_out(self, *keys: str) -> tuple[str, ...]:
-        """Return up to `MAX_NAMED` sentences about removed items, then one that counts the rest."""
+        """Return up to `MAX_NAMED` sentences about left-out items, and a sentence with the number of further items."""
         sentences = [sentence for key in keys for sentence in self._left_out[key]]
         rest = len(sentences) - MAX_NAMED
         return (*sentences[:MAX_NAMED], *([f"{rest} more are left out."] if rest > 0 else []))

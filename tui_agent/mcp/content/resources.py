@@ -27,9 +27,11 @@ class RemoteResources:
 
 @dataclass(frozen=True, slots=True)
 class TemplateSlot:
-    """The template variable that the user is typing, and the values of the variables before it.
+    """A template's variable that the user is typing.
 
-    `before`: the text of the address before the variable.
+    - `typed`: the text typed so far for this variable.
+    - `before`: the text of the address before the variable.
+    - `values`: maps the variables before this variable to their values.
     """
 
     template: str

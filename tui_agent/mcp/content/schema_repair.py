@@ -150,7 +150,10 @@ def _set_type(node: JsonMap, plain: JsonMap) -> None:
 
 
 def _merge_into(plain: JsonMap, part: JsonMap) -> None:
-    """Merge a part of `allOf` into the schema `plain`. If both set the same key, the value in `plain` usually stays."""
+    """Merge a part of `allOf` into the schema `plain`. Properties and required names of both are kept.
+
+    For other keys that both contain, the value in `plain` is kept. The key `additionalProperties` is removed.
+    """
     for key, value in part.items():
         mine = plain.get(key)
         if key in ("properties", "required") and isinstance(mine, dict) and isinstance(value, dict):

@@ -91,7 +91,7 @@ class PaneClient:
             return self._stop_fault("its answer was too long")
 
     def _timed_out(self, request: PaneRequest, trace: list[bytes]) -> PaneFault:
-        """Return the fault of a plugin that took too long, with the plugin's running line."""
+        """Return the error about a plugin that took too long. The error names the line that was running."""
         waited = any(line.startswith(b"Timeout") for line in trace)
         is_import = any(b" in load_panes" in line for line in trace)
         computing_s = IMPORT_LIMIT_S if is_import else PROCESSOR_LIMIT_S

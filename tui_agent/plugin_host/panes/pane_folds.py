@@ -1,6 +1,7 @@
-"""A plugin's panes. Their folds get the events of a log, and their display blocks are drawn from the folds.
+"""A plugin's panes and their folds. A fold collects data from events; a pane turns the data into blocks.
 
-Invariant: whatever a plugin raises or returns, the caller gets blocks of at most `MAX_BYTES`, or a `PluginError`.
+Invariant: whatever a plugin raises or returns, the caller gets blocks of at most `MAX_BYTES`, or a
+`PluginError`.
 """
 
 import copy
@@ -27,7 +28,7 @@ from tui_agent.store.log_reader import iterate_records, read_marks
 from tui_agent.units import format_bytes
 
 EVENTS_PER_COPY: Final = 1_000
-"""Number of events between two copies of a fold. The copies are used to return to an earlier event."""
+"""Number of events between two copies of a fold. From a copy, the fold can return to an earlier event."""
 MAX_COPIES: Final = 64
 MAX_COPY_S: Final = 0.05
 """Maximum processor time for copying a fold, in seconds; above it, the fold is not copied again."""

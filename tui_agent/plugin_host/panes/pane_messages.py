@@ -18,7 +18,7 @@ MAX_BYTES: Final = 64_000
 PROCESSOR_LIMIT_S: Final = 1.0
 """Maximum processor time of a fold or pane, in seconds; then the plugin is stopped."""
 WAIT_LIMIT_S: Final = 5.0
-"""Maximum elapsed time of a fold or pane, in seconds. It also stops a pane that only waits."""
+"""Maximum elapsed time of a fold or pane, in seconds. This limit also stops a pane that only waits."""
 IMPORT_LIMIT_S: Final = 5.0
 """Maximum processor time for the import of `folds.py`, in seconds."""
 

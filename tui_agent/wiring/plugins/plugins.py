@@ -54,7 +54,7 @@ def plugin_host(base: StartupContext) -> PluginHost:
 
 
 def configure_host(host: PluginHost, base: StartupContext, config: Config) -> None:
-    """Let the host load the plugins that `config` switches on."""
+    """Set the folders and the enabled plugins of the host, as in `config`."""
     places = replace(plugin_places(config, base.options), keys=base.keys)
     host.configure(places, config.plugins_disabled, config.plugins_enabled)
 

@@ -24,10 +24,11 @@ from tui_agent.workspace.remote.machine import RemoteMachine
 
 
 class Environments:
-    """The environments of one session. `active` runs commands; `local` (this machine) is for files, hooks and servers.
+    """The environments of one session.
 
-    - `active`: the same as `local` by default
-    - `recorded`: name of the environment in the session's log; empty for a new session
+    - `active`: runs commands. The same as `local` by default.
+    - `local`: this machine, for files, hooks and servers.
+    - `recorded`: name of the environment in the session's log; empty for a new session.
     """
 
     def __init__(self, base: StartupContext, loaded: LoadedPlugins, workspace: Path, recorded: str) -> None:
