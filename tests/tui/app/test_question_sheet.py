@@ -47,13 +47,12 @@ async def test_a_question_is_answered_by_number_by_words_or_put_aside() -> None:
 
 
 async def test_a_message_answers_the_question_that_was_put_aside() -> None:
-    for form, options in (("text", ()), ("choice", ("csv", "json"))):
-        question = QuestionAsked(
-            question_id=RequestId("q_1"),
-            text="Which?",
-            form="text" if form == "text" else "choice",
-            options=options,
-        )
+    for question in (
+        QuestionAsked(question_id=RequestId("q_1"), text="Which?", form="text"),
+        QuestionAsked(question_id=RequestId("q_1"), text="Which?", form="choice", options=("csv", "json")),
+        QuestionAsked(question_id=RequestId("q_1"), text="1. Read", form="plan", options=("Approve", "Refuse")),
+        QuestionAsked(question_id=RequestId("q_1"), text="Continue?", form="stuck", options=("Go on", "Stop")),
+    ):
         async with open_app(golden("night_shift")) as driven:
             await ask_question(driven, question)
             await driven.press("escape")
@@ -70,12 +69,11 @@ async def test_a_message_answers_the_question_that_was_put_aside() -> None:
 
 
 async def test_a_message_steers_where_it_cannot_answer_and_the_app_says_how_to_open_the_question() -> None:
-    plan = QuestionAsked(
-        question_id=RequestId("q_1"), text="1. Read", form="plan", options=("Approve", "Keep planning")
-    )
     async with open_app(golden("night_shift")) as driven:
-        await ask_question(driven, plan)
-        await driven.press("escape")
+        for number in (1, 2):
+            question = QuestionAsked(question_id=RequestId(f"q_{number}"), text="Which?", form="text")
+            await ask_question(driven, question)
+            await driven.press("escape")
         await driven.type("neither")
         assert "Enter steer now" in driven.rows()[-1]
         await driven.press("enter")

@@ -83,10 +83,9 @@ class OpenQuestions:
     @property
     def _question_for_message(self) -> QuestionAsked | None:
         """The question that the user's next message will answer, or None."""
-        questions = self._view.questions
-        if len(self._waiting) != 1 or not self._aside or not questions:
+        if len(self._waiting) != 1 or not self._aside:
             return None
-        return questions[0] if questions[0].form in ("text", "choice") else None
+        return next(iter(self._view.questions), None)
 
     def enter_answers(self, text: str) -> bool:
         """Return True if Enter with this text opens or answers a waiting question."""
