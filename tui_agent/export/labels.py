@@ -50,13 +50,14 @@ def header_rows(story: ExportContent) -> list[tuple[str, str]]:
     tokens = f"{format_tokens(metrics.input_tokens)} in ({format_tokens(metrics.cached_tokens)} cached), {format_tokens(metrics.output_tokens)} out"
     files = len(story.files) + story.unlisted_files
     added, removed = sum(file.added for file in story.files), sum(file.removed for file in story.files)
+    undone_turns = metrics.turns - story.turns
     rows = [
         ("session", story.session),
         ("workspace", story.workspace),
         ("model", ", ".join(story.models)),
         ("started", format_time(metrics.first_at) if metrics.first_at else ""),
         ("lasted", format_milliseconds((metrics.last_at - metrics.first_at) * 1000)),
-        ("turns", str(story.turns)),
+        ("turns", f"{story.turns}, and {undone_turns} undone" if undone_turns else str(story.turns)),
         (
             "files",
             f"{format_count(files, 'file')} changed, {describe_line_changes(added, removed)}"

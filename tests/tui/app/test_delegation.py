@@ -86,6 +86,7 @@ async def test_x_in_the_trace_stops_the_chosen_subtask_alone() -> None:
         await driven.until(lambda: "X stop subtask" not in driven.text())
         await driven.press("x")
         assert len(driven.session.submitted) == 1
+        await driven.until(lambda: "Select the row of a running subtask first." in driven.text())
 
 
 async def test_x_is_offered_on_the_rows_of_a_subtask_that_runs_alone() -> None:

@@ -286,7 +286,7 @@ def test_the_header_counts_the_current_branch_and_compares_the_files(tmp_path: P
     log.close()
     story = load_export(log.folder, Redactor())
     header = dict(header_rows(story))
-    assert (header["turns"], header["model"]) == ("2", "fast-1, slow-2")
+    assert (header["turns"], header["model"]) == ("2, and 1 undone", "fast-1, slow-2")
     assert header["files"] == "1 file changed, +1"
     text = to_markdown(story)
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Turn 1", "## Turn 3"]

@@ -44,6 +44,7 @@ from tui_agent.units import format_cost, format_percent, format_time_of_day
 NOTICE_S = 8.0
 MAX_BLOBS = 200
 _ROLES: Final[dict[Level, Role]] = {"info": "t2", "done": "success", "warning": "warning", "error": "error"}
+_NO_NOTICE: Final[tuple[str, Role]] = ("", "t2")
 
 
 class ReplayHeader(Header):
@@ -251,7 +252,7 @@ class MomentScreen(PlayheadScreen):
         line = await asyncio.to_thread(build_timeline, records)
         self.moments = ReplayCursor(records)
         await self._prepare()
-        self._notice = ("", "t2")
+        self._notice = _NO_NOTICE
         if not records:
             self.say("Nothing was recorded.")
             return
@@ -351,14 +352,18 @@ class MomentScreen(PlayheadScreen):
         typed = self.field.parts(24, self.pane.pen, "text of an event")
         return (("find ", self.pane.style("t2")), *typed)
 
+    def move(self, change: Callable[[Playhead], object]) -> None:
+        self._notice = _NO_NOTICE
+        super().move(change)
+
     def say(self, text: str, level: Level = "info") -> None:
-        """Show a notice for a while, in the state row above the timeline."""
+        """Show a notice in the state row above the timeline, until the playhead is moved or some time passes."""
         notice = self._notice = (text, _ROLES[level])
         self.show_head()
 
         def hide() -> None:
             if self._notice is notice:
-                self._notice = ("", "t2")
+                self._notice = _NO_NOTICE
                 self.show_head()
 
         self.set_timer(NOTICE_S, hide)

@@ -122,7 +122,7 @@ class TraceScreen(Page[int]):
         if self._is_running(span):
             self.context.submit(Interrupt(scope="agent", agent=span.agent))
         else:
-            self.say("That subtask is not running.", "warning")
+            self.say("Select the row of a running subtask first.", "warning")
 
     def show_only(self, index: int) -> None:
         """Set the filter with this index in `FILTERS`."""
