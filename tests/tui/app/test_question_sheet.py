@@ -50,8 +50,12 @@ async def test_a_message_answers_the_question_that_was_put_aside() -> None:
     for question in (
         QuestionAsked(question_id=RequestId("q_1"), text="Which?", form="text"),
         QuestionAsked(question_id=RequestId("q_1"), text="Which?", form="choice", options=("csv", "json")),
-        QuestionAsked(question_id=RequestId("q_1"), text="1. Read", form="plan", options=("Approve", "Refuse")),
-        QuestionAsked(question_id=RequestId("q_1"), text="Continue?", form="stuck", options=("Go on", "Stop")),
+        QuestionAsked(
+            question_id=RequestId("q_1"), text="1. Read", form="plan", options=("Approve", "Refuse")
+        ),
+        QuestionAsked(
+            question_id=RequestId("q_1"), text="Continue?", form="stuck", options=("Go on", "Stop")
+        ),
     ):
         async with open_app(golden("night_shift")) as driven:
             await ask_question(driven, question)

@@ -208,14 +208,13 @@ async def test_a_text_is_found_in_events_forth_and_back() -> None:
 
 async def test_a_search_wraps_around_and_goes_back() -> None:
     async with open_replay(NIGHT) as shown:  # at the last event
-        places = []
+        places, wrapped = [], "Search continued at the beginning. N next match, Shift+N previous"
         for keys in (["slash", *"negative", "enter"], ["n"], ["N"], ["N"]):
             await shown.press(*keys)
             await shown.app.workers.wait_for_complete()
             await shown.pilot.pause()
             places.append(shown.screen.playhead.place)
             if len(places) == 1:
-                wrapped = "Search continued at the beginning. N next match, Shift+N previous"
                 await shown.until(lambda: wrapped in shown.text())
         first, second, third, last = places
         assert first == third < second < last < 196

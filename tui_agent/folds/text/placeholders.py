@@ -11,7 +11,7 @@ from tui_agent.folds.text.charset import decode_text
 PLACEHOLDER_START: Final = "[redacted: "
 HIDDEN_DIFFERENCE: Final = " [a hidden value differs]"
 """Note on a line of a diff that looks unchanged because redaction hides the difference."""
-_PLACEHOLDER: Final = re.compile(r"\[redacted: [^\]\n]+\]")
+_PLACEHOLDER: Final = re.compile(r"\[redacted: [^\[\]\n]+\]")
 
 
 def find_new_placeholder(text: str, original: str) -> str:
