@@ -50,7 +50,7 @@ def test_explain_prints_the_chain_of_reasons_one_a_line(call: Call) -> None:
         "  command: foo --x",
         "    known: foo: not in the catalog; it runs",
         "    unclear (program): it is not known what foo does",
-        "  reads.command says allow: it only reads this workspace or system files open to all",
+        "  reads.command says allow: it only reads this workspace or system files that everyone can read",
         "  ask.commands decides ask: it is not known what foo does",
     ]
 

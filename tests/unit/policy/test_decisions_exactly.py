@@ -17,7 +17,7 @@ DOWNLOADS = "It downloads a package and runs it. Packages can run any code durin
 FETCHES = "It uses the network and may run downloaded code."
 OUTSIDE = "/opt/x is outside this workspace."
 MENTIONED = ".env may hold secrets, and it is not known what make does with it"
-READS = "it only reads this workspace or system files open to all"
+READS = "it only reads this workspace or system files that everyone can read"
 ONLY_READS = "policy plan allows only commands that are proven read-only"
 NOT_SURE = "policy plan allows only commands that are proven read-only"
 WANTS = "policy ask requires approval"
@@ -78,7 +78,7 @@ RUN: list[tuple[str, PolicyName, tuple[str, str, str, str, bool]]] = [
         (
             "ask",
             "ask.commands",
-            "it is not certain which commands its input holds",
+            "it is not certain which commands its input contains",
             FETCHES,
             True,
         ),
@@ -272,7 +272,7 @@ def test_a_question_without_anyone_there_is_a_no_with_its_reason() -> None:
     assert decide((ReadEffect(path="a"),), interactive=False).verdict == "allow"
     never = decide((ReadEffect(path="a"),), "ask read a", policy="read-only-delegate")
     assert (never.verdict, never.nobody_to_ask) == ("deny", False)
-    assert never.reason == "the rule `ask read a` says so, and a read-only delegate cannot ask"
+    assert never.reason == "the rule `ask read a` says so, and a read-only subtask cannot ask for approval"
 
 
 def test_network_is_asked_about_denied_or_not_understood() -> None:

@@ -60,7 +60,7 @@ def test_an_approval_offers_a_rule_for_all_tools_of_the_server() -> None:
 
 def test_an_approval_offers_a_rule_that_ends_when_the_tool_changes() -> None:
     asked = decide()
-    assert asked.reason == "policy ask requires approval for calls of MCP servers"
+    assert asked.reason == "policy ask requires approval for calls to MCP servers"
     assert asked.classes == ("arbitrary",)
     assert [(choice.reach, choice.rule) for choice in asked.choices] == [
         ("once", ""),

@@ -81,7 +81,7 @@ def test_a_program_of_the_workspace_is_not_known_by_its_name(line: str, name: st
         found = RulePolicy().decide("some_tool", (RunEffect(script=line),), facts)
         assert found.verdict == SHORT[mark], policy
         if found.verdict == "ask":
-            assert found.reason == f"{name} here is a program from this workspace"
+            assert found.reason == f"{name} is a program in this workspace"
 
 
 def test_programs_that_a_line_starts_by_name_are_told() -> None:

@@ -176,7 +176,7 @@ def test_reading_outside_is_never_offered_for_always(effect: Effect, session: st
             {"git_is_steered": True},
             "git may run programs or read files that the command does not name",
         ),
-        ("ls src", {"workspace_programs": frozenset({"ls"})}, "ls here is a program from this workspace"),
+        ("ls src", {"workspace_programs": frozenset({"ls"})}, "ls is a program in this workspace"),
     ],
 )
 def test_a_command_that_only_reads_says_why_no_rule_is_offered(
@@ -279,21 +279,21 @@ def test_no_general_rule_is_offered_for_code_and_scripts(script: str) -> None:
         ("sudo make install", "not available for commands that act as another user"),
         ("git fetch", "not available for commands that use the network"),
         ("make && make install", "not available for several commands"),
-        ("python -c 'print(1)'", "not available for code in the command line"),
+        ("python -c 'print(1)'", "not available for code on the command line"),
         ("python check.py", "not available for a script, because its contents can change"),
         ("bash scripts/build.sh", "not available for a script, because its contents can change"),
         ("git checkout -b topic", "not available: git checkout -b can run other programs"),
         ("git switch main", "not available: git switch can run other programs"),
         ("docker start web", "not available: docker start can run other programs"),
-        ("python -Ic 'print(1)'", "not available for code in the command line"),
-        ("python -m venv .venv", "not available: a rule for venv would allow every file, not only .venv"),
+        ("python -Ic 'print(1)'", "not available for code on the command line"),
+        ("python -m venv .venv", "not available: a rule for venv would apply to every file, not only .venv"),
         (
             "venv/bin/python -m pytest -q > /tmp/out.txt; tail -1 /tmp/out.txt",
-            "not available: a rule for python -m would allow every file, not only /tmp/out.txt",
+            "not available: a rule for python -m would apply to every file, not only /tmp/out.txt",
         ),
         (
             "uv run pytest > out.txt",
-            "not available: a rule for uv run would allow every file, not only out.txt",
+            "not available: a rule for uv run would apply to every file, not only out.txt",
         ),
         ("pytest -q && cat /etc/passwd", "not available outside the workspace"),
         ("make $TARGET", "not available for commands that print secrets"),
@@ -453,9 +453,9 @@ def test_no_rule_is_offered_without_exactly_one_command(effect: RunEffect) -> No
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ("touch made.txt", "a rule for touch would allow every file, not only made.txt"),
-        ("cp a b", "a rule for cp would allow every file, not only b"),
-        ("echo x > f", "a rule for echo would allow every file, not only f"),
+        ("touch made.txt", "a rule for touch would apply to every file, not only made.txt"),
+        ("cp a b", "a rule for cp would apply to every file, not only b"),
+        ("echo x > f", "a rule for echo would apply to every file, not only f"),
     ],
 )
 def test_no_rule_is_offered_for_a_command_that_writes_named_files(script: str, why: str) -> None:

@@ -125,4 +125,4 @@ def check_characters(text: str) -> None:
         raise RefusedError("it contains a long run of tabs", text.index("\t" * MAX_TABS))
     blank = _FOREIGN_BLANK.search(text)
     if blank is not None:
-        raise RefusedError("it contains a blank that bash treats as a letter", blank.start())
+        raise RefusedError("it contains a Unicode space that bash treats as part of a word", blank.start())

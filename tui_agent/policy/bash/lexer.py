@@ -80,7 +80,7 @@ class WordReader:
         if role is Role.COMMAND and (sign := _SIGN_IN_COMMAND.search(source)):
             raise cursor.refusal(f"`{sign[0]}` is not allowed in a command's name", start)
         if cursor.character in ("<", ">") and (source[-1:] == "}" or source.isdigit()):
-            raise cursor.refusal("a redirection is attached to a word that bash may read as a descriptor")
+            raise cursor.refusal("bash may read the word before a redirection as a file descriptor")
         kept = variants if len(variants) == 1 else filter(None, variants)
         return tuple(syntax.Word(source, start, self._check_tildes(pieces, start)) for pieces in kept)
 
@@ -254,7 +254,7 @@ class WordReader:
             raise cursor.refusal("braces are used where they are not expanded")
         found = cursor.match(_ALTERNATIVES) or cursor.match(_NUMBERS)
         if found is None:
-            raise cursor.refusal("braces contain more than plain texts and patterns")
+            raise cursor.refusal("braces contain something other than plain text and patterns")
         cursor.position = found.end()
         texts = found[1].split(",") if found.re is _ALTERNATIVES else _expand_span(*map(int, found.groups()))
         parts = ([part for part in _ANY_TEXT.split(text) if part] for text in texts)

@@ -228,7 +228,7 @@ class _ScriptReader:
                 words += [*term, self._read_token(joiner[0])]
                 term = []
             else:
-                raise cursor.refusal("a test in `[[` is not simple", start)
+                raise cursor.refusal("a test in `[[` is too complex", start)
         source = cursor.text[start : cursor.position]
         return syntax.SimpleCommand(source, start, tuple(words), (), self._redirects.read_all())
 

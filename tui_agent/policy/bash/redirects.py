@@ -63,7 +63,7 @@ class RedirectReader:
     def _read_here_document(self) -> Word:
         cursor = self._cursor
         if cursor.awaits_body:
-            raise cursor.refusal("two here-documents begin in one line")
+            raise cursor.refusal("two here-documents begin on one line")
         delimiter = cursor.match(_HERE_DELIMITER)
         if delimiter is None:
             raise cursor.refusal("a here-document's delimiter is not a plain word")

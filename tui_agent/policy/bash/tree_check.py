@@ -49,7 +49,7 @@ def disagreement(text: str, script: Script) -> Refusal | None:
     unseen = {word for word in ours - theirs if word[1] or not _is_overlooked(text, word[0])}
     differing = unseen | (theirs - ours)
     if differing:
-        return Refusal("a second parser sees other commands or words", min(differing)[0][0])
+        return Refusal("a second parser finds different commands or words", min(differing)[0][0])
     return None
 
 

@@ -98,7 +98,7 @@ class CallJudge:
         policy, verdict = self._facts.policy, self._profile.calls
         if verdict == "deny" and effect.read_only and allowed is not None:
             return allowed
-        why = f"policy {policy} {'allows no' if verdict == 'deny' else 'requires approval for'} calls of MCP servers"
+        why = f"policy {policy} {'allows no' if verdict == 'deny' else 'requires approval for'} calls to MCP servers"
         saved = any(rule.rest.startswith(f"{self._name}{BINDING}") for rule in self._rules.rules_for("tool"))
         if verdict == "ask" and saved:
             why = f"the server {effect.server} changed this tool since you allowed it"
@@ -111,7 +111,7 @@ class CallJudge:
         rules = self._rules.rules_for_host(host)
         allowed = first_judgement(rules, "allow")
         if allowed is None and is_private_host(parsed):
-            why = f"{host} is this machine or in a private network; only a rule in policy.toml, such as `allow connect {host}`, lets a tool connect to it"
+            why = f"{host} is this machine or in a private network; only a rule in policy.toml can allow this: `allow connect {host}`"
             return Judgement("deny", "network.private", why)
         stopped = stopping_judgement(rules)
         verdict = self._profile.connects

@@ -27,7 +27,7 @@ SECRET = "not available: this call would read files with secrets"
 OUTSIDE = "not available outside the workspace"
 RULED = "not available: a rule asks about this each time"
 HOOKED = "not available: a hook asks about this"
-ALLOWED = "not needed: such calls are allowed now"
+ALLOWED = "not needed: such calls are already allowed"
 _ONCE = PermissionChoice(reach="once", rule="")
 _PATTERN_CHARACTERS = frozenset("*?[]")
 _CODE_OPTIONS = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
@@ -238,13 +238,13 @@ def _why_no_rule(
     for command in line.commands:
         changed = next((use.path for use in command.files if use.action in ("write", "move", "delete")), None)
         if changed is not None:
-            return f"not available: a rule for {command.name} would allow every file, not only {changed}"
+            return f"not available: a rule for {command.name} would apply to every file, not only {changed}"
     return next((_why_unnameable(command) for command in commands if not command.program.remember), "")
 
 
 def _why_unnameable(command: CommandReport) -> str:
     if command.code or _CODE_OPTIONS.intersection(words_of(command)[1:]):
-        return "not available for code in the command line"
+        return "not available for code on the command line"
     if Effect.RUNS not in command.effects:
         return f"not available for {command.name}"
     if Effect.WRITES not in command.effects and any(use.action == "read" for use in command.files):

@@ -165,7 +165,9 @@ class CommandJudge:
             return [
                 *asked,
                 Judgement(
-                    "allow", "reads.command", "it only reads this workspace or system files open to all"
+                    "allow",
+                    "reads.command",
+                    "it only reads this workspace or system files that everyone can read",
                 ),
             ]
         rule = self._allowing_rule(line, at, command)

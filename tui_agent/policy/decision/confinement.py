@@ -84,7 +84,7 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
     if command.name in word_list("opens_editor") and not any(map(_MESSAGE.match, words)):
         return "it may wait for an editor"
     if line.refusal and _LOOP.search(line.line):
-        return "it is not certain that its loop ends"
+        return "its loop may never end"
     if words and words[0].startswith(("-", "+")):
         return f"{words[0]} is an option, and the words after it may be run as a command"
     for inside in (command, *(inside for inside, prose in inner if not prose)):

@@ -61,7 +61,7 @@ def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts)
     name = program_name(command)
     if command.program.builtin or name not in facts.workspace_programs:
         return ""
-    return f"{name} here is a program from this workspace"
+    return f"{name} is a program in this workspace"
 
 
 def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:

@@ -25,7 +25,7 @@ from tui_agent.ports.policy import PolicyFacts
 SECRETS_RISK = "Its output may hold secrets, and the model sees it."
 GUARDED = {
     "secret": "may hold secrets, so the agent must not write it",
-    "protected": "controls what runs or needs approval, so the agent must not write it",
+    "protected": "can start programs or change approvals, so the agent must not write it",
     "system": "belongs to the system",
 }
 _NO_FILES = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
@@ -181,7 +181,7 @@ class FileJudge:
         if at.inside:
             return Judgement("allow", "reads.workspace", "it only reads this workspace")
         if free:
-            return Judgement("allow", "reads.system", "it only reads system files that are open to all")
+            return Judgement("allow", "reads.system", "it only reads system files that everyone can read")
         allowed = first_judgement(self.rules.rules_for_file(at, "read", self.facts), "allow")
         why = f"{at.given} is outside this workspace"
         return self.by_profile(verdict, allowed, READS_OUTSIDE, why, f"{why}.")

@@ -32,7 +32,7 @@ from tui_agent.protocol.events.policy import CommandEffects
 _EXACTLY = "rule: allow exact "
 NOBODY = "no one is there to answer"
 _MAX_INDEXES = 8
-NEVER_ASKS = "a read-only delegate cannot ask"
+NEVER_ASKS = "a read-only subtask cannot ask for approval"
 
 
 class RulePolicy:

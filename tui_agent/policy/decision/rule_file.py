@@ -161,7 +161,7 @@ def _rule(entry: object, where: str) -> Rule:
         raise ConfigError(f"{where} has unknown keys: {', '.join(sorted(unknown))}.")
     if len(verdicts) != 1 or not isinstance(entry[verdicts[0]], str):
         raise ConfigError(
-            f"{where} needs exactly one of the keys allow, ask and deny; its value is a string."
+            f"{where} needs exactly one of the keys allow, ask and deny, with a string as its value."
         )
     workspace = entry.get("workspace", "/")
     if not isinstance(workspace, str) or not workspace.startswith("/") or "\0" in workspace:
@@ -172,7 +172,7 @@ def _rule(entry: object, where: str) -> Rule:
     for key, wanted in (("matches", True), ("differs", False)):
         examples = entry.get(key, [])
         if not isinstance(examples, list):
-            raise ConfigError(f"{where}: {key} must be a list of texts.")
+            raise ConfigError(f"{where}: {key} must be a list of strings.")
         for example in examples:
             if _fits(rule, str(example)) is not wanted:
                 said = "does not match" if wanted else "matches"

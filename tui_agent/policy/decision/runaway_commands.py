@@ -10,7 +10,7 @@ from typing import Final
 
 from tui_agent.policy.interpreter.report import CommandReport
 
-_ENDS_EVERYTHING: Final = "it ends every process that you can end"
+_ENDS_EVERYTHING: Final = "it ends every process that you own"
 _STARTS_WITHOUT_END: Final = "it never stops starting processes"
 _MAX_TEXT: Final = 20_000
 _MAX_FUNCTIONS: Final = 100

@@ -173,7 +173,7 @@ class CommandReader:
     def _read_text(self, draft: Draft, text: Value, state: State, stdin: Value) -> CommandResult:
         if text.known is None:
             draft.effects.add(Effect.RUNS)
-            draft.doubt("value", f"it is not certain which commands {text.source} holds", hides=True)
+            draft.doubt("value", f"it is not certain which commands {text.source} contains", hides=True)
             return CommandResult((), unknown_value(draft.source))
         draft.code.append(text.known)
         reports, output, doubt = self._run_text(text.known, state, stdin)

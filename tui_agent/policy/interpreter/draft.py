@@ -191,7 +191,7 @@ class Draft:
             self._add_unknown(use, f"it is not certain which file {value.source} is", value.suffix)
             return
         if value.splits:
-            self.doubt("value", f"{value.source} splits file names that contain blanks", value=value)
+            self.doubt("value", f"{value.source} splits file names that contain spaces", value=value)
         self.add_use(use)
         if value.names_files and "[" in value.text:
             # If no file matches `[a]b`, the word stays unchanged, and a file may have that very name.
@@ -249,8 +249,8 @@ class Draft:
     def show_secret(self, source: str) -> None:
         """Record that the command shows the variable `source`, which may hold a secret."""
         self.effects.add(Effect.PRINTS_SECRETS)
-        shown = "every variable, and one" if source == "*" else f"{source}, which"
-        self.doubt("value", f"it shows {shown} may hold a secret")
+        every = "it shows every variable, and one may hold a secret"
+        self.doubt("value", every if source == "*" else f"it shows {source}, which may hold a secret")
 
     def _use_number(self, meaning: str, value: Value) -> None:
         numbers, reason = _NUMBERS[meaning]

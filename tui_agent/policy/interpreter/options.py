@@ -186,7 +186,7 @@ class _Parser:
         `by_name`: True if the doubt can be dropped when no file name in the workspace looks like an option.
         """
         settled = value if by_name and self.entry.program.options_are_harmless else None
-        reason = f"{value.source} may become an option of {self.entry.name}"
+        reason = f"{value.source} may expand to an option of {self.entry.name}"
         self.doubts.append(Doubt("option-like", reason, runs_command(self.entry.program.operands), settled))
 
 

@@ -90,7 +90,7 @@ class ScriptWalker:
     def _walk_command(self, command: syntax.Command, state: State, stdin: Value) -> Outcome:
         self.walked += 1
         if self.walked > MAX_WALKED:
-            doubt = Doubt("limit", "it has too many commands to be judged", hides_command=True)
+            doubt = Doubt("limit", "it has too many commands to check them all", hides_command=True)
             self.reports.append(CommandReport("", (), doubts=(doubt,)))
             return Outcome(state, state, UNKNOWN_INPUT)
         if not state.folders:

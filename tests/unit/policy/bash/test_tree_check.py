@@ -7,7 +7,7 @@ from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal, Script, SimpleCommand
 from tui_agent.policy.bash.tree_check import command_spans, disagreement, simple_commands
 
-REASON = "a second parser sees other commands or words"
+REASON = "a second parser finds different commands or words"
 
 
 def parse(text: str) -> Script:

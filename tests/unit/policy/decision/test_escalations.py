@@ -54,7 +54,7 @@ def pattern(path: str, **given: object) -> list[tuple[FileUse, str]]:
 
 def test_a_program_of_the_workspace_may_be_anything() -> None:
     shadowed = facts(workspace_programs=frozenset({"ls", "cd"}))
-    assert is_workspace_program(command("ls"), (), shadowed) == "ls here is a program from this workspace"
+    assert is_workspace_program(command("ls"), (), shadowed) == "ls is a program in this workspace"
     assert not is_workspace_program(command("cat"), (), shadowed)
     assert not is_workspace_program(command("cd", builtin=True), (), shadowed)
 

@@ -298,7 +298,7 @@ def test_an_approval_promises_no_more_than_is_known(
                 "  file: reads . and everything below it",
                 "command: head -5",
                 "  known: head (programs/head.toml); it reads",
-                "reads.command decides allow: it only reads this workspace or system files open to all",
+                "reads.command decides allow: it only reads this workspace or system files that everyone can read",
             ],
         ),
         (

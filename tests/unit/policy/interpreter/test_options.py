@@ -147,7 +147,7 @@ def test_a_bundle_holds_only_letters_that_are_listed_without_a_dash_where_there_
 def test_a_first_word_that_is_not_certain_may_be_a_bundle() -> None:
     for value in (unknown(), star("src/*", may_be_option=False)):
         doubts = parse_call(entry(option_style="tar"), [value]).doubts
-        assert f"{value.source} may become an option of prog" in [doubt.reason for doubt in doubts]
+        assert f"{value.source} may expand to an option of prog" in [doubt.reason for doubt in doubts]
 
 
 def test_a_numeric_option_is_allowed_only_where_the_entry_says_so() -> None:
@@ -199,23 +199,23 @@ def test_a_word_that_an_option_refuses_raises_a_doubt() -> None:
 @rows(
     "values, doubts",
     [
-        ([star()], ["* may become an option of prog"]),
+        ([star()], ["* may expand to an option of prog"]),
         ([star("./*", may_be_option=False)], []),
         ([word("--"), star()], []),
-        ([word("x"), star()], ["* may become an option of prog"]),
-        ([unknown()], ["$x may become an option of prog"]),
+        ([word("x"), star()], ["* may expand to an option of prog"]),
+        ([unknown()], ["$x may expand to an option of prog"]),
         ([unknown("./")], []),
         ([word("--"), unknown()], []),
         ([word("-e"), unknown()], []),
         ([word("-e"), unknown(many=True)], ["$x may expand to several arguments of prog, or to none"]),
-        ([unknown("-")], ["-$x may become an option of prog"]),
+        ([unknown("-")], ["-$x may expand to an option of prog"]),
         ([unknown("-e")], ["-e$x of prog may be empty; -e would then take the next word"]),
         ([unknown("-ea")], []),
-        ([unknown("-l")], ["-l$x may become an option of prog"]),
-        ([unknown("--")], ["--$x may become an option of prog"]),
-        ([unknown("--col")], ["--col$x may become an option of prog"]),
+        ([unknown("-l")], ["-l$x may expand to an option of prog"]),
+        ([unknown("--")], ["--$x may expand to an option of prog"]),
+        ([unknown("--col")], ["--col$x may expand to an option of prog"]),
         ([unknown("--lines=")], []),
-        ([unknown("--lines=", many=True)], ["--lines=$x may become an option of prog"]),
+        ([unknown("--lines=", many=True)], ["--lines=$x may expand to an option of prog"]),
         ([unknown("--color=")], ["--color=$x of prog is not known to be harmless"]),
     ],
 )

@@ -113,7 +113,7 @@ class _Program(ScriptScanner):
         elif sign in _OPENING:
             opened = self._open.pop() if self._open else ""
             if opened not in _OPENING[sign]:
-                raise UnreadError("a bracket of this awk program is not opened")
+                raise UnreadError("this awk program has an unmatched closing bracket")
             sign = {"{": "}", "if": ") of if"}.get(opened, _OPERAND)
         elif sign == ">" and self._printing:
             raise UnreadError("awk may write a file")

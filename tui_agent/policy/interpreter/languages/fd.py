@@ -63,7 +63,7 @@ class _Reader:
                 self.own += [word, *left]
                 return
             if word.known is None and (word.may_be_option or word.many):
-                self._note_doubt(f"{word.source} may become an option of fd")
+                self._note_doubt(f"{word.source} may expand to an option of fd")
             option = _COMMAND.fullmatch(word.known or "")
             if option is None:
                 self.own.append(word)
