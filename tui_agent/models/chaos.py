@@ -81,7 +81,7 @@ class ChaosClient:
                 count += 1
                 if stop is not None and (count > stop or isinstance(chunk, FinishChunk)):
                     if fault_kind == "stall":
-                        yield fault("timeout", "The provider sent nothing more (chaos).")
+                        yield fault("timeout", "The provider stopped sending (chaos).")
                     return
                 for piece in _disturb(chunk, fault_kind):
                     yield piece

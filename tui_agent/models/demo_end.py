@@ -12,7 +12,7 @@ from tui_agent.protocol.parts import TextContent, TextPart
 
 END_TEXT = "The demo ends here"
 NEXT_STEPS = (
-    "Its model is a script that knows only this task. Next:\n\n"
+    "The demo's model is a script that knows only this task. Next:\n\n"
     "- `/diff` shows its changes, `/trace` its calls\n"
     "- `/quit` quits; `tui-agent demo --list` lists the other demos\n"
     "- `tui-agent` in your own folder starts with a real model\n"

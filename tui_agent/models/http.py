@@ -235,7 +235,11 @@ class HttpClient:
                 return replace(fault, hint=self._describe_missing(str(response.request.url)))
             return fault
         names = await self._list_models()
-        return replace(fault, hint=f"It has: {list_first(names, MAX_NAMED_MODELS)}.") if names else fault
+        return (
+            replace(fault, hint=f"Available models: {list_first(names, MAX_NAMED_MODELS)}.")
+            if names
+            else fault
+        )
 
     def _describe_missing(self, url: str) -> str:
         """Return the hint to show if the user's own server does not have this URL."""

@@ -153,7 +153,9 @@ class Routes:
         for name in names:
             key = (self._environ.get(name) or "").strip()
             if key and (not key.isascii() or not key.isprintable()):
-                raise ConfigError(f"{name} contains characters that no key has.", hint="Copy the key again.")
+                raise ConfigError(
+                    f"{name} contains characters that an API key cannot have.", hint="Copy the key again."
+                )
             if key:
                 return key
         return ""
@@ -165,7 +167,7 @@ class Routes:
         model_label = f"models.{info.profile}" if info.profile in self._profiles else info.profile
         raise ConfigError(
             f"{model_label} needs {' or '.join(names)}, which is not set.",
-            hint=f"Export {names[0]}; in the app, enter it with /provider or choose another model with /model.",
+            hint=f"Export {names[0]}. In the app, enter the key with /provider or choose another model with /model.",
         )
 
     def unknown_model_error(self, name: str) -> ConfigError:
@@ -230,7 +232,7 @@ def require_name(name: str) -> None:
     if not name.isprintable() or any(char.isspace() for char in name) or len(name) > MAX_NAME_CHARS:
         raise ConfigError(
             "That is not a valid model name: it has spaces or is too long. It was not stored.",
-            hint="A name is a profile, or vendor/model.",
+            hint="Use the name of a profile, or vendor/model.",
         )
     if looks_secret(name):
         raise ConfigError(

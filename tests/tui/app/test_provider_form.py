@@ -116,7 +116,11 @@ async def test_a_typed_key_is_tested_before_anything_is_changed() -> None:
     [
         ("auth", "The key was refused (401): invalid x-api-key.", "Key"),
         ("transport", "deepseek/x does not answer: https://h cannot be reached.", "Address"),
-        ("invalid_request", "The provider answered 404: no such model. It has: a, b and 3 more.", "Model"),
+        (
+            "invalid_request",
+            "The provider answered 404: no such model. Available models: a, b and 3 more.",
+            "Model",
+        ),
     ],
 )
 async def test_a_fault_is_shown_at_its_line_and_enter_again_uses_the_values_all_the_same(

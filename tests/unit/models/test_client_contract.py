@@ -334,7 +334,7 @@ async def test_an_unknown_model_is_answered_with_the_models_that_there_are(make:
         ([], "Check the model's name and its options (tui-agent models check)."),
         (
             list("abcdefgh"),
-            "It has: a, b, c, d, e, f and 2 more.",
+            "Available models: a, b, c, d, e, f and 2 more.",
         ),
     ):
         async with make(unknown) as rig:

@@ -56,11 +56,11 @@ def unavailable_reason(workspace: Path, program: str | None, sessions: Path | No
     home = _home_folder()
     if workspace == workspace.parent or (home is not None and home.is_relative_to(workspace)):
         description = "your home folder" if workspace == home else "a folder that contains your home folder"
-        return f"There are no checkpoints here: {workspace} is {description}. Start in a project's folder to get them."
+        return f"There are no checkpoints here: {workspace} is {description}. To get checkpoints, start in a project's folder."
     if sessions is not None and sessions.resolve().is_relative_to(workspace):
         return (
-            f"There are no checkpoints here: {workspace} contains the sessions themselves ({sessions}). "
-            "Start in a project's folder, or move the sessions with --data-dir, to get them."
+            f"There are no checkpoints here: {workspace} contains the folder with the saved sessions ({sessions}). "
+            "To get checkpoints, start in a project's folder, or move the sessions with --data-dir."
         )
     if not workspace.is_dir():
         return f"There are no checkpoints: {workspace} is not a folder."

@@ -51,8 +51,8 @@ async def restore(
     """Run a restore plan; skip each operation with a conflict, unless its path is in `overwrite`."""
     if plan.head != shadow.head:
         raise CheckpointError(
-            "The files were checkpointed again after this restore was planned.",
-            hint="Plan it again; nothing was changed.",
+            "A new checkpoint was taken after this restore was planned.",
+            hint="Nothing was changed. Try again.",
         )
     prepared = await prepare_restore(shadow, plan.source, {*plan.named, *overwrite}, plan.kept_changes)
     planned = {operation.path for operation in plan.actions}
@@ -173,7 +173,7 @@ def _checked_moves(
             ):
                 raise CheckpointError(
                     f"{operation.path} changed during the restore.",
-                    hint="Nothing was changed. Plan the restore again.",
+                    hint="Nothing was changed. Try again.",
                 )
     staging.apply(plan_moves(shadow, operations))
 

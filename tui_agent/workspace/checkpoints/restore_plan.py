@@ -328,7 +328,7 @@ def _operation_kind(
 def _blocking_reason(state: FileState) -> str:
     if state.kind == "unreadable":
         return "it cannot be read"
-    return "a pipe, socket or device is there" if state.kind == "special" else ""
+    return "a pipe, socket or device is in its place" if state.kind == "special" else ""
 
 
 def mark_blocked(

@@ -101,7 +101,7 @@ class GitCheckpoints:
         async with self._lock:
             if begun and not self._shadow.head:
                 raise CheckpointError(
-                    "There is no checkpoint yet.", hint="Wait until the first one is saved."
+                    "There is no checkpoint yet.", hint="Wait until the first checkpoint is saved."
                 )
             if begun and not upkeep:
                 self._shadow.require_workspace()

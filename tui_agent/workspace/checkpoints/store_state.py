@@ -86,7 +86,7 @@ class CheckpointStore:
             problem = "is no longer a folder" if self.workspace.exists() else "no longer exists"
             raise CheckpointError(
                 f"The workspace {self.workspace} {problem}.",
-                hint="Move it back. The checkpoints are still there.",
+                hint="Move the workspace back. Its checkpoints still exist.",
             )
 
     @contextlib.contextmanager

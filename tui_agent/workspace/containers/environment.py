@@ -23,8 +23,8 @@ from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 from tui_agent.workspace.local.subprocesses import TERMINATE_GRACE_S, Command, run_command, start_failure
 
 NO_PROMISES = (
-    "A container does not hide secret files of the workspace or protect its .git; "
-    "the policy asks about commands as if there were no sandbox."
+    "A container does not hide the workspace's secret files or protect .git, "
+    "so the policy asks about commands as it does without a sandbox."
 )
 
 

@@ -236,13 +236,13 @@ def _parse(text: str, path: str) -> list[tuple[str, str]]:
             elif not _is_harmless(section, subsection, name, value):
                 raise UnsafeRepositoryError(f"{path} sets {section}.{name}")
         else:
-            raise UnsafeRepositoryError(f"a line of {path} is too unusual to be read with certainty")
+            raise UnsafeRepositoryError(f"a line of {path} has an unsupported form")
     return redirects
 
 
 def _plain_path(value: str, path: str) -> str:
     if not value or "\\" in value or value[0] in "%:":
-        raise UnsafeRepositoryError(f"a path in {path} is too unusual to be read with certainty")
+        raise UnsafeRepositoryError(f"a path in {path} has an unsupported form")
     return value
 
 

@@ -116,7 +116,7 @@ class RepositoryCheck:
             return ()
         self._remaining -= listing.count + 1
         if self._remaining < 0:
-            raise UnsafeRepositoryError("repositories with too many entries")
+            raise UnsafeRepositoryError("the repositories have too many entries")
         if listing.odd.difference(may_be_odd):
             raise UnsafeRepositoryError(f"{path} has links")
         return listing.folders

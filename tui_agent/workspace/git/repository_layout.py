@@ -42,7 +42,7 @@ def _read_pointer(path: str) -> str:
     except UnicodeDecodeError as error:
         raise UnsafeRepositoryError(f"{path} is not UTF-8") from error
     if (pointer := _POINTER.fullmatch(text)) is None:
-        raise UnsafeRepositoryError(f"{path} has more than one plain line")
+        raise UnsafeRepositoryError(f"{path} is not a single line of plain text")
     return pointer[1]
 
 

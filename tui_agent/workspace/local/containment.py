@@ -31,7 +31,7 @@ FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_N
 
 _REASONS = {
     errno.ENOENT: "does not exist",
-    errno.ENOTDIR: "is below something that is not a folder",
+    errno.ENOTDIR: "has a parent that is not a folder",
     errno.EISDIR: "is a folder",
     errno.ELOOP: "is a link that cannot be followed here",
     errno.EACCES: "cannot be accessed (permission denied)",

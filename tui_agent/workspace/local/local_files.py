@@ -194,7 +194,7 @@ def _read_state(name: str, folder_fd: int, path: str) -> FileState | None:
     try:
         if status.st_size > MAX_DIGEST_BYTES:
             raise EnvironmentFault(
-                f"{printable_path(path)} is too large to change here: {format_bytes(status.st_size)}."
+                f"{printable_path(path)} is too large to change: {format_bytes(status.st_size)}, the limit is {format_bytes(MAX_DIGEST_BYTES)}."
             )
         digest = hashlib.sha256()
         for piece in _read_chunks(fd, MAX_DIGEST_BYTES, path):

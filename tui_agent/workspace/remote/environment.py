@@ -35,8 +35,8 @@ from tui_agent.workspace.remote.machine import RemoteMachine
 from tui_agent.workspace.remote.mirror import Mirror
 
 NO_PROMISES = (
-    "The remote machine gets a copy of the whole workspace, secret files included; "
-    "the policy asks about commands as if there were no sandbox."
+    "The remote machine gets a copy of the whole workspace, including secret files. "
+    "The policy asks about commands as it does without a sandbox."
 )
 POLL_S = 0.2
 CLEANUP_LIMIT_S = 30.0

@@ -183,10 +183,10 @@ def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
         changed = _describe_paths(outside or _find_paths(line))
         return f"The command tried to change {changed}, which the sandbox does not allow."
     if _CROSS_DEVICE.search(line):
-        place = f"{_describe_paths(outside)} is" if outside else "parts of the workspace are"
+        place = _describe_paths(outside) if outside else "part of the workspace"
         return (
-            f"In the sandbox, {place} on a file system of its own, so renames and links to or from it fail. "
-            "Copy files instead, as mv does."
+            f"In the sandbox, {place} is on a separate file system, so renames and links to or from it fail. "
+            "Copy instead, for example with mv."
         )
     if _EXISTS.search(line) and any(name in line for name in bounds.absent):
         return "The command tried to create a repository, which the sandbox does not allow."

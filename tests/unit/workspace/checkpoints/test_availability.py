@@ -76,7 +76,7 @@ def test_a_workspace_that_holds_the_sessions_is_refused(tmp_path: Path, inside: 
     sessions = folder / inside
     sessions.mkdir(parents=True, exist_ok=True)
     made = GitCheckpoints(folder, sessions / "ses_1" / "checkpoints.git", sessions=sessions)
-    assert "contains the sessions themselves" in made.unavailable_reason
+    assert "contains the folder with the saved sessions" in made.unavailable_reason
     assert "--data-dir" in made.unavailable_reason
     (tmp_path / "link").symlink_to(folder)
     assert GitCheckpoints(tmp_path / "link", tmp_path / "store.git", sessions=sessions).unavailable_reason

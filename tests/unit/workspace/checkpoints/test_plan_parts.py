@@ -92,7 +92,7 @@ async def test_a_plan_tells_of_bits_of_links_and_of_what_a_person_changed(tmp_pa
         ("bits", "mode", 0, 0, ""),
         ("link", "write", 1, 1, ""),
         ("mine", "write", 1, 1, "also changed by you"),
-        ("pipe", "write", 1, 0, "a pipe, socket or device is there"),
+        ("pipe", "write", 1, 0, "a pipe, socket or device is in its place"),
     ]
     restored = await made.restore(plan)
     assert (restored.paths, restored.kept_paths) == (("bits", "link"), ("mine", "pipe"))
@@ -110,8 +110,9 @@ async def test_a_plan_that_is_no_longer_the_newest_is_refused(tmp_path: Path) ->
     plan = await made.plan_restore(first)
     write(folder, {"README": "more\n"})
     await taken(made)
-    with pytest.raises(CheckpointError, match="checkpointed again"):
+    with pytest.raises(CheckpointError, match="new checkpoint was taken") as refused:
         await made.restore(plan)
+    assert refused.value.hint == "Nothing was changed. Try again."
     assert (folder / "README").read_text() == "more\n"
 
 

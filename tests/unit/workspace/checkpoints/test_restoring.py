@@ -69,7 +69,7 @@ async def test_what_changed_after_the_plan_was_shown_is_left_alone(tmp_path: Pat
     restored = await made.restore(plan)
     assert (restored.kept_paths, restored.paths, restored.blocked) == (("README",), (), {})
     assert (folder / "README").read_text() == "human\n"
-    with pytest.raises(CheckpointError, match="checkpointed again"):
+    with pytest.raises(CheckpointError, match="new checkpoint was taken"):
         await made.restore(plan, ["README"])
 
 

@@ -247,8 +247,8 @@ REFUSED_WORDS = {
     'sudo: The "no new privileges" flag is set, which prevents sudo from running as root.': "Operation not permitted",
     "permission denied while trying to connect to the Docker daemon socket": "a service",
     "Bad system call (core dumped)": "a system call",
-    "OSError: [Errno 18] Invalid cross-device link: 'a' -> '/tmp/a'": "/tmp/a is on a file system of its own",
-    "ln: failed to create hard link 'b' => 'a': Invalid cross-device link": "parts of the workspace are on",
+    "OSError: [Errno 18] Invalid cross-device link: 'a' -> '/tmp/a'": "/tmp/a is on a separate file system",
+    "ln: failed to create hard link 'b' => 'a': Invalid cross-device link": "part of the workspace is on",
 }
 OTHER_WORDS = (
     "AssertionError: 1 != 2",
