@@ -160,7 +160,7 @@ def test_a_run_carries_out_and_refuses_the_same_slash_commands_as_other_clients(
         ("/redo", 0, "Redid the undone turn."),
         ("/redo", 2, "Nothing to redo."),
         ("/reload", 0, "No plugin has changed."),
-        ("/commands", 0, "No commands besides the app's own."),
+        ("/commands", 0, "There are no commands of your own yet."),
         ("/model", 2, "/model works only in the full-screen app."),
     ):
         done = program.run_in_process("run", words, "--continue", *plugin, *mock)
@@ -428,7 +428,7 @@ def test_after_a_denial_a_run_advises_only_what_would_have_allowed_the_call(
     assert done.returncode == 4
     assert ("--policy accept-edits" in warning) == has_policy
     assert ("tui-agent --session" in warning) == has_session
-    assert ("only a rule in policy.toml, such as `allow connect" in warning) == ("browse_url" in call)
+    assert ("only a rule in policy.toml can allow this: `allow connect" in warning) == ("browse_url" in call)
 
 
 def test_without_a_prompt_the_task_is_read_from_a_pipe(program: Program, mock: tuple[str, ...]) -> None:
@@ -465,8 +465,8 @@ def test_a_crash_in_a_plugins_c_code_is_named_at_once_and_again_by_the_next_run(
     next_run = program.run("run", "--continue", "--go-on", *words)
     assert (next_run.returncode, "Gone on." in next_run.stdout) == (0, True), next_run.stderr
     assert (
-        "The program ended while the tool read_memory (plugin crasher) ran. "
-        "If the tool makes the program crash: tui-agent plugins disable crasher"
+        "tui-agent exited while the tool read_memory (plugin crasher) was running. "
+        "If the tool caused this, turn its plugin off: tui-agent plugins disable crasher"
     ) in next_run.stderr
 
 
@@ -489,7 +489,7 @@ def test_a_run_ends_although_a_plugins_thread_goes_on(program: Program, tmp_path
     done = program.run("run", "go", "-m", f"scripted:{script}", "--plugin-dir", str(plugin), timeout=40)
     assert (done.returncode, "Gone on." in done.stdout) == (0, True), done.stderr
     assert "The tool block (plugin blocker), in `run`, failed" in done.stderr
-    assert "its thread runs on until the function returns" in done.stderr
+    assert "its thread runs until the function returns" in done.stderr
 
 
 LEAVING_TOOL = """\

@@ -277,7 +277,7 @@ async def test_a_policy_that_allows_by_now_does_not_stand_in_for_the_answer(tmp_
         bench.submit(ContinueTurn())
         question = await bench.until_payload(PermissionRequested)
         assert "before you answered" in question.reason
-        assert question.why_unavailable("always") == "not needed: such calls are allowed now"
+        assert question.why_unavailable("always") == "not needed: such calls are already allowed"
         assert used[1].ran == []
         bench.submit(DecidePermission(request_id=question.request_id, decision="deny"))
         await bench.until("turn.finished", bench.kinds().count("turn.finished") + 1)

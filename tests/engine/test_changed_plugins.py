@@ -77,7 +77,7 @@ async def test_a_call_that_runs_ends_with_the_old_tool_and_the_next_request_has_
         < len(kinds) - kinds[::-1].index("iteration.started")
     )
     assert all(isinstance(end, ToolFinished) and end.status == "ok" for end in bench.results())
-    used_later = "Changed: mine. The running turn uses the change from its next iteration on."
+    used_later = "Changed: mine. In the running turn, the change takes effect at the next iteration."
     assert ran.display == (TextBlock(text=used_later),)
 
 

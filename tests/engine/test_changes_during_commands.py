@@ -101,5 +101,5 @@ async def test_an_undo_leaves_alone_what_a_command_of_another_session_wrote_too(
     bench = await work_beside(tmp_path, shell("echo theirs > b.txt"))
     assert files(tmp_path) == {"b.txt": "theirs\n"}
     assert bench.of(CheckpointRestored)[-1].skipped_reasons == {
-        "b.txt": "changed while a command of another session, “Write b”, also ran"
+        "b.txt": "changed while a command of the session “Write b” also ran"
     }

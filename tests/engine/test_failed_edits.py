@@ -15,7 +15,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.parts import TextContent
 
-NOT_RUN = "Not run, because an earlier edit in this answer was not made."
+NOT_RUN = "Not run, because an earlier edit in this answer was not applied."
 GOOD = ("edit_file", '{"path": "a.py", "old_text": "x = 1", "new_text": "x = 2"}')
 FAILED = {
     "no match": ("edit_file", '{"path": "a.py", "old_text": "absent", "new_text": "x"}'),

@@ -60,7 +60,7 @@ def decided(bench: Bench) -> PermissionDecided:
     ("why", "said"),
     [
         ("kept by nobody", "This rule is kept by nobody."),
-        ("", "This rule is not available: no rule is offered."),
+        ("", "This rule is not available for this call."),
     ],
 )
 @pytest.mark.parametrize("reach", ["always", "everywhere"])

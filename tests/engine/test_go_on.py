@@ -108,7 +108,7 @@ async def test_it_goes_on_where_the_user_had_stopped_it_and_says_so(tmp_path: Pa
     async with running(tmp_path, from_here) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await stopped.wait()
-        assert await refused(bench) == "A turn is running. The agent can continue when it has ended."
+        assert await refused(bench) == "A turn is running. The agent can continue afterwards."
         bench.submit(Interrupt())
         await bench.until("turn.finished")
         assert (await turn(bench, ContinueTurn())).reason == "finished"

@@ -255,5 +255,5 @@ async def test_no_hunk_is_reverted_while_a_turn_runs(tmp_path: Path) -> None:
         bench.submit(SubmitPrompt(text="more"))
         await bench.until("turn.started", count + 1)
         assert await reject(bench, command) == (
-            "A turn is running. You can undo or redo when it has ended.", "Stop it, or wait.",
+            "A turn is running. You can undo or redo afterwards.", "Stop it or wait.",
         )  # fmt: skip

@@ -32,7 +32,7 @@ from tui_agent.protocol.events.turn import IterationStarted, TurnFinished
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.wiring.plugins.hooks import ask_plugin_function
 
-IGNORED = "it went on for 0.1 s after it was stopped"
+IGNORED = "it kept running for 0.1 s after it was cancelled"
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +93,7 @@ async def test_code_that_also_catches_the_last_error_gets_no_second_time_and_is_
     monkeypatch.setattr(plugin_stop, "STOP_GRACE_S", 0.2)
     with (
         anyio.move_on_after(0.05),
-        pytest.raises(PluginError, match="after it was stopped"),
+        pytest.raises(PluginError, match="after it was cancelled"),
         guard_plugin("It", PluginError),
     ):
         await stop_in_time(catch_everything())
@@ -117,7 +117,7 @@ async def test_code_that_blocks_between_cancellations_is_stopped_after_fewer_of_
 
     with (
         anyio.move_on_after(0.05),
-        pytest.raises(PluginError, match="after it was stopped"),
+        pytest.raises(PluginError, match="after it was cancelled"),
         guard_plugin("It", PluginError),
     ):
         await stop_in_time(block_in_between())
@@ -215,14 +215,14 @@ async def test_the_user_can_stop_a_tool_that_shields_itself(tmp_path: Path) -> N
         (raised,) = bench.of(ErrorRaised)
         assert (end.reason, raised.where) == ("interrupted", "tool echo")
         assert raised.message.startswith(
-            "The tool echo (plugin test), in `run`, failed: it went on for 0.6 s after it was stopped; do not shield"
+            "The tool echo (plugin test), in `run`, failed: it kept running for 0.6 s after it was cancelled; do not shield"
         )
         bench.submit(SubmitPrompt(text="go on"))
         await bench.until("turn.finished", 2)
 
 
 async def test_the_time_limit_ends_a_tool_that_shields_itself(tmp_path: Path) -> None:
-    await expect_named(tmp_path, ShieldedTool(timeout=0.1), "`run`", "it went on for 0.6 s")
+    await expect_named(tmp_path, ShieldedTool(timeout=0.1), "`run`", "it kept running for 0.6 s")
 
 
 async def test_a_function_in_a_thread_that_goes_on_after_a_stop_is_named_and_its_thread_reported(
@@ -247,7 +247,7 @@ async def test_a_function_in_a_thread_that_goes_on_after_a_stop_is_named_and_its
     finally:
         go.set()
     assert end.reason == "interrupted" and "The tool wait_long (plugin test)" in raised.message
-    assert raised.message.endswith("its thread runs on until the function returns")
+    assert raised.message.endswith("its thread runs until the function returns")
 
 
 @pytest.mark.parametrize("wait", [go_on_forever, sleep_shielded])
@@ -269,5 +269,5 @@ async def test_the_stream_of_a_model_that_ignores_a_stop_is_named(
     assert end.reason in ("interrupted", "model_error")
     assert (
         failed.message.startswith("The client of the model provider")
-        and "after it was stopped" in failed.message
+        and "after it was cancelled" in failed.message
     )

@@ -208,7 +208,7 @@ async def test_going_back_to_before_a_job_ends_it(tmp_path: Path) -> None:
 
 
 async def test_the_model_is_told_that_going_back_stopped_a_job(tmp_path: Path) -> None:
-    reason = "because the user went back to before its start"
+    reason = "because the user undid the call that started it"
     async with serving(tmp_path, say("hello"), job(ENDLESS), say("up"), read()) as bench:
         await turn(bench)
         before = bench.events[-1].seq

@@ -156,4 +156,4 @@ async def test_a_message_longer_than_any_context_window_is_refused_with_the_limi
         bench.submit(SubmitPrompt(text="x" * 4_000_001))
         refused = await bench.until_payload(CommandRejected)
     assert refused.reason == "The message is too long."
-    assert "It has 4,000,001 characters; a message has at most 4,000,000." in refused.hint
+    assert "It has 4,000,001 characters; a message can have at most 4,000,000." in refused.hint

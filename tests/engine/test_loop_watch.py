@@ -165,7 +165,7 @@ async def test_a_task_that_catches_cancellations_ends_with_the_session(tmp_path:
     with guard_plugin_tasks(reports.append):
         task = asyncio.get_running_loop().create_task(lingerer.work())
         await anyio.lowlevel.checkpoint()
-    with pytest.raises(PluginError, match="after it was stopped"), anyio.fail_after(20):
+    with pytest.raises(PluginError, match="after it was cancelled"), anyio.fail_after(20):
         await task
     unload_modules("lingerer")
     assert [report.title for report in reports] == ["task work of the plugin lingerer"]

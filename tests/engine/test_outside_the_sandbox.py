@@ -369,6 +369,6 @@ async def test_a_line_that_changes_the_repository_and_runs_code_is_told_before_i
         assert (end.status, told(bench)) == (
             "failed",
             "Not run: in the sandbox, git add cannot change the repository in a line that also runs unittest. "
-            "Run git in a call of its own.",
+            "Run git in a separate call.",
         )
         assert not bench.of(PermissionDecided) and not Refusing.made.specs

@@ -354,7 +354,7 @@ async def test_while_a_turn_runs_and_where_nothing_was_done_it_is_refused(tmp_pa
     assert not bench.of(SessionHeadMoved)
     rejected = bench.of(CommandRejected)
     assert "Nothing to undo" in rejected[0].reason
-    assert "when it has ended" in rejected[1].reason
+    assert "You can undo or redo afterwards" in rejected[1].reason
 
 
 async def test_what_a_stopped_command_had_changed_is_the_commands(tmp_path: Path) -> None:

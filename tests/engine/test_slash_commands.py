@@ -162,7 +162,7 @@ async def test_messages_sent_meanwhile_wait_for_its_end_and_then_go(tmp_path: Pa
             assert "turn.started" not in bench.kinds()
             bench.submit(SendQueued(queue_id=bench.recorder.state.queue[0].queue_id))
             rejected = await bench.until_payload(CommandRejected)
-            assert rejected.reason == "/standup is running. The message is sent when it has ended."
+            assert rejected.reason == "/standup is running. The message is sent afterwards."
             go.set()
             await bench.until("turn.finished", len(sent))
             assert [message.text for message in bench.of(UserMessageReceived)] == sent
@@ -447,7 +447,7 @@ async def test_during_a_turn_its_message_is_queued(tmp_path: Path) -> None:
         go.set()
         await bench.until("turn.finished", 2)
     (rejected,) = bench.of(CommandRejected)
-    assert rejected.hint == "Run /standup x when it has ended."
+    assert rejected.hint == "Run /standup x after the turn."
     sent = bench.of(UserMessageReceived)[-1]
     assert (sent.source, sent.command) == ("queue", "/standup")
 

@@ -52,7 +52,7 @@ async def test_an_interrupted_turn_tells_the_model_what_its_command_had_printed(
         told = [m for m in bench.model.requests[1].messages if isinstance(m, ToolMessage)]
         assert check_pairs(bench.recorder.messages()) == []
     (result,) = _results(bench)
-    assert result == "This call was stopped before it finished. Its output until then:\n3 of 7 tests passed"
+    assert result == "This call was stopped before it finished. Its recorded output:\n3 of 7 tests passed"
     assert "3 of 7 tests passed" in str(told[0].content)
 
 
@@ -64,7 +64,7 @@ async def test_a_stopped_call_of_a_turn_that_goes_on_keeps_its_output(tmp_path: 
         (open_call,) = bench.recorder.state.open_calls
         bench.submit(Interrupt(scope="call", call_id=open_call.call_id))
         await bench.until("turn.finished")
-    assert _results(bench) == ["The user stopped this call. Its output until then:\n3 of 7 tests passed"]
+    assert _results(bench) == ["The user stopped this call. Its recorded output:\n3 of 7 tests passed"]
 
 
 async def test_a_call_that_ran_out_of_time_keeps_its_output(tmp_path: Path) -> None:
@@ -72,7 +72,9 @@ async def test_a_call_that_ran_out_of_time_keeps_its_output(tmp_path: Path) -> N
         bench.submit(SubmitPrompt(text="test it"))
         await bench.until("turn.finished")
     (result,) = _results(bench)
-    assert result.startswith("Stopped after 1.5 s") and result.endswith("until then:\n3 of 7 tests passed")
+    assert result.startswith("Stopped after 1.5 s") and result.endswith(
+        "Its recorded output:\n3 of 7 tests passed"
+    )
 
 
 async def test_a_call_that_was_lost_in_a_crash_keeps_what_the_log_has_of_its_output(tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ async def test_a_call_that_was_lost_in_a_crash_keeps_what_the_log_has_of_its_out
     log.write_bytes(b"".join(lines[: last + 1]))
     async with running(tmp_path, [], serve=False) as bench:
         (result,) = _results(bench)
-    assert result.startswith("The program ended while this call ran.") and "3 of 7 tests passed" in result
+    assert result.startswith("tui-agent exited while this call ran.") and "3 of 7 tests passed" in result
 
 
 def test_what_is_kept_of_a_long_output_is_its_beginning_and_its_end() -> None:

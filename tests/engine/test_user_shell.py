@@ -133,7 +133,7 @@ async def test_what_cannot_be_done_meanwhile_names_the_command_as_the_reason(tmp
         await bench.until("command.rejected", 3)
         rejected = bench.of(CommandRejected)
         assert all(one.reason.startswith("Your command is running.") for one in rejected)
-        assert all(one.hint == "Stop it, or wait." for one in rejected)
+        assert all(one.hint == "Stop it or wait." for one in rejected)
         bench.submit(Interrupt())
         await bench.until("user.shell_finished")
 

@@ -117,7 +117,7 @@ async def test_a_client_that_fails_while_closing_is_told_and_the_run_still_ends(
         await run_turn(opened, "hi", events.append)
     payloads = [event.payload for event in events if isinstance(event, Envelope)]
     (raised,) = [payload for payload in payloads if isinstance(payload, ErrorRaised)]
-    assert raised.message == "A model client that was being closed failed: SystemExit: 3"
+    assert raised.message == "Closing a model client failed: SystemExit: 3"
     assert payloads[-1].kind == "run.finished"
 
 

@@ -34,7 +34,7 @@ STOPPED_FIRST = "the work was stopped before this call started"
 """Reason recorded for a call that had not started when the user or a crash stopped the work."""
 _MESSAGES: dict[ToolStatus, str] = {
     "interrupted": "This call was stopped before it finished.",
-    "lost": "The program ended while this call ran. Its effects are unknown: check them before you run it again.",
+    "lost": "tui-agent exited while this call ran. Its effects are unknown: check them before you run it again.",
 }
 """Maps the status of an unfinished call to the message for the model."""
 RAN_THEN_UNDONE = "ran, then undone"
@@ -140,14 +140,14 @@ def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: boo
             continue
         if delegate.request is not None:
             _cancel_request(recorder, delegate.request, delegate.agent)
-        why = "The program ended while the subtask was running." if crashed else "The subtask was stopped."
+        why = "tui-agent exited while the subtask was running." if crashed else "The subtask was stopped."
         recorder.append(delegate_end(delegate, "interrupted", why), agent=delegate.agent)
 
 
 def _describe_delegate_files(call: OpenCall) -> str:
     """List the files changed by an unfinished call's delegates. The list can be empty."""
     files = [_describe_file(file) for file in call.delegate_files if file.differs]
-    return f" Until then the subtask had changed: {', '.join(files)}." if files else ""
+    return f" The subtask had already changed: {', '.join(files)}." if files else ""
 
 
 def _describe_file(file: ChangedFile) -> str:
@@ -183,7 +183,7 @@ def delegate_end(
 def with_output(message: str, output: str) -> str:
     """Append the output of an unfinished call to `message`, without control sequences."""
     plain = strip_control_sequences(output)
-    return f"{message} Its output until then:\n{plain}" if plain else message
+    return f"{message} Its recorded output:\n{plain}" if plain else message
 
 
 class UnfinishedRequest(NamedTuple):
@@ -223,7 +223,7 @@ def _cancel_request(
         ModelFailed(
             request_id=request_id,
             fault="cancelled",
-            message="The program ended while the model answered.",
+            message="tui-agent exited while the model answered.",
             partial=request.text if request is not None else "",
             usage=usage,
             cost_usd=price,

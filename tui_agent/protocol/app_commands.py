@@ -30,7 +30,7 @@ SHARED_COMMANDS: Final = (
 """Slash commands that are also offered outside the app, for example in editors. These clients send the command as a
 message."""
 NO_OWN_COMMANDS: Final = (
-    "No commands besides the app's own. Add one as commands/NAME.md in your configuration folder, or "
-    ".tui_agent/commands/ of a trusted project."
+    "There are no commands of your own yet. Add one as commands/NAME.md in your configuration folder, or as "
+    ".tui_agent/commands/NAME.md in a trusted project."
 )
 """The text for users without slash commands of their own."""

@@ -269,6 +269,6 @@ def describe_long_message(length: int) -> str:
     """Return the reason why a message of `length` characters is refused, and another way to send the text."""
     limit = format_number(MAX_MESSAGE_CHARS)
     return (
-        f"It has {format_number(length)} characters; a message has at most {limit}. "
-        "Save it as a file, and mention the file: @PATH."
+        f"It has {format_number(length)} characters; a message can have at most {limit}. "
+        "Save the text as a file and mention the file: @PATH."
     )

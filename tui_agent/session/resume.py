@@ -181,8 +181,8 @@ def lost_call_warnings(state: SessionStateView, loaded: LoadedPlugins) -> list[E
     return [
         ErrorRaised(
             where=f"tool {call.name}",
-            message=f"The program ended while the tool {call.name} (plugin {owners[call.name]}) ran.",
-            hint=f"If the tool makes the program crash: tui-agent plugins disable {owners[call.name]}",
+            message=f"tui-agent exited while the tool {call.name} (plugin {owners[call.name]}) was running.",
+            hint=f"If the tool caused this, turn its plugin off: tui-agent plugins disable {owners[call.name]}",
         )
         for call in state.open_calls
         if call.started and call.name in owners

@@ -84,7 +84,7 @@ class ClientCache:
         self._clients.clear()
         for client in clients:
             try:
-                with guard_plugin("A model client that was being closed", PluginError):
+                with guard_plugin("Closing a model client", PluginError):
                     await client.aclose()
             except TuiAgentError as error:
                 report(ErrorRaised(where="model", message=error.message, hint=error.hint))

@@ -109,7 +109,7 @@ def require_trust_decision(base: StartupContext) -> None:
     if not undecided:
         return
     raise ConfigError(
-        "This folder has files that change how the program works, and you have not trusted them yet: "
+        "This folder has files that change how tui-agent works, and you have not trusted them yet: "
         f"{list_first(undecided, MAX_NAMED_FILES)}.",
         hint="Use --ignore-project to run without them, --trust-project to use them for this run, "
         "or `tui-agent trust` to see them and decide.",

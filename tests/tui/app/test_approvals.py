@@ -311,7 +311,7 @@ async def test_an_answer_without_a_rule_or_a_reason_says_that_no_rule_is_offered
 ) -> None:
     async with open_app(golden("night_shift")) as driven:
         await ask(driven, request(choices=choices))
-        assert "Yes, this session     not available: no rule is offered" in driven.text()
+        assert "Yes, this session     not available for this call" in driven.text()
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

@@ -162,7 +162,7 @@ def test_changes_of_plugins_are_lines() -> None:
         assert isinstance(record, Envelope)
         linear.write_event(record)
     assert said == [
-        "The plugin greeter was loaded: tool:greet.",
+        "The plugin greeter was loaded. It adds: tool:greet.",
         "The plugin greeter is no longer used.",
         "The plugin greeter failed.",
         "line 1: '(' was never closed",

@@ -28,12 +28,15 @@ async def test_without_any_the_list_has_no_filter_and_no_key_that_does_nothing()
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         await driven.type("/commands")
         await driven.press("escape", "enter")
-        assert "No commands besides the app's own." in driven.text() and "type to filter" not in driven.text()
+        assert (
+            "There are no commands of your own yet." in driven.text()
+            and "type to filter" not in driven.text()
+        )
         assert driven.rows()[-1].strip() == "Esc close"
         await driven.type("x")
-        assert "No commands besides the app's own." in driven.text()
+        assert "There are no commands of your own yet." in driven.text()
         await driven.press("escape")
-        assert "No commands besides the app's own." not in driven.text()
+        assert "There are no commands of your own yet." not in driven.text()
 
 
 async def test_they_are_completed_and_run_in_the_engine() -> None:

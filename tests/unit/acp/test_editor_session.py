@@ -412,7 +412,7 @@ async def test_changes_of_plugins_are_said_once_and_not_replayed() -> None:
         await settle()
         assert results == [PromptResponse(stop_reason="end_turn")]
         assert editor.take() == [
-            said("agent_message_chunk", "\n\nThe plugin mine was loaded: tool:a.\n\n"),
+            said("agent_message_chunk", "\n\nThe plugin mine was loaded. It adds: tool:a.\n\n"),
             said(
                 "agent_message_chunk",
                 "\n\nThe plugin greeter failed. line 1: '(' was never<U+202E> closed\n\n",

@@ -49,12 +49,12 @@ PROGRAMS: dict[str, Callable[[JsonMap], AgentProgram]] = {
 DESCRIPTIONS = {
     "codex": "runs OpenAI's Codex CLI in the session's environment",
     "opencode": "runs opencode in the session's environment",
-    "tui-agent": "runs tui-agent as a process of its own in the session's environment",
+    "tui-agent": "runs tui-agent as a separate process in the session's environment",
 }
 INSTALL_HINTS = {
     "codex": "Install it: npm install -g @openai/codex",
     "opencode": "Install it: npm install -g opencode-ai",
-    "tui-agent": "Install it there: pip install tui-agent",
+    "tui-agent": "Install it in that environment: pip install tui-agent",
 }
 MAX_OUTPUT_BYTES = 1_000_000
 """Maximum bytes of output kept in addition to the recorded parts."""

@@ -151,7 +151,7 @@ class CheckpointRecorder:
         """
         if self._store is None:
             if self._must_report_refusal:  # report once, before the first change
-                hint = "/undo cannot restore files here."
+                hint = "Without checkpoints, /undo cannot restore files."
                 self._emit(ErrorRaised(where="checkpoints", message=self.unavailable_reason, hint=hint))
             self._must_report_refusal = False
             return
@@ -236,7 +236,7 @@ class CheckpointRecorder:
     def report_fault(self, fault: CheckpointError) -> None:
         """Report a fault of the checkpoint store once, until checkpoints work again."""
         if not self._is_fault_reported:
-            hint = f"{fault.hint} The session continues; changes are checkpointed as soon as this is possible again."
+            hint = f"{fault.hint} The session continues; changes are checkpointed as soon as the checkpoint store works again."
             self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))
         self._is_fault_reported = True
 

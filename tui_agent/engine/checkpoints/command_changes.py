@@ -91,7 +91,7 @@ def _other_session(run: _CommandRun, change: FileChanged, others: Iterable[Other
         if other.change.author == "agent" and run.started <= other.time <= run.ended:
             return f"changed by the session “{other.session}”"
         if other.change.author == "command" and _contents(other.change) == _contents(change):
-            return f"changed while a command of another session, “{other.session}”, also ran"
+            return f"changed while a command of the session “{other.session}” also ran"
     return ""
 
 

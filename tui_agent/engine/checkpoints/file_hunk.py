@@ -68,7 +68,7 @@ def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> by
     reverted = encode_text(decoded, text)
     if reverted is None:
         raise UsageError(
-            f"{path} ({decoded.note}) cannot encode a character of the earlier lines.",
+            f"The earlier lines have a character that the encoding of {path} ({decoded.note}) does not support.",
             hint="/revert restores the whole file.",
         )
     return reverted

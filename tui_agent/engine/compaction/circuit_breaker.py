@@ -23,7 +23,7 @@ from tui_agent.protocol.parts import ToolCallPart, tool_calls
 MIN_REQUESTS_BETWEEN: Final = 10
 """Minimum number of requests between a summary that left little room and the next summary."""
 TIGHT_HINT: Final = (
-    "To save requests, tui-agent now compacts only rarely. Choose a model with a larger window with /model."
+    "To save requests, tui-agent now compacts less often. Use /model to choose a model with a larger window."
 )
 
 

@@ -89,7 +89,7 @@ GIVE_UP_HINT: Final = "Tell /compact what to focus on, choose a model with a lar
 LARGER_WINDOW_HINT: Final = "Choose a model with a larger window (/model), or start a new session with /new."
 LONG_TEXT_HINT: Final = "Put a long text into a file and mention it with @path. /undo removes the message."
 LOOP_MESSAGE: Final = "Stopped: the agent repeated the same calls after each compaction."
-LOOP_HINT: Final = "Send a message that says what it should do differently."
+LOOP_HINT: Final = "Tell the agent what to do differently."
 
 
 class Compactor:
@@ -428,9 +428,7 @@ class Compactor:
     def _record_failure(self, fault: str) -> tuple[str, None, str]:
         self._failures += 1
         if self._failures == MAX_FAILURES:
-            message = (
-                "The model failed twice to summarise. In this turn, summaries are made from the log alone."
-            )
+            message = "The model failed twice to summarise. Until this turn ends, summaries are made from the log without the model."
             self._record_stuck(message, "Choose another model with /model.", automatic=True)
         return "", None, fault.rstrip(".")
 

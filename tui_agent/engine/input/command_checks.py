@@ -39,21 +39,21 @@ def refuse_failed_move(error: UsageError | CheckpointError) -> Refusal:
     return Refusal(error.message, f"{error.hint} {unchanged}".strip())
 
 
-_STOP = "Stop it, or wait."
-_UNDO = "You can undo or redo when it has ended."
-_CONTEXT = "You can change the context when it has ended."
+_STOP = "Stop it or wait."
+_UNDO = "You can undo or redo afterwards."
+_CONTEXT = "You can change the context afterwards."
 _BUSY_REFUSALS: dict[type[Command], str] = {
     commands.Compact: _CONTEXT,
-    commands.Delegate: "You can delegate a task when it has ended.",
-    commands.ContinueTurn: "The agent can continue when it has ended.",
+    commands.Delegate: "You can delegate a task afterwards.",
+    commands.ContinueTurn: "The agent can continue afterwards.",
     commands.PlanRevert: _UNDO,
     commands.Redo: _UNDO,
     commands.RestoreContext: _CONTEXT,
     commands.Revert: _UNDO,
     commands.RevertHunk: _UNDO,
-    commands.RunUserShell: "You can run your next command when it has ended.",
+    commands.RunUserShell: "You can run your next command afterwards.",
     commands.Undo: _UNDO,
-    commands.WriteGuide: "You can write AGENTS.md when it has ended.",
+    commands.WriteGuide: "You can write AGENTS.md afterwards.",
 }
 """Maps a command to the text of its refusal while something else runs."""
 
@@ -87,7 +87,7 @@ def check_command(
             return _turn_limit_refusal(state, running)
         case _ if running and isinstance(command, _CHANGE_NEXT_REQUEST):
             name = command.kind.removeprefix("set_").replace("_", " ")
-            return Refusal(f"{subject} is running. You can change the {name} when it has ended.", _STOP)
+            return Refusal(f"{subject} is running. You can change the {name} afterwards.", _STOP)
         case commands.Compact() | commands.RestoreContext() if state.open_calls:
             return Refusal("A call is waiting for your approval.", "Answer it, or say what to do instead.")
         case commands.Pause() if state.shell is not None:
@@ -117,7 +117,7 @@ def check_command(
         ):
             return Refusal("This message is no longer queued.")
         case commands.SendQueued() if state.shell is not None or state.running_command:
-            return Refusal(f"{subject} is running. The message is sent when it has ended.", _STOP)
+            return Refusal(f"{subject} is running. The message is sent afterwards.", _STOP)
         case commands.SendQueued():
             return _turn_limit_refusal(state, running)
     return None
@@ -167,6 +167,6 @@ def _turn_limit_refusal(state: SessionStateView, running: bool) -> Refusal | Non
     if state.used.turns >= budgets.max_turns:
         turns = "one turn" if budgets.max_turns == 1 else f"{budgets.max_turns} turns"
         is_option = state.client in COMMAND_LINE_CLIENTS
-        hint = "--max-turns raises it." if is_option else "Start another one with /new."
+        hint = "--max-turns raises it." if is_option else "Start a new session with /new."
         return Refusal(f"This session has reached its limit of {turns}.", hint, "turn_limit")
     return None

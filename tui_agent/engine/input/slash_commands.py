@@ -189,7 +189,7 @@ class SlashCommands:
         if not self._turns.is_running:
             self._begin_turn(message, group, command)
         elif message.shell:
-            self._refuse(command, "A turn is running.", f"Run {message.command} when it has ended.")
+            self._refuse(command, "A turn is running.", f"Run {message.command} after the turn.")
         else:
             queue_id = self._parts.ids.request()
             queued = UserQueued(queue_id=queue_id, text=message.text, command=message.command)

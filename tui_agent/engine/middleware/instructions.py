@@ -25,8 +25,8 @@ from tui_agent.protocol.events.instructions import InstructionFile, Instructions
 FIRST_PRIORITY = 950
 """Priority of the first instruction text. It is a high number, because instructions come last in the system prompt."""
 HEADING = (
-    "Follow the instructions below, from the user and the project. If two conflict, follow the later one for the files "
-    "that it covers. What the user says in this conversation overrides all of them."
+    "Follow the instructions below, from the user and the project. If two conflict, the later one wins for the files it "
+    "covers. The user's messages in this conversation override them all."
 )
 
 

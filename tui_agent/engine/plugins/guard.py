@@ -135,7 +135,7 @@ class EventCheck:
         self._count, self._size = self._count + 1, self._size + size
         if self._count > MAX_EVENTS:
             raise PluginError(
-                f"A call can record at most {MAX_EVENTS} events.", hint="Join them into fewer events."
+                f"A call can record at most {MAX_EVENTS} events.", hint="Combine them into fewer events."
             )
         if self._size > MAX_EVENTS_SIZE:
             limit = format_bytes(MAX_EVENTS_SIZE)

@@ -23,15 +23,15 @@ MIN_STOPS = 10
 MIN_BUSY_STOPS = 2
 """Limit that replaces `MIN_STOPS` for code that also blocks the event loop for at least `STOP_GRACE_S`."""
 _CAUGHT = "do not catch `CancelledError`"
-_SHIELDED = "do not shield it for so long"
-_IN_THREAD = "its thread runs on until the function returns"
+_SHIELDED = "do not shield code from cancellation for so long"
+_IN_THREAD = "its thread runs until the function returns"
 
 
 class StopIgnored(BaseException):
     """Raised in a plugin's code that goes on after it was cancelled."""
 
     def __init__(self, limit_s: float, advice: str) -> None:
-        super().__init__(f"it went on for {format_time_limit(limit_s)} after it was stopped; {advice}")
+        super().__init__(f"it kept running for {format_time_limit(limit_s)} after it was cancelled; {advice}")
 
 
 async def stop_in_time(awaitable: Awaitable[AnswerT]) -> AnswerT:

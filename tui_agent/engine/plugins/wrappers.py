@@ -114,7 +114,7 @@ class GuardedMiddleware:
 
     def _leave_out(self, fault: PluginError) -> None:
         self._is_active = False
-        message = f"{fault.message}. This session no longer uses it."
+        message = f"{fault.message}. This session no longer uses this middleware."
         part = f"middleware {self.name}"
         self._report(PluginFailed(plugin=self._owner, message=message, part=part))
 

@@ -57,7 +57,7 @@ from tui_agent.workspace.local.granted_paths import GrantedEnvironment, grant_pa
 from tui_agent.workspace.local.secret_files import find_public_certificates
 
 _MAX_STAT_FILES = 20
-_ASKED_BEFORE = "you were asked about this call, but the program ended before you answered"
+_ASKED_BEFORE = "you were asked about this call, but tui-agent exited before you answered"
 LEAVE_SANDBOX_RULE, OPEN_FILES_RULE = "sandbox.leave", "sandbox.open"
 TRY_IN_SANDBOX_RULE = "sandbox.try"
 OUTSIDE_RISK = "The command runs outside the sandbox."
@@ -102,7 +102,7 @@ class Gate:
             if decision.verdict == "allow" and decision.repository_conflict:
                 raise ToolError(
                     f"Not run: in the sandbox, {decision.repository_conflict}",
-                    hint="Run git in a call of its own.",
+                    hint="Run git in a separate call.",
                 )
             # An earlier run asked the user about this call, so a rule added later cannot answer for the user.
             if asked_before and decision.verdict == "allow":

@@ -44,8 +44,8 @@ MAX_WAIT_S = 60.0
 STOP_TIMEOUT_S = 6.0
 """Maximum time to wait until stopped jobs have ended, in seconds."""
 SANDBOX_HINT = (
-    "A background job cannot leave the sandbox. If the command needs that, run it without `background`; the user is then "
-    "asked."
+    "A background job cannot leave the sandbox. If the command must run outside, omit `background`, so the user can "
+    "allow it."
 )
 NO_NETWORK = (
     "In the sandbox, nothing outside this command can connect to its ports. Run server and client in one command, or ask "

@@ -39,7 +39,7 @@ _EDIT_VERBS = frozenset({"edit", "write"})
 """Values of `spec.verb` for tools that change a file."""
 _MAX_NAME_CHARS = 60
 """Maximum length of an unknown tool's name on the screen, in characters."""
-_AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer was not made."
+_AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer was not applied."
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,4 +81,4 @@ def cut_to_line(end: ToolFinished) -> ToolFinished:
 def _cut_text(text: str) -> str:
     if len(text) <= MAX_FALLBACK_CHARS:
         return text
-    return f"{text[:MAX_FALLBACK_CHARS]}\n[… of {format_number(len(text))} characters; the rest could not be stored]"
+    return f"{text[:MAX_FALLBACK_CHARS]}\n[… the rest of the {format_number(len(text))} characters could not be stored]"

@@ -132,7 +132,7 @@ class DelegateRunner:
                 )
             if not self._can_use(name, deeper=deeper):
                 raise ToolError(
-                    f"A subtask cannot use {name}.", hint="Leave it out and do that part yourself."
+                    f"A subtask cannot use {name}.", hint="Leave out this tool, and do that part yourself."
                 )
         names = requested or role.tools or FILE_TOOLS
         return tuple(name for name in names if self._can_use(name, deeper=deeper))

@@ -75,5 +75,5 @@ def _describe(events: Sequence[Payload], is_used_later: bool) -> str:
         if names
     ]
     if changed and is_used_later:
-        sentences.append("The running turn uses the change from its next iteration on.")
+        sentences.append("In the running turn, the change takes effect at the next iteration.")
     return " ".join(sentences) or "No plugin has changed."

@@ -22,7 +22,7 @@ STOP_REASONS: Final[Mapping[JobStopper, str]] = {
     "": "",
     "user": ", by the user",
     "agent": "",
-    "rewind": ", because the user went back to before its start",
+    "rewind": ", because the user undid the call that started it",
 }
 """Maps a `JobStopper` to the words that follow `was stopped after 5 s` in the text for the model."""
 

@@ -56,7 +56,7 @@ class PluginLoaded(Payload):
     def lines(self) -> tuple[str, ...]:
         """The chat's lines about a plugin that was loaded during the session, with the sentences in `left_out`."""
         given = ", ".join(self.contributions) or "nothing"
-        loaded = (f"The plugin {self.plugin} was loaded: {given}.",) if self.while_running else ()
+        loaded = (f"The plugin {self.plugin} was loaded. It adds: {given}.",) if self.while_running else ()
         left_out = (f"MCP server {self.plugin.removeprefix(MCP_OWNER)}:", *self.left_out)
         return (*loaded, *(left_out if self.left_out else ()))
 

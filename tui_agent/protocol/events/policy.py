@@ -100,7 +100,7 @@ class PermissionRequested(Payload):
         if choice is not None and choice.offered:
             return ""
         reason = choice.unavailable_reason if choice is not None else ""
-        return reason or "not available: no rule is offered"
+        return reason or "not available for this call"
 
 
 OPENS_FILES = "sandbox readable "
