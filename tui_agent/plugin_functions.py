@@ -27,7 +27,7 @@ from tui_agent.protocol.effects import (
 from tui_agent.protocol.parts import TextContent
 
 Names: TypeAlias = str | Sequence[str]
-"""The name of one argument, or names of several."""
+"""The name of an argument, or a sequence of names."""
 _SUMMARY_CHARS = 60
 
 
@@ -179,7 +179,7 @@ class FunctionOffer:
 
 
 class Fold(Protocol):
-    """A fold: it collects data from a session's events.
+    """An object that collects data from a session's events.
 
     `apply` gets each event once, in order. `view` returns the data that panes show.
     """

@@ -9,7 +9,7 @@ from tui_agent.session.pending_commands import SettledCommand
 
 
 class ReportedCommand(SettledCommand):
-    """A command that was sent to the session; `report` describes its effect in sentences."""
+    """A command that was sent to the session. `report`: sentences about the command's effect."""
 
     report = ""
 

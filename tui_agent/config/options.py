@@ -74,7 +74,7 @@ class SessionOptions:
     mcp_servers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """The MCP servers of the client, as pairs of name and settings (JSON as in `.mcp.json`)."""
     engine_socket: Path | None = None
-    """Unix socket of a server for the engines of all sessions. If None, each session starts its own engine."""
+    """Unix socket of a server that runs the engines of all sessions. If None, each session starts its own engine."""
     cwd_given: bool = False
     """True if `cwd` was given explicitly. A session whose workspace was deleted then continues in `cwd`."""
 

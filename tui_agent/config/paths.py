@@ -75,8 +75,7 @@ def screen_error_log(data_dir: Path) -> Path:
 
 
 def private_folders(data_dir: Path) -> tuple[Path, ...]:
-    """Return the files and folders that hold copies of the user's files and prompts. No command needs them, so the
-    sandbox hides them."""
+    """Return the files and folders with copies of the user's files and prompts. The sandbox hides them from commands."""
     return tuple(
         data_dir / name
         for name in (

@@ -73,7 +73,7 @@ _QUOTE: Final[dict[_Context, Callable[[Sequence[str]], str]]] = {
 
 
 def _track(contexts: list[_Context], token: str) -> None:
-    """Update the stack of contexts for the next token of a template. The innermost context is last."""
+    """Update the stack of quoting contexts for the next token of a template. The innermost context is last."""
     match contexts[-1], token:
         case ("single", "'") | ("double", '"'):
             contexts.pop()

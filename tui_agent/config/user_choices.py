@@ -20,7 +20,7 @@ MAX_ADDRESSES: Final = 20
 APP_CHOICES: Final = ("theme", "policy")
 """Settings with remembered choices that the app uses, but a headless run does not."""
 NEVER_REMEMBERED: Final = frozenset(("plan", "bypass"))
-"""Policies that a new session never takes over from the user's earlier choices."""
+"""Policies that the app never remembers for new sessions."""
 
 
 class UserChoices(NamedTuple):

@@ -98,7 +98,7 @@ def tool_labels(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
 
 
 def notice_text(entry: NoticeEntry, texts: Texts) -> str:
-    """Return the lines of a notice as one paragraph. Each line but the last becomes a sentence."""
+    """Return the lines of a notice as one paragraph. Lines without punctuation get a full stop, except the last line."""
     *lines, last = [texts.clean_text(line) for line in entry.lines] or [""]
     return " ".join([*(line if line.endswith((".", "!", "?", ":")) else f"{line}." for line in lines), last])
 
@@ -138,7 +138,7 @@ def mention_labels(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
 
 
 def other_changes(entry: ToolEntry, changes: Sequence[ExportedChange]) -> list[ExportedChange]:
-    """Return a call's file changes that the diffs of its result do not show."""
+    """Return the changes of files that have no diff in the call's result."""
     shown = {block.path for block in entry.blocks if isinstance(block, DiffBlock)}
     return [change for change in changes if change.path not in shown]
 

@@ -63,7 +63,7 @@ class ServerLogin(httpx2.Auth):
 
     def __init__(self, file: LoginFile, redirect_uri: str = "", ask_user: AskUser | None = None) -> None:
         self.refused = anyio.Event()
-        """Set when the server refuses the saved login, or when it needs a login and none is saved."""
+        """Set when the server refuses the saved login. Also set if the server needs a login and none is saved."""
         self.is_saved = False
         self.is_interactive = ask_user is not None
         self._file = file

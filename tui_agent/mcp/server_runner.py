@@ -236,7 +236,7 @@ class ServerRunner:
             self._on_change()
 
     async def wait_until_ready(self) -> None:
-        """Wait until the server runs, or until it is given up."""
+        """Wait until the server runs, or until it cannot be used."""
         while not self._ready.is_set():
             await self._ready.wait()
 

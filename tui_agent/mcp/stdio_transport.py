@@ -18,7 +18,7 @@ from tui_agent.units import format_bytes
 
 MAX_LINE_BYTES = 16_000_000
 MAX_SKIPPED_BYTES = 1_000_000
-"""Maximum bytes of lines that are not messages, such as log lines. If a server writes more, the connection ends."""
+"""Maximum bytes of lines that are not messages, such as log lines. Above this limit, the connection ends."""
 END_GRACE_S = 1.0
 """Seconds for a server to end after its input is closed."""
 _ERROR_TAIL_BYTES = 4_000

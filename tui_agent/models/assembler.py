@@ -168,7 +168,7 @@ class Assembler:
         return None
 
     def parts(self, ids: Ids, used: Collection[str] = ()) -> tuple[ModelPart, ...]:
-        """Return the answer's parts in order. Call ids in `used` are replaced by new ones."""
+        """Return the answer's parts in order. If a call's id is in `used`, the call gets a new id."""
         taken = set(used)
         out: list[ModelPart] = []
         for block in self._blocks:

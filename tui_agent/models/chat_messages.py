@@ -138,7 +138,7 @@ def data_url(image: ImageContent, images: Mapping[str, bytes]) -> str | None:
 
 
 def plain_text(content: Sequence[Content], *, mark_images: bool) -> str:
-    """Return the text of the content. If `mark_images` is True, a note stands for each image."""
+    """Return the text of the content. If `mark_images` is True, the text contains a note for each image."""
     pieces = []
     for item in content:
         if isinstance(item, TextContent):

@@ -24,7 +24,7 @@ _REFUSAL_STARTS = (
     "The user stopped",
     "Not run: ",
 )
-"""Beginnings of the results of stopped calls. A person or a policy stopped them."""
+"""Beginnings of results that show that a person or a policy stopped the call."""
 _DELEGATE_TOOL = "spawn_subtask"
 """Name of the tool that starts a subtask."""
 

@@ -132,7 +132,7 @@ def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None
 
 
 def _fenced_text(text: str) -> str:
-    """Return the content of the code fence that ends the text, or the whole text."""
+    """Return the content of the code fence at the end of the text. Without such a fence, return the whole text."""
     opening = _OPENING_FENCE.search(text) if text.endswith(_FENCE) else None
     end = len(text) - len(_FENCE)
     return text[opening.end() : end] if opening and opening.end() <= end else text

@@ -59,7 +59,10 @@ FALLBACK: Mapping[str, Facts] = {
     "devstral": Facts(window=131_072, max_output=8_192),
     "gpt-oss": Facts(window=131_072, max_output=16_384, reasoning=True),
 }
-"""Facts about models missing from litellm's price map, by the beginning of the name. The longest match wins."""
+"""Maps the beginning of a model's name to facts about models that are not in litellm's price map.
+
+The longest matching beginning is used.
+"""
 
 
 @lru_cache(maxsize=1)
@@ -162,7 +165,7 @@ def cost(info: ModelInfo, usage: Usage) -> float | None:
 
 
 def parse_usage(raw: dict[str, Any]) -> Usage:
-    """Parse the token counts of the Chat Completions API and its variants, or of the Responses API."""
+    """Parse token counts, in the form of the Chat Completions API, its variants, or the Responses API."""
     given = raw.get("prompt_tokens_details") or raw.get("input_tokens_details") or {}
     generated = raw.get("completion_tokens_details") or raw.get("output_tokens_details") or {}
     return Usage(

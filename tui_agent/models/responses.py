@@ -193,7 +193,7 @@ class ResponsesDialect:
         return [ToolCallChunk(position, None, None, piece)]
 
     def _close_item(self, position: int, item: dict[str, Any]) -> list[ModelChunk]:
-        """Return the chunks for the unstreamed parts of a complete item."""
+        """Return the chunks for the parts of a complete item that were not streamed."""
         kind = item.get("type")
         if kind == "reasoning":
             fields = {

@@ -144,7 +144,7 @@ class ScriptedClient:
         return "", repeat_answers(self.script.answers)
 
     def _find_place(self, key: str, request: ModelRequest) -> _Place:
-        """Return a conversation's position in its script, and count this try."""
+        """Return a conversation's position in its script, and count this attempt."""
         # Two delegates of the same kind have separate conversations, distinguished by their first words. A request
         # without tools, such as a summary, does not advance a conversation with tools.
         words = _first_words(request)[:200] if key else ""

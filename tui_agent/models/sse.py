@@ -37,5 +37,5 @@ class EventParser:
                 data.append(line[6:] if line.startswith(b"data: ") else line[5:])
 
     def close(self) -> Iterator[bytes]:
-        """End the body. Yield the last event even without the blank line after it."""
+        """End the body. Yield the last event, even if the blank line after this event is missing."""
         yield from self.feed(b"\n\n")

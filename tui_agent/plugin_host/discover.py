@@ -86,7 +86,10 @@ class FoundPlugin:
 
 
 def is_plugin_on(plugin: FoundPlugin, disabled: Collection[str], enabled: Collection[str]) -> bool:
-    """Return True if a plugin is used, given the disabled and the enabled names."""
+    """Return True if a plugin is used.
+
+    `disabled`, `enabled`: names of plugins that the user turned off or on.
+    """
     return plugin.name not in disabled and (plugin.enabled or plugin.name in enabled)
 
 

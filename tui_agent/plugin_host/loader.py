@@ -66,7 +66,7 @@ class _Registration:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """An attempt to load a plugin, with its outcome and the state of the plugin's files then."""
+    """An attempt to load a plugin: its outcome, and the state of the plugin's files at the attempt."""
 
     plugin: FoundPlugin
     files: str

@@ -162,9 +162,9 @@ class SecretFile:
     maybe_reincluded: bool = False
     """True if a line with `!` in an ignore file may include the file again."""
     committed_size_and_mtime: tuple[int, int] | None = None
-    """Size (bytes) and modification time (seconds) of the committed version.
+    """Size (bytes) and modification time (seconds) of the version in git's index.
 
-    None if the file was not changed after the commit.
+    None if git does not track the file, or if the file has not changed since.
     """
     is_writable: bool = False
     """True if a sandboxed command with read access can also change the file."""

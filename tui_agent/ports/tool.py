@@ -41,7 +41,8 @@ class ToolSpec:
     - `timeout`: limit for one call in seconds (None: the tool limits itself).
     - `parallel_safe`: True if several calls in one answer of the model can run at the same time. Only calls of tools
       with the same `parallel_group` run together.
-    - `needs`: services that the tool needs. If one is missing, the tool is not offered. `started_jobs` exists after the start of a background job.
+    - `needs`: services that the tool needs. If a service is missing, the tool is not offered. The service
+      `started_jobs` exists after the start of a background job.
     - `policy`: the only policy under which the tool is offered (None: any policy).
     - `parameters`: JSON schema (type object) for a tool without its own arguments class. `args` is then `JsonArguments`.
     - `listed`: False if the tool can be called but is not offered to the model.

@@ -77,9 +77,10 @@ def _begins_with_baseline(marks: Iterable[Record]) -> bool:
 
 
 def describe_left_out(workspace: Path, dest: Path, file_bytes: int) -> str:
-    """Return a sentence about the workspace's files above `file_bytes`, or an empty string.
+    """Return a sentence about files of the workspace larger than `file_bytes` bytes that the fork does not have.
 
-    Folders that are missing in the fork's folder `dest` are not searched.
+    Return an empty string if there are no such files. Folders that are missing in the fork's folder `dest` are not
+    searched.
     """
     counts, total = Counter[str](), 0
     present = {entry.name for entry in os.scandir(dest)}

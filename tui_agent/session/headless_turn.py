@@ -46,7 +46,7 @@ LIMITS: dict[str, TrajectoryEnd] = {
     "time_limit": "timeout",
     "interrupted": "interrupted",
 }
-"""Maps the reason why a turn was stopped to the task's reason in `session.ended`."""
+"""Maps the reason why a turn was stopped to the reason in the event `session.ended`."""
 
 
 @dataclass(frozen=True, slots=True)

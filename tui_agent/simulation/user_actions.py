@@ -47,7 +47,7 @@ def parse_action(answer: str) -> UserAction:
 
 
 def _block_end(lines: list[str]) -> int:
-    """Return the index of the line that closes the block of `lines[0]`."""
+    """Return the index of the line that ends the block. The block begins with the first line."""
     depth = 0
     for index, line in enumerate(lines):
         mark = line.strip()

@@ -60,5 +60,5 @@ def build_servers(
 
 
 def start_times(base: StartupContext) -> StartTimes:
-    """Return the record, shared by all sessions, of how long MCP servers took to start."""
+    """Return the saved start times of MCP servers. All sessions share them."""
     return StartTimes(base.config.cache_dir / "mcp_start_times")

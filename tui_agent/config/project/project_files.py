@@ -29,7 +29,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """A project's file as it was read.
+    """A project's file with the content that was read.
 
     `name`: path relative to the project files' folder, with `/` as separator.
     """

@@ -130,7 +130,10 @@ def _models(kind: Any) -> Iterator[type[BaseModel]]:
 
 
 def _as_written(location: Place, tree: object) -> list[int | str]:
-    """Return the path of a key in the file, without the names of types that pydantic tried."""
+    """Return the part of the error location `location` that exists in `tree`, the data of the file.
+
+    The rest of `location` can be names of types that pydantic tried.
+    """
     parts: list[int | str] = []
     for part in location:
         if isinstance(tree, list):

@@ -20,7 +20,7 @@ _VOID = frozenset(("br", "hr", "img", "input", "meta", "link"))
 def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> SafeHtml:
     """Return an HTML element. Attributes that are None or False are left out.
 
-    Python names: `class_` for `class`, `data_kind` for `data-kind`.
+    Write `class_` for the attribute `class`, and `data_kind` for `data-kind`.
     """
     parts = [tag]
     for name, value in attributes.items():

@@ -172,7 +172,7 @@ def _tool_row(entry: ToolEntry, story: ExportContent) -> Row:
 
 
 def _only_diff(entry: ToolEntry, target: str) -> DiffBlock | None:
-    """If a call's result contains only the diff of the file `target`, return this diff, otherwise None."""
+    """Return the diff of the file `target` if a call's result contains nothing else, otherwise None."""
     match entry.blocks:
         case (DiffBlock(path=path) as only,) if path == target:
             return only

@@ -16,7 +16,7 @@ from tui_agent.mcp.content.outside_text import clean_text
 from tui_agent.protocol.base import JsonMap
 
 MAX_BYTES = 24_000
-"""Maximum size of a schema. A larger one is replaced by a schema for any object."""
+"""Maximum size of a schema. A larger schema is replaced by a schema that accepts any object."""
 MAX_DEPTH = 10
 MAX_NODES = 2_000
 MAX_TEXT_CHARS = 1_000
