@@ -271,8 +271,8 @@ def test_a_message_shows_its_time_and_its_actions_only_while_it_is_active() -> N
 def test_a_long_message_shows_a_glimpse_until_it_is_opened() -> None:
     pasted = "\n".join(f"pasted {number}" for number in range(300))
     shown = lines(Samples().user(f"{pasted}\nwhat is this log?", own_words="what is this log?"))
-    assert "what is this log?" in shown[0] and "pasted 0" in shown[1] and len(shown) == 9
-    assert "294 more lines" in shown[-1], "own words first, then the paste"
+    assert "pasted 0" in shown[0] and "what is this log?" in shown[-1] and len(shown) == 9
+    assert "294 more lines" in shown[-2], "in the order in which the model gets them"
     shown = lines(Samples().user(f"look: {pasted}", own_words="look:"))
     assert "look: pasted 0" in shown[0] and "pasted 1" in shown[1], "they are not shown twice"
     around = Samples().user(f"look at this {pasted} and explain", own_words="look at this and explain")

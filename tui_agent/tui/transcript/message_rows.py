@@ -82,7 +82,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         visible -= len(words)
         hidden = sum(end > visible for end in accumulate(map(len, wrapped)))
         start = [*lines[:visible], [*prefix, look.more_lines(hidden, "s2")]]
-        lines = [*words, *start] if hidden_words == entry.own_words else [*start, *words]
+        lines = [*start, *words]
     for image in entry.attachments:
         chip = [Run(clean_line(f"{image.name or 'image'}  {format_bytes(image.size)}"), hint)]
         if entry.images_left_out_for:
