@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from tests.stubs.story import Story, finished, responded, tool_call
 from tui_agent.folds.context.ledger import MAX_REQUESTS, Ledger, LedgerView
-from tui_agent.protocol.base import CallId, Payload, RequestId
+from tui_agent.folds.context.meter import SECTION_LABELS, ContextMeterView, MeterSection
+from tui_agent.protocol.base import CallId, Payload, RequestId, SessionId
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPacked,
@@ -15,7 +16,9 @@ from tui_agent.protocol.events.context import (
     Section,
     SectionName,
 )
+from tui_agent.protocol.events.instructions import InstructionFile, InstructionsLoaded
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
+from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import Mention
@@ -113,7 +116,7 @@ def test_attached_files_of_mentions_are_counted_by_file() -> None:
     assert [(total.name, total.count, total.tokens) for total in view.files] == [
         ("db.py", 2, 450), ("a.py", 1, 50),
     ]  # fmt: skip
-    assert [(total.name, total.tokens) for total in view.scale_to(1_120).files] == [
+    assert [(total.name, total.tokens) for total in view.scale_to(metered(messages=1_120)).files] == [
         ("db.py", 900), ("a.py", 100),
     ]  # fmt: skip
 
@@ -134,14 +137,43 @@ def test_an_answer_that_was_stopped_is_a_message() -> None:
     assert len(told(ASKED, packed("r1", {0: 10}, messages=10), refused).messages) == 1
 
 
+def metered(**sections: int) -> ContextMeterView:
+    names: dict[SectionName, int] = sections  # type: ignore[assignment]
+    return ContextMeterView(
+        sections=tuple(MeterSection(SECTION_LABELS[name], tokens) for name, tokens in names.items())
+    )
+
+
 def test_the_messages_add_up_to_the_meters_conversation_when_the_provider_counts_otherwise() -> None:
     view = told(
+        SessionContextLoaded(from_session=SessionId("s1"), turns=2, summary="Earlier: done."),
         ASKED,
         RepomapUsed(query="", tokens=50, files=(), injected=True),
-        packed("r1", {0: 30, 1: 50}, messages=30, repo_map=50),
+        packed("r1", {0: 40, 1: 30, 2: 50}, session_context=40, messages=30, repo_map=50),
         responded("r1", "Done"),
-    ).scale_to(80)
-    assert [(one.name, one.tokens) for one in view.tools] == [("you", 60), ("repo map", 50), ("answer", 20)]
+    )
+    scaled = view.scale_to(metered(session_context=20, repo_map=25, task_contract=60, messages=20))
+    assert [(total.name, total.tokens) for total in scaled.tools] == [
+        ("you", 60), ("repo map", 25), ("answer", 20), ("earlier session", 20),
+    ]  # fmt: skip
+    scaled = view.scale_to(metered(packed_context=80, repo_map=25, messages=80))
+    assert [(total.name, total.tokens) for total in scaled.tools] == [
+        ("earlier session", 80), ("you", 60), ("repo map", 25), ("answer", 20),
+    ]  # fmt: skip
+
+
+def test_messages_with_instructions_are_scaled_like_all_instructions() -> None:
+    loaded = InstructionsLoaded(
+        trigger="nested",
+        files=(
+            InstructionFile(
+                path="src/AGENTS.md", scope="nested", sha256="d", size=9, tokens=3, text="Use tabs."
+            ),
+        ),
+    )
+    view = told(ASKED, loaded, packed("r1", {0: 30, 1: 50}, messages=30, instructions=200))
+    scaled = view.scale_to(metered(task_contract=30, instructions=100))
+    assert [(total.name, total.tokens) for total in scaled.tools] == [("you", 30), ("instructions", 25)]
 
 
 def test_two_requests_differ_by_their_sections_and_what_the_provider_counted_is_told() -> None:

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.context.meter import estimate_partial_answer, scale_to_total
+from tui_agent.folds.context.meter import (
+    SECTION_LABELS,
+    ContextMeterView,
+    estimate_partial_answer,
+    scale_to_total,
+)
 from tui_agent.protocol.base import MAIN_AGENT, CallId, RequestId, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
@@ -21,6 +26,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
+from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 from tui_agent.protocol.parts import text_previews, tool_calls
@@ -42,6 +48,7 @@ TAKES = (
     ModelRequested,
     ModelResponded,
     RepomapUsed,
+    SessionContextLoaded,
     ToolCalled,
     ToolFinished,
     UserMessageReceived,
@@ -105,15 +112,31 @@ class LedgerView:
     files: tuple[LedgerSum, ...] = ()
     requests: tuple[LedgerRequest, ...] = ()
 
-    def scale_to(self, total: int) -> "LedgerView":
-        """Return a new ledger with the conversation's messages scaled to `total` tokens."""
-        conversation = [message for message in self.messages if message.sender not in _OWN_SECTION_SENDERS]
-        sizes = scale_to_total([message.tokens for message in conversation], total)
-        tokens = {message.seq: size for message, size in zip(conversation, sizes, strict=True)}
-        messages = (
-            replace(message, tokens=tokens.get(message.seq, message.tokens)) for message in self.messages
-        )
+    def scale_to(self, meter: ContextMeterView) -> "LedgerView":
+        """Return a new ledger whose messages add up to the sizes of the meter's sections."""
+        totals = {section.name: section.tokens for section in meter.sections}
+        own_sections = {name: totals[name] for name in _OWN_SECTION_SENDERS if totals.get(name)}
+        if _INSTRUCTIONS in own_sections:
+            own_sections[_INSTRUCTIONS] = self._scale_instructions(totals[_INSTRUCTIONS])
+        messages = list[LedgerMessage]()
+        for name, total in {**own_sections, "": meter.message_tokens}.items():
+            group = [
+                message
+                for message in self.messages
+                if (message.sender == name if name else message.sender not in own_sections)
+            ]
+            sizes = scale_to_total([message.tokens for message in group], total)
+            messages += (replace(message, tokens=size) for message, size in zip(group, sizes, strict=True))
         return _ledger_view(messages, self.requests)
+
+    def _scale_instructions(self, total: int) -> int:
+        """Return the tokens of the messages with instructions, if all instructions have `total` tokens.
+
+        The other instructions are part of the system prompt.
+        """
+        tokens = sum(message.tokens for message in self.messages if message.sender == _INSTRUCTIONS)
+        counted = self.requests[-1].sections.get("instructions", 0) if self.requests else 0
+        return round(tokens * total / counted) if counted else tokens
 
     def difference(self, before: int, after: int) -> dict[SectionName, int]:
         """Return the growth in tokens of each section between two requests. Unchanged sections are left out.
@@ -133,8 +156,11 @@ class _Source:
 
 
 _OTHER_SOURCE = _Source("other", "")
-_INSTRUCTIONS, _REPO_MAP = "instructions", "repo map"
-_OWN_SECTION_SENDERS = frozenset({_INSTRUCTIONS, _REPO_MAP})
+_INSTRUCTIONS, _REPO_MAP, _EARLIER_SESSION = (
+    SECTION_LABELS[name] for name in ("instructions", "repo_map", "session_context")
+)
+_OWN_SECTION_SENDERS = (_INSTRUCTIONS, _REPO_MAP, _EARLIER_SESSION)
+"""Senders whose messages have a section of their own, with the same name."""
 _CACHE_MISS = "nothing in the provider's cache"
 """Reason shown if the beginning of a request is unchanged but nothing was read from the provider's cache."""
 _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
@@ -201,6 +227,8 @@ class Ledger:
                 self._new_sources[ev.seq] = source
             case RepomapUsed(injected=True):
                 self._new_sources[ev.seq] = _Source(_REPO_MAP, "")
+            case SessionContextLoaded():
+                self._new_sources[ev.seq] = _Source(_EARLIER_SESSION, "")
             case ContextCompacted() as compaction:
                 self._compact(ev.seq, compaction)
             case ContextReduced():

@@ -100,7 +100,7 @@ class ContextSheet(Viewer):
         facts.gap()
         draft_chars = self._session.editor.message_size
         _draw_next(facts, view, *estimate_next_turn(view, views.state.view(), draft_chars))
-        ledger = views.ledger.view().scale_to(view.message_tokens)
+        ledger = views.ledger.view().scale_to(view)
         draw_ledger(facts, ledger, settings.model.input_price if settings is not None else None)
 
 
