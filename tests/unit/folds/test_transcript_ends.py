@@ -12,7 +12,7 @@ from tui_agent.folds.session.branches import MoveReason
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import AnswerEntry, NoticeEntry, ToolEntry, TurnEntry, UserEntry
 from tui_agent.protocol.base import CallId, JobId, RequestId, RunId, SessionId
-from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.display import DiffBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.job import JobFinished, JobStarted
@@ -26,7 +26,14 @@ from tui_agent.protocol.events.session import (
     SettingsChanged,
 )
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStatus
-from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.events.turn import (
+    IterationStarted,
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserShellFinished,
+    UserShellStarted,
+)
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import AgentState
 
@@ -416,3 +423,17 @@ def test_a_rule_that_was_saved_is_said_with_where_it_holds(reach: str, rule: str
     chat.tell(called("c1"), decision("c1", reach=reach, rule=rule))
     lines = [entry.lines for entry in chat.only(NoticeEntry)]
     assert lines == ([(said.format("/policy shows the rule and its file."),)] if said else [])
+
+
+def test_the_text_of_a_slash_command_begins_at_its_first_line_and_has_no_exit_status() -> None:
+    chat = Chat()
+    text = "\n".join(f"{number}\tline {number}" for number in range(1, 82))
+    for exit_code in (0, 1):
+        chat.tell(
+            UserShellStarted(command="cat -n -- a.py", typed="/read a.py"),
+            UserShellFinished(command="cat -n -- a.py", output=text, exit_code=exit_code, duration_ms=3.0),
+        )
+    read, failed = chat.only(NoticeEntry)
+    assert (read.command, read.level, read.lines) == ("/read a.py", "info", ())
+    assert read.blocks == (TextBlock(text=text),)
+    assert (failed.lines, failed.blocks) == (("exit 1",), (TerminalBlock(text=text),))

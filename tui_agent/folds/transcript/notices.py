@@ -20,7 +20,7 @@ from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel, UserEnt
 from tui_agent.folds.transcript.state import Draft
 from tui_agent.folds.transcript.streamed_entries import OUTPUT_TAIL_CHARS
 from tui_agent.protocol.base import CallId, text_preview
-from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.display import TerminalBlock, TextBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.files import CheckpointRestored
@@ -245,12 +245,14 @@ def _on_user_shell_progress(draft: Draft, ev: Envelope, payload: UserShellProgre
 
 @NOTICE_HANDLERS.on(UserShellFinished)
 def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinished) -> None:
-    lines = (_describe_shell_end(payload), *_HIDDEN_NOTE[: payload.hidden])
-    output = payload.full_output or payload.output
-    blocks = (TerminalBlock(text=output),) if output else ()
     level: NoticeLevel = "warning" if payload.exit_code is None else "error" if payload.exit_code else "info"
     index, draft.shell = draft.shell, None
     running = None if index is None else draft.entries[index]
+    # For the text of /read or /search, the chat shows the first lines, and no exit status.
+    is_text = level == "info" and isinstance(running, NoticeEntry) and running.command != payload.command
+    lines = (*(() if is_text else (_describe_shell_end(payload),)), *_HIDDEN_NOTE[: payload.hidden])
+    output = payload.full_output or payload.output
+    blocks = (TextBlock(text=output) if is_text else TerminalBlock(text=output),) if output else ()
     if index is not None and isinstance(running, NoticeEntry):
         draft.replace_entry(
             index, replace(running, level=level, lines=lines, blocks=blocks or running.blocks)
