@@ -112,7 +112,7 @@ def find_mounts(
     ]
     folders = tuple(writable)
     writable += [*git.writable, *opened]
-    shown = tuple(_visible_paths(bounds.root, words, env, [first_private_name(path) for path in own]))
+    shown = tuple(_visible_paths(bounds, words, env, [first_private_name(path) for path in own]))
     visible = (*shown, *writable)
     hidden = [path for path in find_existing(bounds.hidden) if not is_within(bounds.root, path.rstrip("/"))]
     external_sockets = [
@@ -185,13 +185,17 @@ def find_existing(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _visible_paths(
-    root: str, words: Sequence[str], env: Mapping[str, str], own: Sequence[str]
+    bounds: Bounds, words: Sequence[str], env: Mapping[str, str], own: Sequence[str]
 ) -> Iterator[str]:
     """Yield paths that stay visible inside private folders: paths that programs need, and paths on the command line."""
+    root = bounds.root
     needed = [sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])]
     for entry in env.get("PATH", "").split(os.pathsep):
         parent = Path(entry).parent
         needed.append(str(parent) if (parent / "pyvenv.cfg").exists() else entry)
+    if bounds.home:  # Git needs the author's name for a commit.
+        config_home = env.get("XDG_CONFIG_HOME") or f"{bounds.home}/.config"
+        needed += [f"{bounds.home}/.gitconfig", f"{config_home}/git/config"]
     resolver = os.path.realpath("/etc/resolv.conf")
     named = [name.rstrip("/.") for word in words for name in _TEMPORARY_PATH.findall(word)][:_MAX_NAMED]
     sockets = find_listening() if named else []

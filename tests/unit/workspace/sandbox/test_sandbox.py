@@ -1,8 +1,10 @@
 """What a confined command can still do, what it is told, and what it leaves behind: against the real bubblewrap."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import anyio
@@ -74,6 +76,32 @@ async def test_commits_are_made_in_a_submodule_that_is_the_workspace(base: Path)
         await env.aclose()
         assert (made.exit_code, said(made).strip()) == (0, "2")
         assert tried.exit_code != 0
+
+
+@pytest.mark.parametrize("name", [".gitconfig", ".config/git/config"])
+async def test_a_commit_has_its_author_although_the_home_folder_is_below_tmp(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    home = Path(tempfile.mkdtemp(dir="/tmp", prefix=tmp_path.name))
+    settings = home / name
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text("[user]\nname = Ada\nemail = ada@example.org\n")
+    (home / "notes").write_text("private")
+    for variable in ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_AUTHOR_NAME", "EMAIL"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    try:
+        with World(base / "main") as main:
+            root = main.workspace
+            env = LocalEnvironment(root, confinement=confinement(root, home, base / "records"))
+            script = f"echo b >> a.txt; git commit -qam second; git log -1 --format=%an; echo >> ~/{name}; cat ~/notes"
+            result = await env.exec(ExecSpec(script=script), lambda data: None)
+            await env.aclose()
+            await main.env.aclose()
+        assert said(result).startswith("Ada\n") and "private" not in said(result)
+        assert settings.read_text().endswith("ada@example.org\n")
+    finally:
+        shutil.rmtree(home)
 
 
 async def test_a_repository_that_only_the_workspace_names_is_not_opened(base: Path) -> None:
