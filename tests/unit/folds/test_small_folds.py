@@ -43,6 +43,7 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import RevertedHunk, SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
+from tui_agent.protocol.events.tool import ToolStarted
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.parts import Usage
 
@@ -206,8 +207,13 @@ def test_unchanged_spans_are_the_same_objects_in_the_next_view() -> None:
 
 def test_a_subtasks_time_is_its_own_and_not_what_it_waited_for_its_turn() -> None:
     begun, ended = called("c1", "[Subtask]", "look"), finished("c1")
+    waits = ToolStarted(call_id=CallId("c1"), writes=False, delegates=True)
     story, fold, talk = Story(), Trace(), Transcript()
-    events = [story(TurnStarted(turn=1)), story(begun), story(started("c1"))]
+    events = [story(TurnStarted(turn=1)), story(begun), story(waits)]
+    waiting = Trace()
+    for event in events:
+        waiting.apply(event)
+    assert waiting.view().spans[-1].state == "queued"
     events.append(story(SPAWNED, "h"))
     events[-1] = events[-1].model_copy(update={"time": events[2].time + 60})
     done = ended.model_copy(update={"duration_ms": 65_000.0})

@@ -153,7 +153,9 @@ def _on_turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> None:
     if fold.tree.crash_time is not None and payload.duration_ms:
         fold.tree.crash_time = turn.start + payload.duration_ms / 1_000
     fold.unstarted_calls = {
-        key: node for key, node in fold.tools.items() if node.state in ("queued", "waiting")
+        key: node
+        for key, node in fold.tools.items()
+        if node.state == "waiting" or (node.state == "queued" and not node.ran)
     }
     fold.tree.end_below(turn, ev)
     turn.outcome = "" if payload.reason == "finished" else TURN_END_LABELS[payload.reason]
@@ -244,7 +246,8 @@ def _on_tool_started(fold: Trace, ev: Envelope, payload: ToolStarted) -> None:
     node = fold.tools.get(payload.call_id)
     if node is not None:
         node.start, node.ran = ev.time, True
-        fold.tree.set_state(node, "running")
+        # A delegate may have to wait for its turn after this event.
+        fold.tree.set_state(node, "queued" if payload.delegates else "running")
 
 
 @_HANDLERS.on(PermissionRequested)
