@@ -208,6 +208,17 @@ async def test_after_a_message_the_answer_no_is_selected_again_if_it_was_first()
         assert modal.typing and len(driven.session.submitted) == 1
 
 
+async def test_a_message_that_arrives_and_is_sent_at_once_selects_the_default_answer_again() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request(default_no=True))
+        driven.app.post_message(TypingBurst())
+        for key in (*"wait", "enter"):
+            driven.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await driven.until(lambda: len(driven.session.submitted) == 1)
+        await driven.settle()
+        assert modal.chosen == "n" and not modal.is_writing and modal.in_grace_period
+
+
 async def test_a_text_that_arrives_at_once_in_an_open_approval_is_sent_by_enter() -> None:
     async with open_app(golden("night_shift")) as driven:
         modal = await ask(driven, request())

@@ -206,13 +206,18 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
         After the user has sent or erased the message, keys are answers again.
         """
-        if self.covered_prompt is None or self.message == self._shown_message:
+        prompt = self.covered_prompt
+        if prompt is None:
+            return
+        # A message that is typed and sent very fast may be gone before this method ever saw it.
+        is_sent = self.is_writing and prompt.was_sent and not self.message
+        if self.message == self._shown_message and not is_sent:
             return
         self._shown_message = self.message
         if self.message:
             self.begin_writing()
         elif self.is_writing:
-            if self.covered_prompt.was_sent:
+            if prompt.was_sent:
                 self._begin_grace_period(WRITING_PAUSE_S)
             self.end_writing()
         self.redraw()
