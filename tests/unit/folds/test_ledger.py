@@ -152,13 +152,13 @@ def test_the_messages_add_up_to_the_meters_conversation_when_the_provider_counts
         packed("r1", {0: 40, 1: 30, 2: 50}, session_context=40, messages=30, repo_map=50),
         responded("r1", "Done"),
     )
-    scaled = view.scale_to(metered(session_context=20, repo_map=25, task_contract=60, messages=20))
+    scaled = view.scale_to(metered(session_context=20, repo_map=25, task_contract=60, messages=10))
     assert [(total.name, total.tokens) for total in scaled.tools] == [
-        ("you", 60), ("repo map", 25), ("answer", 20), ("earlier session", 20),
+        ("you", 60), ("repo map", 25), ("earlier session", 20), ("answer", 10),
     ]  # fmt: skip
-    scaled = view.scale_to(metered(packed_context=80, repo_map=25, messages=80))
+    scaled = view.scale_to(metered(packed_context=80, task_contract=60, repo_map=25, messages=10))
     assert [(total.name, total.tokens) for total in scaled.tools] == [
-        ("earlier session", 80), ("you", 60), ("repo map", 25), ("answer", 20),
+        ("earlier session", 80), ("you", 60), ("repo map", 25), ("answer", 10),
     ]  # fmt: skip
 
 

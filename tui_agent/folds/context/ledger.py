@@ -105,12 +105,16 @@ class LedgerRequest:
 
 @dataclass(frozen=True, slots=True)
 class LedgerView:
-    """The content of the context, with messages and totals sorted by size, and requests by time."""
+    """The content of the context, with messages and totals sorted by size, and requests by time.
+
+    `new_answer_seq`: event of the newest answer, whose tokens the provider counted; -1 if a request contains it.
+    """
 
     messages: tuple[LedgerMessage, ...] = ()
     tools: tuple[LedgerSum, ...] = ()
     files: tuple[LedgerSum, ...] = ()
     requests: tuple[LedgerRequest, ...] = ()
+    new_answer_seq: int = -1
 
     def scale_to(self, meter: ContextMeterView) -> "LedgerView":
         """Return a new ledger whose messages add up to the sizes of the meter's sections."""
@@ -118,16 +122,18 @@ class LedgerView:
         own_sections = {name: totals[name] for name in _OWN_SECTION_SENDERS if totals.get(name)}
         if _INSTRUCTIONS in own_sections:
             own_sections[_INSTRUCTIONS] = self._scale_instructions(totals[_INSTRUCTIONS])
-        messages = list[LedgerMessage]()
-        for name, total in {**own_sections, "": meter.message_tokens}.items():
+        messages = [message for message in self.messages if message.seq == self.new_answer_seq]
+        rest = max(0, meter.message_tokens - sum(message.tokens for message in messages))
+        for name, total in {**own_sections, "": rest}.items():
             group = [
                 message
                 for message in self.messages
-                if (message.sender == name if name else message.sender not in own_sections)
+                if message.seq != self.new_answer_seq
+                and (message.sender == name if name else message.sender not in own_sections)
             ]
             sizes = scale_to_total([message.tokens for message in group], total)
             messages += (replace(message, tokens=size) for message, size in zip(group, sizes, strict=True))
-        return _ledger_view(messages, self.requests)
+        return _ledger_view(messages, self.requests, self.new_answer_seq)
 
     def _scale_instructions(self, total: int) -> int:
         """Return the tokens of the messages with instructions, if all instructions have `total` tokens.
@@ -190,6 +196,7 @@ class Ledger:
         """Number of tokens of the newest request, as counted by the provider."""
         self._uses_cache = False
         """True after the provider has read a part of a request from its cache."""
+        self._new_answer_seq = -1
         self._view: LedgerView | None = None
 
     def apply(self, ev: Envelope) -> bool:
@@ -254,6 +261,7 @@ class Ledger:
         if tokens:
             self._present[seq] = summary, round(tokens / self._ratio)
         self._changes["turns summarised"] = None
+        self._new_answer_seq = -1
 
     def _restore(self, seq: int, restored: ContextRestored) -> None:
         """Add the restored messages with their earlier sender, subject and files."""
@@ -272,7 +280,7 @@ class Ledger:
             entry = self._present.get(number)
             source = self._new_sources.get(number, entry[0] if entry is not None else _OTHER_SOURCE)
             self._present[number] = source, tokens
-        self._new_sources = {}
+        self._new_sources, self._new_answer_seq = {}, -1
         if packed.counted_tokens:
             self._ratio = packed.total_tokens / packed.counted_tokens
         prefix_changes = [] if self._previous is None else _prefix_changes(self._previous, packed)
@@ -298,6 +306,7 @@ class Ledger:
     def _add_answer(self, seq: int, text: str, tokens: int) -> None:
         source = self._new_sources[seq] = _Source("answer", " ".join(text[:_MAX_SUBJECT_CHARS].split()))
         self._present[seq] = source, round(tokens / self._ratio)
+        self._new_answer_seq = seq
 
     def _add_usage(self, answer: ModelResponded) -> None:
         record = self._requests.get(answer.request_id)
@@ -328,11 +337,13 @@ class Ledger:
                 LedgerMessage(seq, source.sender, source.subject, round(tokens * self._ratio), source.files)
                 for seq, (source, tokens) in self._present.items()
             )
-            self._view = _ledger_view(messages, tuple(self._requests.values()))
+            self._view = _ledger_view(messages, tuple(self._requests.values()), self._new_answer_seq)
         return self._view
 
 
-def _ledger_view(messages: Iterable[LedgerMessage], requests: tuple[LedgerRequest, ...]) -> LedgerView:
+def _ledger_view(
+    messages: Iterable[LedgerMessage], requests: tuple[LedgerRequest, ...], new_answer_seq: int
+) -> LedgerView:
     ordered = tuple(sorted(messages, key=lambda message: (-message.tokens, message.seq)))
     tools = _sums((message.sender, message.tokens) for message in ordered)
     files = _sums(
@@ -340,7 +351,7 @@ def _ledger_view(messages: Iterable[LedgerMessage], requests: tuple[LedgerReques
         for message in ordered
         for path, fraction in message.files.items()
     )
-    return LedgerView(ordered, tools, files, requests)
+    return LedgerView(ordered, tools, files, requests, new_answer_seq)
 
 
 def _tokens_by_event(messages: Iterable[CountedMessage]) -> dict[int, int]:
