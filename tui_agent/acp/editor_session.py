@@ -225,7 +225,7 @@ class EditorSession:
 def _unfinished_call_update(call: OpenCall) -> Update:
     """Return the update for a call that was unfinished when the program ended."""
     text = (
-        "The program ended while this call ran. Its effects are unknown."
+        "tui-agent exited while this call ran. Its effects are unknown."
         if call.started
         else "Not run: the turn ended before you answered."
     )

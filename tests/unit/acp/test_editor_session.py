@@ -508,4 +508,4 @@ async def test_a_call_that_ran_when_the_engine_died_ends_as_failed_and_only_then
         await settle()
         (update,) = editor.take()
     assert (update["toolCallId"], update["status"]) == (CALL, "failed")
-    assert update["content"][0]["content"]["text"].startswith("The program ended while this call ran.")
+    assert update["content"][0]["content"]["text"].startswith("tui-agent exited while this call ran.")

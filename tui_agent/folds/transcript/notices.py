@@ -451,7 +451,7 @@ _STOP_REASONS: Final[dict[JobStopper, str]] = {
     "": "by the agent",
     "user": "by you",
     "agent": "by the agent",
-    "rewind": "because you went back to before its start",
+    "rewind": "because you undid the call that started it",
 }
 
 
