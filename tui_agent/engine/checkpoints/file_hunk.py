@@ -40,8 +40,7 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
 
 
 def _file_of(command: RevertHunk) -> ChangedFile:
-    hidden_changes = frozenset(command.hidden_changes)
-    return ChangedFile(command.path, command.before, command.after, hidden_changes=hidden_changes)
+    return ChangedFile(command.path, command.before, command.after, hidden_changes=command.hidden_changes)
 
 
 def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> bytes | None:

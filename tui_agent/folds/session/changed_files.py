@@ -39,7 +39,7 @@ class ChangedFile:
     disk_sha256_after: str | None = None
     mode_changed: bool = False
     changes: int = 0
-    hidden_changes: frozenset[int] = frozenset()
+    hidden_changes: tuple[int, ...] = ()
 
     @property
     def only_mode_changed(self) -> bool:
@@ -68,7 +68,7 @@ class ChangedFile:
             last_seq=seq,
             mode_changed=self.mode_changed or change.is_mode_only,
             changes=self.changes + 1,
-            hidden_changes=self.hidden_changes.union(change.hidden_changes),
+            hidden_changes=tuple(sorted({*self.hidden_changes, *change.hidden_changes})),
         )
 
 

@@ -359,7 +359,7 @@ class DiffSheet(Viewer):
                 before=file.before,
                 after=file.after,
                 hunk=number,
-                hidden_changes=tuple(sorted(file.hidden_changes)),
+                hidden_changes=file.hidden_changes,
             )
 
             def submit(yes: bool | None) -> None:
