@@ -29,11 +29,11 @@ _LOOKALIKES = str.maketrans(
 )
 
 _NORMALISATIONS: tuple[tuple[Callable[[str], str], str], ...] = (
-    (str.rstrip, "they differ in spaces at the end of a line."),
+    (str.rstrip, "spaces at the end of a line differ."),
     (str.strip, ""),
     (lambda line: " ".join(line.split()), ""),
-    (lambda line: line.translate(_LOOKALIKES).strip(), "they differ in quotes, dashes or special spaces."),
-    (lambda line: line.strip().casefold(), "they differ in letter case."),
+    (lambda line: line.translate(_LOOKALIKES).strip(), "quotes, dashes or special spaces differ."),
+    (lambda line: line.strip().casefold(), "the letter case differs."),
 )
 """Pairs of a function and a sentence. The function removes one kind of difference; the sentence names it."""
 # The sentence is empty if the indentation can differ too: `_describe_indentation` then writes the sentence.
@@ -52,8 +52,8 @@ def explain_mismatch(text: str, wanted: str) -> str:
         return "The file has nothing similar. Read it again."
     piece = lines[start : start + min(len(old), SHOWN_LINES)]
     shown = "\n".join(f"{start + 1 + index}\t{line[:MAX_WIDTH]}" for index, line in enumerate(piece))
-    place = f"Line {start + 1} is" if len(old) == 1 else f"Lines {start + 1}-{start + len(old)} are"
-    return f"{place} the most similar: {reason or _first_difference(lines, old, start)}\n{shown}"
+    place = f"line {start + 1}" if len(old) == 1 else f"lines {start + 1}-{start + len(old)}"
+    return f"Closest match, {place}: {reason or _first_difference(lines, old, start)}\n{shown}"
 
 
 def _find_nearest(lines: list[str], old: list[str]) -> tuple[int | None, str]:
@@ -154,7 +154,7 @@ def _first_difference(lines: list[str], old: list[str], start: int) -> str:
     for index, line in enumerate(old):
         file_line = lines[start + index] if start + index < len(lines) else None
         if file_line is None:
-            return f"the file ends before old_text's line {index + 1}."
+            return f"the file ends before line {index + 1} of old_text."
         if file_line != line:
             return f"line {start + 1 + index} differs: the file has {file_line[:MAX_WIDTH]!r}, old_text has {line[:MAX_WIDTH]!r}."
     return "the line breaks differ."

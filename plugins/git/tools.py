@@ -147,7 +147,7 @@ async def git_blame(
 async def git_commit(
     ctx: ToolContext,
     message: Annotated[str, Field(min_length=1)],
-    paths: Annotated[list[GitPath], Field(description="also new files; empty: what is staged")] = [],  # noqa: B006
+    paths: Annotated[list[GitPath], Field(description="new files too; empty: staged changes")] = [],  # noqa: B006
 ) -> ToolResult:
     """Commit files."""
     return await run_git(commit_commands(message, paths), ctx)
@@ -158,7 +158,9 @@ async def run_git(commands: list[Command], ctx: ToolContext) -> ToolResult:
     for command in commands:
         result = await ctx.env.exec(ExecSpec(argv=command, max_output=MAX_STORED_BYTES), lambda output: None)
         if result.outcome == "not_found":
-            raise ToolError("git is not installed in this environment.", hint="Install it, or do without it.")
+            raise ToolError(
+                "git is not installed in this environment.", hint="Install it, or continue without git."
+            )
         if result.exit_code != 0:
             break
     output = result.output.decode("utf-8", "replace").strip("\n")

@@ -54,6 +54,6 @@ def tests(runs: tuple[TestFinished, ...]) -> Iterator[str | DisplayBlock]:
     if newest.failures:
         counts = (newest.failed - newest.errors, "Failed"), (newest.errors, "Errors")
         title = " and ".join(word for count, word in counts if count > 0) or "Failed"
-        yield "\n".join((f"{title.capitalize()} in the newest run:", *newest.failures))
+        yield "\n".join((f"{title.capitalize()} in the last run:", *newest.failures))
     elif newest.fault:
-        yield f"The newest run failed: {newest.fault}"
+        yield f"The last run failed: {newest.fault}"

@@ -20,7 +20,7 @@ def describe_diagnostics(path: str, items: Sequence[Any] | None) -> api.ToolResu
     """
     if items is None:
         return api.text_result(
-            f"The language server sent no diagnostics of {path} in time.", summary="none yet"
+            f"The language server sent no diagnostics for {path} in time.", summary="none yet"
         )
     rows = sorted(filter(None, map(_diagnostic_row, items)))
     lines = [f"{path}:{line}:{column}: {kind}: {message}" for _, line, column, kind, message in rows]
@@ -63,7 +63,7 @@ async def describe_places(
         lines.append(f"{path}:{line + 1}:{column + 1}" + (f": {text[:MAX_LINE_CHARS]}" if text else ""))
     nothing = f"The language server found nothing for {symbol}."
     if is_loading:
-        nothing = "The language server is still reading the project. Ask again later."
+        nothing = "The language server is still loading the project. Try again later."
     return _list_result(lines, nothing, api.format_count(len(places), "place"))
 
 

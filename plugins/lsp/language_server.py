@@ -150,7 +150,7 @@ class LanguageServerTool(api.BaseTool):
                 with anyio.fail_after(self._settings.timeout):
                     return await ask(server)
             except ServerRefused as error:
-                raise api.ToolError(f"The language server {name} refused the question: {error}") from error
+                raise api.ToolError(f"The language server {name} refused the request: {error}") from error
             except ServerGone as error:
                 failures.append(str(error))
             except TimeoutError:

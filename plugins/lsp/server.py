@@ -271,7 +271,7 @@ async def _initialize(server: LanguageServer) -> str:
         with anyio.fail_after(START_LIMIT_S):
             await server.initialize()
     except TimeoutError:
-        return f"it did not get ready within {api.format_time_limit(START_LIMIT_S)}"
+        return f"it was not ready within {api.format_time_limit(START_LIMIT_S)}"
     except (ServerGone, ServerRefused) as error:
         return str(error)
     return ""

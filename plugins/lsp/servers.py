@@ -53,7 +53,7 @@ def find_command(path: str, settings: LspSettings) -> tuple[str, ...]:
     known = COMMANDS.get(suffix, ()) if configured is None else (configured,)
     if not any(known):
         raise api.ToolError(
-            f"There is no language server for {suffix or 'such'} files.",
+            f"There is no language server for {f'{suffix} files' if suffix else 'files without a suffix'}.",
             hint="Use grep and run_command instead.",
         )
     for command in known:

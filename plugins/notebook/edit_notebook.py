@@ -103,4 +103,4 @@ def _change(args: EditNotebookArgs, content: api.FileContent) -> _Change:
     block = api.DiffBlock(
         path=f"{content.path} [{index}]", diff=diff.text, added=diff.added, removed=diff.removed
     )
-    return _Change(content, data, block, f"{message} {content.path} has {count} now.")
+    return _Change(content, data, block, f"{message} {content.path} now has {count}.")

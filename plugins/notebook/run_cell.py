@@ -116,7 +116,7 @@ class RunCell(api.BaseTool):
             raise api.ToolError(
                 f"Interrupted after {api.format_time_limit(args.timeout)}, the time limit. The kernel keeps its variables."
             )
-        note = "\n[a new kernel: variables of earlier calls are gone]" if is_lost else ""
+        note = "\n[new kernel: the variables of earlier calls are lost]" if is_lost else ""
         if args.cell:
             note += await _save_outputs(args, run, ctx)
         return await asyncio.to_thread(_result, run, note, ctx)

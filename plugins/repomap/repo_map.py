@@ -28,7 +28,7 @@ async def repo_map(
 ) -> api.ToolResult:
     """Rank the repository's files for a question or task, with line numbers and signatures."""
     if ctx.repomap is None:
-        raise api.ToolError("This workspace has no map.")
+        raise api.ToolError("This workspace has no repository map.")
     request = api.MapRequest(
         query=query,
         max_tokens=max_tokens,

@@ -37,7 +37,7 @@ async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Dec
     if result.outcome == "failed":
         raise EnvironmentFault(
             result.blocked or result.message or "The program could not be started.",
-            hint="Nothing was run. This is a problem of the machine, not of the command.",
+            hint="Nothing was run. The problem is the machine, not the command.",
         )
     output, result = [result.output], replace(result, output=b"")
 

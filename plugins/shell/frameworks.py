@@ -20,7 +20,7 @@ _PYTHON_FRAMEWORKS = frozenset({"pytest", "unittest"})
 _NODE_RUNNERS = frozenset({"jest", "vitest", "mocha", "ava", "tap"})
 _LOCK_FILES = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun"}
 _PACKAGE_MANAGERS = frozenset({"npm", *_LOCK_FILES.values()})
-_ONE_TEST_HINT = "To run one test of another program than pytest, give the whole `command`."
+_ONE_TEST_HINT = "To run one test without pytest, give the whole `command`."
 _TEST_FILE = re.compile(r"(test_.*|.*_test|tests?)\.py")
 _PYTEST_SIGNS = re.compile(
     rb"^[ \t]*+(?:import|from) pytest|^def test_|^class Test\w*(\(\s*\))?:", re.MULTILINE
@@ -93,7 +93,9 @@ async def find_test_command(env: Environment, path: str) -> TestCommand:
     if not test:
         return command
     if command.framework != "pytest" or info is None or info.kind == "directory":
-        raise ToolError(f"Only the id of a pytest test can be a path, not {path}.", hint=_ONE_TEST_HINT)
+        raise ToolError(
+            f"`path` must be a file, a folder or the id of a pytest test, not {path}.", hint=_ONE_TEST_HINT
+        )
     return replace(command, argv=(*command.argv[:-1], f"{command.argv[-1]}::{test}"))
 
 

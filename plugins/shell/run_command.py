@@ -25,7 +25,7 @@ class RunCommandArgs(api.FrozenModel):
     timeout: Annotated[float, api.at_most(MAX_TIMEOUT)] = Field(default=120, gt=0, description="seconds")
     cwd: str = ""
     background: bool = Field(
-        default=False, description="for a command that keeps running; then read_job_output"
+        default=False, description="for a command that keeps running; see read_job_output"
     )
 
 

@@ -21,7 +21,7 @@ def test_the_newest_run_comes_first_with_the_names_of_what_failed(tmp_path: Path
     assert pane_rows(PLUGIN, "tests", log, SIDE_WIDTH) == rows
     lines = (log / EVENTS_FILE).read_bytes().splitlines(keepends=True)
     (log / EVENTS_FILE).write_bytes(b"".join(lines[:148]))
-    failed = ["", "  Failed in the newest run:", "  tests/test_report.py::test_week_total"]
+    failed = ["", "  Failed in the last run:", "  tests/test_report.py::test_week_total"]
     assert pane_rows(PLUGIN, "tests", log, PAGE_WIDTH) == [rows[0], rows[2], *failed]
     (log / EVENTS_FILE).write_bytes(b"".join(lines[:100]))
     assert pane_rows(PLUGIN, "tests", log, SIDE_WIDTH) == ["  No tests have run yet."]
@@ -39,6 +39,6 @@ def test_errors_and_expected_failures_have_columns_of_their_own_if_there_are_any
         "  passed  failed  errors  xfailed  command",
         "      31       0       1        2  pytest -q",
         "",
-        "  Errors in the newest run:",
+        "  Errors in the last run:",
         "  tests/test_report.py::test_week_total",
     ]

@@ -121,7 +121,7 @@ async def test_cells_are_listed_with_short_outputs_and_edited_after_a_read(tmp_p
     preview = await bench.preview("edit_notebook", **change)
     assert "+x = 5" in preview.blocks[0].diff
     result = await bench.run("edit_notebook", **change)
-    assert text(result) == "Replaced cell 1; its outputs were removed. n.ipynb has 3 cells now."
+    assert text(result) == "Replaced cell 1; its outputs were removed. n.ipynb now has 3 cells."
     with pytest.raises(ToolError, match="no cell '7'"):
         await bench.run("edit_notebook", **{**change, "cell": "7"})
     with pytest.raises(ToolError, match="Nothing would change"):

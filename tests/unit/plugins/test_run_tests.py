@@ -247,7 +247,9 @@ async def test_a_project_without_tests_is_told(bench, package):
 async def test_a_test_of_another_program_needs_its_command(bench, path):
     bench.write("test_a.py", PASSES)
     bench.write("tests/test_b.py", "def test_b(): pass\n")
-    with pytest.raises(ToolError, match="Only the id of a pytest test") as raised:
+    with pytest.raises(
+        ToolError, match="`path` must be a file, a folder or the id of a pytest test, not "
+    ) as raised:
         await bench.run("run_tests", path=path)
     assert "`command`" in raised.value.hint
 

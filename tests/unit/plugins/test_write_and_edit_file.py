@@ -200,20 +200,20 @@ async def test_the_nearest_place_is_the_one_where_most_of_the_block_matches(benc
         "    while disp_len(data) > length:  # carefully delete one char at a time\n        data = data[:-1]\n",
     )
     message = await refused(bench, "    while disp_len(data) > length:\n        data = data[:-1]\n")
-    assert "Lines 6-7 are the most similar: line 6 differs: " in message
+    assert "Closest match, lines 6-7: line 6 differs: " in message
 
 
 async def test_the_nearest_place_is_shown_with_its_line_numbers(bench):
     await known(bench, CODE)
     said = await refused(bench, "def g(a):\n    x = 2\n    return a + x\n")
-    assert "Lines 6-8 are the most similar:" in said
+    assert "Closest match, lines 6-8:" in said
     assert "6\tdef g(a):\n7\t    x = 1\n8\t    return a + x" in said
 
 
 async def test_a_single_nearest_line_is_named_in_the_singular(bench):
     await known(bench, CODE)
     message = await refused(bench, "def g(b):")
-    assert "Line 6 is the most similar: " in message
+    assert "Closest match, line 6: " in message
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ async def test_a_part_of_a_line_that_differs_slightly_is_found(bench, line, old)
 async def test_a_failed_match_in_a_big_file_is_told_soon(bench):
     await known(bench, "".join(f"value_{n} = compute({n}, other={n * 7})\n" for n in range(100_000)))
     said = await refused(bench, "value_777 = compute(777, other=1)\nmore\n")
-    assert "are the most similar:" in said
+    assert "Closest match, lines " in said
 
 
 # --- edit_file: reading first ----------------------------------------------------------------------------------------
