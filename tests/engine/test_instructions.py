@@ -233,7 +233,7 @@ async def test_a_long_one_is_kept_as_a_blob_and_sent_whole_up_to_its_limit(
     async with running(tmp_path, [say("ok")], middlewares=[_reading(tmp_path)]) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-    assert "[AGENTS.md continues: " in bench.model.requests[0].system
+    assert "[AGENTS.md is too long to include in full. " in bench.model.requests[0].system
 
 
 async def test_of_an_untrusted_folder_only_the_users_own_are_sent_and_the_note_says_so(
@@ -418,7 +418,7 @@ async def test_a_delegate_has_those_of_the_folders_that_it_works_in_and_nobody_e
         assert "Root rules." in first.system and first.system == last.system
         told = [words for words in map(_text, last.messages) if "Rules of" in words]
         assert [there in words for words in told][:1] == [True], key
-        assert len([words for words in told if "[The program adds" in words]) == 1, key
+        assert len([words for words in told if "[tui-agent adds" in words]) == 1, key
     assert not any("ules" in words for words in map(_text, talks.of("Look")[-1].messages))
     assert [one.path for one in bench.recorder.state.instructions] == ["AGENTS.md", "docs/AGENTS.md"]
 
@@ -434,7 +434,7 @@ async def test_in_a_small_window_only_the_beginning_of_a_long_one_joins(
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
     words = _text(bench.model.requests[-1].messages[-1])
-    assert 3_000 < len(words) < 5_000 and "[src/AGENTS.md continues: " in words
+    assert 3_000 < len(words) < 5_000 and "[src/AGENTS.md is too long to include in full. " in words
     assert "src/AGENTS.md is cut: " in bench.recorder.state.instruction_notes[0]
 
 

@@ -168,7 +168,7 @@ async def test_a_command_that_a_crash_left_open_is_closed_as_lost_with_its_outpu
         bench.submit(SubmitPrompt(text="well?"))
         await bench.until("turn.finished")
     told = str(bench.model.requests[0].messages)
-    assert "make (tui-agent crashed while it ran" in told and "half" in told
+    assert "make (tui-agent crashed during the command" in told and "half" in told
 
 
 async def test_all_of_a_long_output_is_kept_and_the_model_gets_its_ends(tmp_path: Path) -> None:

@@ -297,7 +297,7 @@ def _cut_file(file: InstructionFile, room: int, notes: list[str]) -> Instruction
     shown = text[:room]
     shown = shown[: shown.rfind("\n") + 1] or shown
     notes.append(
-        f"{file.path} is cut: {format_number(len(shown))} of its {format_number(len(text))} characters are used, because of limited room."
+        f"{file.path} is cut: {format_number(len(shown))} of its {format_number(len(text))} characters are used; there is no room for the rest."
     )
     return file.model_copy(
         update={"text": shown, "tokens": -(-len(shown) // CHARS_PER_TOKEN), "truncated": True}

@@ -274,9 +274,9 @@ async def test_the_same_ends_are_said(two: Comparison) -> None:
 
 
 async def test_what_the_fork_changed_stands_in_its_head(two: Comparison) -> None:
-    found = replace(two, right=replace(two.right, change_text='asked instead: "Only the report"'))
+    found = replace(two, right=replace(two.right, change_text='another message: "Only the report"'))
     async with open_comparison(found) as shown:
-        assert any(row[82:].startswith('asked instead: "Only the report"') for row in shown.rows())
+        assert any(row[82:].startswith('another message: "Only the report"') for row in shown.rows())
 
 
 async def test_where_there_is_no_comparison_it_goes_and_says_why() -> None:

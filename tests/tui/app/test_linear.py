@@ -86,7 +86,7 @@ async def test_undo_redo_and_the_changes_can_be_had_without_a_screen() -> None:
         linear.write_event(record)
     assert said[-3:] == [
         "undo done",
-        "Commit 1a2b3c4 “Add a” stays. To undo in git, too, and keep all files: git reset 1a2b3c4~1",
+        "Commit 1a2b3c4 “Add a” stays. To undo it in git and keep all files: git reset 1a2b3c4~1",
         "2 files restored. 1 file kept, because you changed it: mine.py.",
     ]
 

@@ -13,7 +13,7 @@ def test_the_figures_of_the_json_stand_in_the_text_too() -> None:
     assert f"{metrics.raw_output_chars:,} characters" in said["output"] and "sent to models" in said["output"]
     assert f"peak about {format_tokens(metrics.context_peak_tokens)} tokens" in said["context"]
     assert f"provider's count: {format_tokens(metrics.context_real_tokens or 0)}" in said["context"]
-    assert f"newest request {format_tokens(metrics.context_estimated_tokens)} tokens" in said["context"]
+    assert f"last request {format_tokens(metrics.context_estimated_tokens)} tokens" in said["context"]
     assert "0 summaries" in said["context"]
     assert describe_work(metrics) == "2 turns, 9 iterations, 49 parts"
     assert said["observations"].startswith(f"{metrics.hot_observation_count} tool results in full")

@@ -131,7 +131,7 @@ def test_of_the_newest_failed_tests_the_headline_and_the_artifact_are_kept_but_n
     facts = Facts(held, (), (), (), (), 0, failing=("test_x.py::test_one",))
     text = build_summary(facts, "", ROOM, ROOM, text_preview).text
     assert "## Tests that fail\n- test_x.py::test_one" in text and text.count("test_one") == 1
-    newest = "## The newest test run\n2 failed, 9 passed [exit 1]\n$ python -m pytest\nread_file artifact:1"
+    newest = "## The last test run\n2 failed, 9 passed [exit 1]\n$ python -m pytest\nread_file artifact:1"
     assert newest in text and "ResourceWarning" not in text
 
 

@@ -260,7 +260,7 @@ def test_tests_that_fail_at_the_end_are_named() -> None:
         (ForkChange(model="other"), ""),
         (ForkChange(context_mode="none"), "context none"),
         (ForkChange(call_id=CallId("c"), result="nothing"), "another result of run pytest -q"),
-        (ForkChange(message="Do the\nother thing"), 'asked instead: "Do the other thing"'),
+        (ForkChange(message="Do the\nother thing"), 'another message: "Do the other thing"'),
     ],
 )
 def test_what_the_fork_changed_is_told_where_the_model_line_does_not(changed: ForkChange, words: str) -> None:

@@ -64,7 +64,9 @@ def test_the_history_is_told_of_what_joins_alone_and_that_a_cut_one_goes_on() ->
     )
     words = "\n".join(str(one.text) for one in joined_content(cut) if isinstance(one, TextContent))
     assert words.startswith("# Instructions from src/AGENTS.md, for everything below src/")
-    assert "Rules of src/AGENTS.md." in words and words.endswith("Read the rest before you work.]")
+    assert "Rules of src/AGENTS.md." in words and words.endswith(
+        "The rest applies too: read it before you work.]"
+    )
 
 
 def test_a_person_reads_in_the_transcript_what_joined_and_what_holds_no_more() -> None:

@@ -259,7 +259,7 @@ def test_a_request_says_why_the_cache_could_not_serve_all_of_the_one_before() ->
         "outputs shortened, turns summarised",
         "tools changed",
         "messages restored",
-        "nothing in the provider's cache",
+        "not in the provider's cache",
         "another model",
         "",
     ]
@@ -305,4 +305,4 @@ def test_a_request_of_which_the_cache_served_only_a_part_says_so() -> None:
         answer = answered(f"r{at}", cached).model_copy(update={"usage": usage})
         payloads += [packed(f"r{at}", {}), asked(f"r{at}"), answer]
     reasons = [one.cache_miss_reason for one in told(*payloads).requests]
-    assert reasons == ["", "", "only part of it in the provider's cache", "nothing in the provider's cache"]
+    assert reasons == ["", "", "only partly in the provider's cache", "not in the provider's cache"]

@@ -18,6 +18,7 @@ from tests.stubs.story import (
 )
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.text.session_figures import describe_sandbox
 from tui_agent.protocol.base import AgentId, CallId, JsonMap, RequestId, RunId, SessionId
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.files import FileRead
@@ -317,3 +318,18 @@ def test_a_view_does_not_change_behind_its_owner() -> None:
     fold.tell(read("b", "1", whole=True))
     assert list(before.read_files) == ["a"]
     assert fold.fold.view() is fold.fold.view()
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "reason", "described"),
+    [
+        ("bubblewrap", "", "bubblewrap"),
+        ("", "bwrap is not installed", "none: bwrap is not installed"),
+        ("", "", "not known yet"),
+    ],
+)
+def test_a_sandbox_that_is_not_known_yet_is_not_called_none(
+    sandbox: str, reason: str, described: str
+) -> None:
+    state = SessionStateView(sandbox=sandbox, no_sandbox_reason=reason)
+    assert describe_sandbox(state) == described

@@ -345,17 +345,17 @@ RESTORED = CheckpointRestored(source="c", commit="d", paths=("helpers.py",))
         (
             {"reason": "files"},
             RESTORED,
-            ["Restored helpers.py; the conversation stays. /redo undoes this."],
+            ["Restored helpers.py; the conversation is unchanged. /redo reverses this."],
         ),
         (
             {"reason": "files"},
             RESTORED.model_copy(update={"removed_count": 1}),
-            ["Removed helpers.py; the conversation stays. /redo undoes this."],
+            ["Removed helpers.py; the conversation is unchanged. /redo reverses this."],
         ),
         (
             {"reason": "files"},
             RESTORED.model_copy(update={"paths": ("a", "b"), "removed_count": 1}),
-            ["Restored or removed a, b; the conversation stays. /redo undoes this."],
+            ["Restored or removed a, b; the conversation is unchanged. /redo reverses this."],
         ),
         (
             {"reason": "redo", "redone": "files"},

@@ -86,9 +86,9 @@ def fact_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
         _required_block("The plan", plan, 0.05, "the plan"),
         _line_block(FAILING_TITLE, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
         changed,
-        _optional_block("The newest test run", _failed_tests(facts, calls, text), 0.03),
+        _optional_block("The last test run", _failed_tests(facts, calls, text), 0.03),
         read,
-        _optional_block("Outputs for read_file and grep", artifacts, 0.02),
+        _optional_block("Stored outputs: use read_file or grep", artifacts, 0.02),
     ]
 
 

@@ -60,7 +60,7 @@ class Turn:
         if self.message is not None and self.message.attachments:
             return "its message has a picture"
         reasons = (
-            (UserSteered, "it got a message while it ran"),
+            (UserSteered, "you sent a message while it ran"),
             (ModelFailed, "a request to the model failed"),
             (ModelRetried, "a request to the model failed"),
             (ContextCompacted, "its context was compacted"),

@@ -127,4 +127,4 @@ def _describe_empty_diff(file: ChangedFile | FileChanged, *, same_bytes: bool) -
         return "removed, was empty"
     if file.disk_sha256_before == file.disk_sha256_after:
         return "only its permissions changed"
-    return "only secrets changed, which are not stored" if same_bytes else "only its encoding changed"
+    return "only secrets changed; they are not stored" if same_bytes else "only its encoding changed"

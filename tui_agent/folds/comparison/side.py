@@ -321,7 +321,7 @@ def _describe_change(forked: SessionForked, records: Sequence[Record]) -> str:
         call = _call_label(changed.call_id, records)
         phrases.append(f"another result of {call}" if call else "another tool result")
     if changed.message is not None:
-        phrases.append(f'asked instead: "{" ".join(text_preview(changed.message).split())}"')
+        phrases.append(f'another message: "{" ".join(text_preview(changed.message).split())}"')
     return ", ".join(phrases)
 
 

@@ -10,11 +10,8 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope, InstructionsLoaded
 from tui_agent.protocol.parts import Content, TextContent
 
-TRUNCATION_NOTE = (
-    "it is too long to be included in full, and the rest applies too. Read the rest before you work."
-)
 _JOINED = (
-    "[The program adds this file because it applies where you work now. It is not part of the user's message; follow it "
+    "[tui-agent adds this file because you now work in its folder. It is not part of the user's message; follow it "
     "like the user's and the project's instructions.]"
 )
 
@@ -65,7 +62,9 @@ def instruction_heading(path: str, scope: InstructionScope) -> str:
 
 def truncation_note(file: InstructionFile) -> str:
     """Return the note that follows the text of an instruction file."""
-    return f"[{file.path} continues: {TRUNCATION_NOTE}]" if file.truncated else ""
+    if not file.truncated:
+        return ""
+    return f"[{file.path} is too long to include in full. The rest applies too: read it before you work.]"
 
 
 def joined_content(payload: InstructionsLoaded) -> tuple[Content, ...]:

@@ -167,9 +167,9 @@ _INSTRUCTIONS, _REPO_MAP, _EARLIER_SESSION = (
 )
 _OWN_SECTION_SENDERS = (_INSTRUCTIONS, _REPO_MAP, _EARLIER_SESSION)
 """Senders whose messages have a section of their own, with the same name."""
-_CACHE_MISS = "nothing in the provider's cache"
+_CACHE_MISS = "not in the provider's cache"
 """Reason shown if the beginning of a request is unchanged but nothing was read from the provider's cache."""
-_PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
+_PARTIAL_CACHE_HIT = "only partly in the provider's cache"
 _EXPECTED_CACHE_SHARE = 0.8
 """A cache hit counts as full if at least this fraction of the unchanged tokens was read from the cache."""
 _CACHE_BLOCK_TOKENS = 1_024

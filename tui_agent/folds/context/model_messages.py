@@ -67,7 +67,7 @@ from tui_agent.units import format_duration
 
 INTERRUPTED = "[The user interrupted here.]"
 CONTINUED = "[The user interrupted here and now asks you to continue.]"
-CRASHED = "[The program ended here during the turn and was started again.]"
+CRASHED = "[tui-agent ended here during the turn and was restarted.]"
 MAX_OCCASION_CHARS = 120
 """Maximum length of the text to which a user's reply refers (a command, a question or a title), in characters."""
 
@@ -254,7 +254,7 @@ def _on_user_shell_finished(history: History, ev: Envelope, payload: UserShellFi
         "interrupted": f"stopped by the user after {format_duration(seconds)}",
         "timeout": f"stopped at its time limit of {format_duration(seconds)}",
         "failed": "could not be run",
-        "lost": "tui-agent crashed while it ran; its effects are unknown",
+        "lost": "tui-agent crashed during the command; its effects are unknown",
     }.get(payload.end, "did not end" if payload.exit_code is None else f"exit status {payload.exit_code}")
     head = f"The user ran a command: {payload.command} ({end})."
     content: tuple[Content, ...]

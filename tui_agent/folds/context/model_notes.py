@@ -14,7 +14,7 @@ _JOB = "[Background job "
 _JOB_ENDS: dict[JobEnd, str] = {
     "exited": "ended by itself",
     "stopped": "was stopped",
-    "session": "was stopped with the session",
+    "session": "was stopped when the session ended",
     "failed": "could not be started",
     "lost": "was lost: tui-agent crashed while the job ran",
 }

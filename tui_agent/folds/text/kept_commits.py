@@ -15,7 +15,8 @@ def describe_kept_commits(commits: Sequence[str]) -> str:
         return ""
     named = [f"{commit[:7]} “{commit[8:]}”" for commit in commits[:MAX_NAMED]]
     more = f" and {len(commits) - MAX_NAMED} more" if len(commits) > MAX_NAMED else ""
-    subject = (
-        f"Commit {named[0]} stays" if len(commits) == 1 else f"These commits stay: {', '.join(named)}{more}"
-    )
-    return f"{subject}. To undo in git, too, and keep all files: git reset {commits[0][:7]}~1"
+    if len(commits) == 1:
+        subject, pronoun = f"Commit {named[0]} stays", "it"
+    else:
+        subject, pronoun = f"These commits stay: {', '.join(named)}{more}", "them"
+    return f"{subject}. To undo {pronoun} in git and keep all files: git reset {commits[0][:7]}~1"

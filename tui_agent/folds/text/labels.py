@@ -120,9 +120,7 @@ def unknown_events_notice(count: int, *, other_version: bool = False) -> str:
     return f"{format_count(count, 'event')} of {what} that this version of tui-agent does not know"
 
 
-LARGER_WINDOW_HINT: Final = (
-    "Use a model with a larger window (/model), or mention a file with @path, which is read in parts."
-)
+LARGER_WINDOW_HINT: Final = "Use a model with a larger window (/model), or save the text in a file and mention its @path: files are read in parts."
 
 
 def truncation_notice(cut: ContextTruncated) -> str:

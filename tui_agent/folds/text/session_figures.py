@@ -28,7 +28,9 @@ def describe_model(model: ModelInfo) -> str:
 
 def describe_sandbox(state: SessionStateView) -> str:
     """Describe the sandbox for commands, or say why there is none."""
-    return state.sandbox or f"none: {state.no_sandbox_reason or 'not known yet'}"
+    return state.sandbox or (
+        f"none: {state.no_sandbox_reason}" if state.no_sandbox_reason else "not known yet"
+    )
 
 
 def describe_context(meter: ContextMeterView) -> str:

@@ -46,7 +46,7 @@ def _describe_context(metrics: MetricsView) -> str:
     provider_note = "" if counted_tokens is None else f" (provider's count: {format_tokens(counted_tokens)})"
     return (
         f"peak about {format_tokens(metrics.context_peak_tokens)} tokens, "
-        f"newest request {format_tokens(metrics.context_estimated_tokens)} tokens{provider_note}; "
+        f"last request {format_tokens(metrics.context_estimated_tokens)} tokens{provider_note}; "
         f"{format_count(metrics.context_compression_count, 'summary', 'summaries')}, outputs shortened "
         f"{format_count(metrics.context_reduction_count, 'time')}"
     )

@@ -80,9 +80,9 @@ _HEAD_MOVES = {
 }
 _FILE_MOVES = {
     "hunk": "Reverted one change in {files}. /redo restores it.",
-    "files": "Restored {files}; the conversation stays. /redo undoes this.",
-    "removed": "Removed {files}; the conversation stays. /redo undoes this.",
-    "mixed": "Restored or removed {files}; the conversation stays. /redo undoes this.",
+    "files": "Restored {files}; the conversation is unchanged. /redo reverses this.",
+    "removed": "Removed {files}; the conversation is unchanged. /redo reverses this.",
+    "mixed": "Restored or removed {files}; the conversation is unchanged. /redo reverses this.",
     "kept": "Undid the changes in {files} too. /redo brings your version back.",
     "kept in a redo": "Redid the changes in {files} too. /redo brings your version back.",
 }
@@ -115,7 +115,9 @@ def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -
 def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
     if payload.rewritten:
         lines = ["The session's log was removed or replaced while it was open. It was written again in full."]
-        lines += [f"The file that was in its place is now {payload.side_file}."] if payload.side_file else []
+        lines += (
+            [f"The file found in its place was moved to {payload.side_file}."] if payload.side_file else []
+        )
     else:
         amount = format_bytes(payload.moved_bytes)
         moved = f"An incomplete line at the end of the log ({amount}) was moved to {payload.side_file}."
@@ -403,7 +405,7 @@ def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> No
 @NOTICE_HANDLERS.on(WorkspaceMoved)
 def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> None:
     headline = f"The session now works in {payload.workspace}."
-    draft.add_notice(ev, "resume", "info", (headline, f"Before, it worked in {payload.previous}."))
+    draft.add_notice(ev, "resume", "info", (headline, f"Previous folder: {payload.previous}."))
 
 
 @NOTICE_HANDLERS.on(HookRan)
@@ -427,7 +429,7 @@ def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
     if payload.fault == HOOK_STOPPED:
         return f"A hook{' for' if suffix else ''}{suffix} was stopped", "info"
     if payload.fault:
-        consequence = " You are asked about the call." if payload.event == "before_tool" else ""
+        consequence = " The call needs your approval." if payload.event == "before_tool" else ""
         return f"A hook failed{' at' if suffix else ''}{suffix}: {payload.fault}{consequence}", "warning"
     if payload.decision == "deny":
         verb = "objects to" if payload.event.startswith("after") else "refused"
