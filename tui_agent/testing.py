@@ -133,7 +133,7 @@ class PluginSession:
         if lines != expected:
             difference = "".join(unified_diff(expected, lines, str(file), "this session"))
             raise AssertionError(
-                f"The session differs from its golden log. If it is right, run the test once with {UPDATE_GOLDEN}=1.\n"
+                f"The session differs from its golden log. If the new session is right, run the test once with {UPDATE_GOLDEN}=1.\n"
                 f"{difference}"
             )
 

@@ -135,7 +135,7 @@ def test_a_login_holds_only_for_its_address(program: Program) -> None:
     ("mode", "browser", "told"),
     [
         ("denies", True, "The login was declined: access_denied."),
-        ("wrong-state", True, "The answer of the browser does not belong to this login. Nothing was saved."),
+        ("wrong-state", True, "The browser's answer does not belong to this login. Nothing was saved."),
         ("foreign", True, "The server's login uses an address that is not https: http://login.example.org/"),
         ("no-pkce", True, "The authorization server does not support PKCE with S256."),
         ("good", False, "The login was not finished within 3 s."),
@@ -186,10 +186,10 @@ def test_wrong_addresses_and_codes_can_be_pasted_until_one_is_right(program: Pro
         terminal.until_text("A browser was opened.")
         address = last_page(opened.read_text())
         for pasted, told in (
-            ("http://[::1/callback?code=a", "This is not the address of the browser's last page."),
+            ("http://[::1/callback?code=a", "This is not the address of the browser's last page,"),
             (
                 address.replace("state=", "state=x"),
-                "The answer of the browser does not belong to this login.",
+                "The browser's answer does not belong to this login.",
             ),
             (
                 address.replace("code=", "code=x"),

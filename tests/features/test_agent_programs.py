@@ -310,7 +310,7 @@ def test_an_evaluation_compares_agents_and_checks_their_programs_first(
         (["eval", "run", "case.toml", "--agent", "codx"], "There is no agent 'codx'."),
         (
             ["eval", "run", "case.toml", "-m", "oracle", "--agent", "codex"],
-            "The oracle plays known-good answers",
+            "The oracle replays known-good answers",
         ),
     ):
         assert main(wrong) == 2

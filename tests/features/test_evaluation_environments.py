@@ -174,7 +174,7 @@ async def test_a_test_ends_with_the_request_for_it(folder: Path) -> None:
             "def plain(workspace): pass\ntest(plain)",
             "failed: TypeError: plain cannot be a test: it is not an async",
         ),
-        ("suite('a b')", "failed: ValueError: 'a b' is not a valid name of a suite or test."),
+        ("suite('a b')", "failed: ValueError: 'a b' is not a valid name for a suite or test."),
         (
             "async def f(w): pass\na, b = suite('a'), suite('a')\na.test(f), b.test(f)",
             "two tests are named 'a/f'.",

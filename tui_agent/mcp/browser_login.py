@@ -27,10 +27,8 @@ from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.units import format_time_limit
 
-WRONG_ADDRESS = (
-    "This is not the address of the browser's last page. That address contains /callback and a code."
-)
-OTHER_LOGIN = "The answer of the browser does not belong to this login."
+WRONG_ADDRESS = "This is not the address of the browser's last page, which contains /callback and a code."
+OTHER_LOGIN = "The browser's answer does not belong to this login."
 TRY_AGAIN = "Try again: paste the address of the last page of this login."
 _PATH = "/callback"
 _MAX_REQUEST_BYTES = 16_000
@@ -132,7 +130,7 @@ class BrowserAnswer:
                 fault = self._take_address(words[1]) if is_request else WRONG_ADDRESS
                 if fault == OTHER_LOGIN:
                     self._refuse(fault)
-                text = fault or "You can close this page, and go on in the terminal."
+                text = fault or "You can close this page and continue in the terminal."
                 status = "404 Not Found" if fault else "200 OK"
                 await stream.send(_PAGE.format(status=status, length=len(text), text=text).encode())
 
@@ -198,6 +196,6 @@ def _explain(error: BaseException) -> ConfigError:
     if isinstance(error, ConfigError):
         return error
     if isinstance(error, OAuthRegistrationError):
-        hint = "Set a header with a token instead: docs/mcp.md."
+        hint = "Set a header with a token instead (see docs/mcp.md)."
         return ConfigError(f"The server does not let tui-agent register: {clean_line(str(error))}", hint=hint)
     return ConfigError(f"The login failed: {clean_line(str(error)) or type(error).__name__}")

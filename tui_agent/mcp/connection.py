@@ -216,7 +216,7 @@ def _naming_faults(connection: Connection, limit_s: float | None = None) -> Iter
         if connection.ended is not None and connection.ended.is_set():
             fault = connection.pipes.fault if connection.pipes is not None else ""
             raise ToolError(f"{server} was stopped: {fault}." if fault else f"{server} ended.") from error
-        raise ToolError(f"{server} refused: {clean_line(error.error.message, 500)}") from error
+        raise ToolError(f"{server} refused the request: {clean_line(error.error.message, 500)}") from error
     except (ValidationError, RuntimeError, ValueError) as error:
         raise ToolError(f"{server} sent an answer that is not valid: {describe_fault(error)}") from error
 

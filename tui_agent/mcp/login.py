@@ -177,7 +177,7 @@ class ServerLogin(httpx2.Auth):
             try:
                 validate_authorization_response_iss(answer.iss, self._provider.context.oauth_metadata)
             except OAuthFlowError:
-                fault = "The answer of the browser names another authorization server."
+                fault = "The browser's answer names another authorization server."
             else:
                 return answer
 

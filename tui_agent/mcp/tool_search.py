@@ -45,7 +45,7 @@ class ToolSearch:
         self._reveal = reveal
         self.spec = ToolSpec(
             name,
-            f"Find tools of the MCP server {server}, which has {format_count(len(tools), 'tool')}. Then call the tools that it finds.",
+            f"Search the {format_count(len(tools), 'tool')} of the MCP server {server}. Then call the tools found.",
             SearchArguments,
             "find",
             timeout=10.0,
@@ -71,7 +71,7 @@ class ToolSearch:
             f"{name}: {self._tools[name].description}\narguments: {to_json(self._tools[name].schema).decode()}"
             for name in names
         ]
-        text = "\n\n".join(lines) or "No tool fits. Use other words."
+        text = "\n\n".join(lines) or "No tool matches. Use other words."
         return ToolResult(
             ok=True, content=(TextContent(text=text),), summary=format_count(len(names), "tool")
         )

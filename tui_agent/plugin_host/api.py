@@ -302,7 +302,7 @@ def _check_pattern(label: str, kind: str, text: str) -> None:
         raise PluginError(f"{label}: the pattern {text!r} is not valid: {error}.") from error
     if "name" not in groups or not _WORD.fullmatch(kind):
         raise PluginError(
-            f"{label}: the pattern {text!r} needs a group `name`, and its kind {kind!r} must be one word."
+            f"{label}: the pattern {text!r} must have a group `name`, and the symbol kind {kind!r} must be one word."
         )
 
 

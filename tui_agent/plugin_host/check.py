@@ -56,7 +56,11 @@ def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
     names = [plugin.name for plugin in plugins_at(path)]
     if len(names) > 1:
         return CheckReport(
-            path.name, "", (), (f"{path} has several plugins: {', '.join(names)}. Check one.",), ()
+            path.name,
+            "",
+            (),
+            (f"{path} has several plugins: {', '.join(names)}. Give the path of one of them.",),
+            (),
         )
     plugin = plugin_at(path, "option")
     loaded = PluginHost(PluginPlaces(extra=(path,), entry_points=False)).load()

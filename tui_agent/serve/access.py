@@ -36,7 +36,7 @@ class AccessControl:
         """Return an error response if the request is not allowed, otherwise None."""
         if not self._is_own_host(request.host):
             return web.Response(
-                status=403, text="Forbidden: this server does not answer to the host name in the request.\n"
+                status=403, text="Forbidden: this server does not accept the host name in the request.\n"
             )
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc.lower() != request.host.lower():
@@ -47,7 +47,7 @@ class AccessControl:
             is_read = request.method in ("GET", "HEAD") and "Upgrade" not in request.headers
             if is_read or origin is not None:
                 return None
-            return web.Response(status=403, text="Forbidden: the request has no Origin.\n")
+            return web.Response(status=403, text="Forbidden: the request has no Origin header.\n")
         is_page = request.method == "GET" and (request.path == "/" or request.path.startswith("/s/"))
         if is_page and self._has_token(request.query.get("token", "")):
             return None

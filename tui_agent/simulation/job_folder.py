@@ -124,8 +124,10 @@ def read_history(path: Path) -> list[SimulationMessage]:
         path = file
     with os_errors_as(ConfigError, f"{path} cannot be read"):
         data = read_regular(path, MAX_HISTORY_BYTES + 1)
-    if data is None or len(data) > MAX_HISTORY_BYTES:
-        raise ConfigError(f"{path} is not a regular file of at most {format_bytes(MAX_HISTORY_BYTES)}.")
+    if data is None:
+        raise ConfigError(f"{path} is not a regular file.")
+    if len(data) > MAX_HISTORY_BYTES:
+        raise ConfigError(f"{path} is larger than {format_bytes(MAX_HISTORY_BYTES)}.")
     try:
         rows = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -255,7 +255,7 @@ class _Run:
                 return "user_exit", ""
             if action.kind == "exit":
                 self._say("orchestrator", TO_USER, response=orchestrator.early_exit_note)
-        return "turn_limit", f"The user did not stop within {max_turns} turns."
+        return "turn_limit", f"The simulated user did not stop within {max_turns} turns."
 
     async def _carry_out(
         self, action: UserAction, orchestrator: Orchestrator

@@ -53,7 +53,7 @@ def load_task(task: Path, environment: Path | None, test_command: str) -> Case:
         return case.model_copy(update={"id": task.stem})
     cases = load_suite(str(task), Path.cwd()).cases
     if len(cases) != 1:
-        raise UsageError(f"{task} has {len(cases)} cases.", hint="Give one task.")
+        raise UsageError(f"{task} has {len(cases)} cases.", hint="Give a task with exactly one case.")
     changes: dict[str, object] = {"test_command": test_command} if test_command else {}
     if environment is not None:
         changes |= {"folder": environment.resolve().parent, "fixture": environment.name}

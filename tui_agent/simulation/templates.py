@@ -22,7 +22,7 @@ def render(template: str, name: str, **values: object) -> str:
     try:
         return _environment().from_string(template).render(**values).strip()
     except import_module("jinja2").TemplateError as error:
-        raise ConfigError(f"The template {name} is faulty: {error}.", hint=FORMAT_HINT) from error
+        raise ConfigError(f"The template {name} is not valid: {error}.", hint=FORMAT_HINT) from error
 
 
 @cache

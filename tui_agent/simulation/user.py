@@ -96,7 +96,9 @@ class SimulatedUser:
             try:
                 answer = await self.caller.ask(self._system, messages, CONVERSATION)
             except ModelError as fault:
-                raise UserGaveUp(f"The user's model failed: {fault.message}", hint=fault.hint) from fault
+                raise UserGaveUp(
+                    f"The simulated user's model failed: {fault.message}", hint=fault.hint
+                ) from fault
             try:
                 return parse(answer)
             except FormatError as raised:
@@ -105,4 +107,4 @@ class SimulatedUser:
                 self._say("user", response=answer)
                 template = self._settings.user.format_error_template
                 self._tell(render(template, "format_error_template", error=error))
-        raise UserGaveUp(f"The user's model gave no usable answer in several attempts: {error}")
+        raise UserGaveUp(f"The simulated user's model gave no usable answer in several attempts: {error}")

@@ -185,7 +185,7 @@ def test_a_golden_log_is_written_on_request_and_differs_from_another_session(
         ("pipe.py", "is neither a folder nor a .py file."),
         ("/dev/zero", "is neither a folder nor a .py file."),
         ("note.txt", "is neither a folder nor a .py file."),
-        ("several", "has several plugins: one, two. Check one."),
+        ("several", "has several plugins: one, two. Give the path of one of them."),
         ("empty", "No plugin at"),
     ],
 )

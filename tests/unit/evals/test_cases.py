@@ -62,7 +62,7 @@ def fault(tmp_path: Path, tree: object) -> str:
         ),
         (
             {**GOOD, "verifier": {}},
-            "/bad.json: 'verifier': give one of command, plugin and environment. Correct the value.",
+            "/bad.json: 'verifier': give exactly one of command, plugin and environment. Correct the value.",
         ),
         (
             {**GOOD, "verifier": "python3 check.py"},
@@ -86,7 +86,7 @@ def fault(tmp_path: Path, tree: object) -> str:
         ),
         (
             {**GOOD, "files": {".": ""}},
-            "/bad.json: 'files.\".\"': the path names no file. Correct the value.",
+            "/bad.json: 'files.\".\"': the path has no file name. Correct the value.",
         ),
         ({**GOOD, "files": {"a": "", "a/b": ""}}, "/bad.json: files has 'a' as a file and as a folder."),
         ({**GOOD, "recording": "gone"}, "/bad.json, at recording: the folder /gone was not found."),
@@ -133,7 +133,7 @@ def test_a_broken_case_names_file_field_and_reason(tmp_path: Path, tree: object,
         (
             "environment/Dockerfile",
             "FROM ubuntu\nCOPY ../../secret /app/",
-            "/t/environment/Dockerfile, at COPY ../../secret /app/: the source ../../secret leads out of ",
+            "/t/environment/Dockerfile, at COPY ../../secret /app/: the source ../../secret points outside ",
         ),
         (
             "task.toml",
@@ -338,7 +338,7 @@ def test_a_harbor_task_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     ]
     (folder / "environment" / "elsewhere").symlink_to(tmp_path)
     written(folder, "environment/Dockerfile", "FROM ubuntu\nCOPY data elsewhere/x /app/\n")
-    with pytest.raises(ConfigError, match=r"/app/: the source elsewhere/x is a link that leads out of"):
+    with pytest.raises(ConfigError, match=r"/app/: the source elsewhere/x is a link that points outside"):
         load_task_folder(folder)
     (folder / "environment" / "elsewhere").unlink()
     written(folder, "task.toml", HARBOR + "[[steps]]\nname = 'one'\n")

@@ -64,7 +64,7 @@ async def test_contents_are_cleaned_text_or_bytes(tmp_path: Path) -> None:
             ToolError, match="The MCP server resources sent an answer that is not valid: a resource"
         ):
             await runner.read_resource("note:bad")
-        with pytest.raises(ToolError, match="The MCP server resources refused: Method not found"):
+        with pytest.raises(ToolError, match="The MCP server resources refused the request: Method not found"):
             await runner.read_resource("note:none")
 
 

@@ -61,8 +61,8 @@ def test_a_suspect_whose_trial_takes_too_long_is_left_out_and_can_be_tried_again
     subprocess.run([sys.executable, "-c", LOAD, str(plugins), str(records)], check=False, timeout=60)
     (crasher,) = PluginHost(PluginPlaces(user=plugins, entry_points=False)).list_plugins()
     files = files_state(crasher.path)
-    assert LoadRecords(records).check(crasher, files, 0.0).startswith("Loading it took over 0 s,")
-    assert "Loading it took over 0 s," in failure(load(plugins, records), "crasher")
+    assert LoadRecords(records).check(crasher, files, 0.0).startswith("Loading it took more than 0 s,")
+    assert "Loading it took more than 0 s," in failure(load(plugins, records), "crasher")
     LoadRecords(records).try_again("crasher")
     assert LoadRecords(records).find_reason("crasher", files) == ""
 
@@ -94,7 +94,7 @@ def test_a_plugin_that_took_too_long_is_left_out_at_the_next_starts(tmp_path: Pa
         assert loaded.loaded == ["fine"]
         message = failure(loaded, "looper")
         assert message.startswith(
-            "Loading it took over 0.5 s, so it is not loaded again until its files change."
+            "Loading it took more than 0.5 s, so it is not loaded again until its files change."
         )
         assert "/reload" in message and "tui-agent plugins enable looper" in message
     flag.unlink()
@@ -117,7 +117,7 @@ def test_a_new_version_that_took_too_long_is_not_called_left_out(tmp_path: Path)
     flag.unlink()
     assert "left out" not in message and message.endswith("The previous version stays in use."), message
     assert message.startswith(
-        "Loading it took over 0.5 s, so it is not loaded again until its files change. To try it again: /reload"
+        "Loading it took more than 0.5 s, so it is not loaded again until its files change. To try it again: /reload"
     )
 
 

@@ -12,7 +12,7 @@ from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.protocol.events.turn import QuestionAsked
-from tui_agent.simulation.job_folder import read_history
+from tui_agent.simulation.job_folder import MAX_HISTORY_BYTES, read_history
 from tui_agent.simulation.mode_settings import MODES, choose_profile, load_mode, load_profiles
 from tui_agent.simulation.perception import join_code, shorten_prose, split_code
 from tui_agent.simulation.templates import render
@@ -187,7 +187,7 @@ def test_profiles_are_added_by_yaml_alone(tmp_path: Path) -> None:
 def test_a_template_reaches_only_its_values_and_a_missing_one_is_named() -> None:
     assert render("{{ a }} {% if b %}x{% endif %}", "t", a=1, b=0) == "1"
     for template in ("{{ task }} {{ tsk }}", "{{ task.__class__.__mro__ }}", "{% if %}"):
-        with pytest.raises(ConfigError, match="The template task_template is faulty: "):
+        with pytest.raises(ConfigError, match="The template task_template is not valid: "):
             render(template, "task_template", task="x")
     with pytest.raises(ConfigError, match="'tsk' is undefined"):
         render("{{ tsk }}", "task_template", task="x")
@@ -209,6 +209,12 @@ def test_a_history_of_another_program_is_read_and_a_broken_one_is_named(tmp_path
             read_history(path)
     with pytest.raises(ConfigError, match="cannot be read"):
         read_history(tmp_path / "none.json")
+    with pytest.raises(ConfigError, match="is not a regular file"):
+        read_history(Path("/dev/null"))
+    with path.open("wb") as file:
+        file.truncate(MAX_HISTORY_BYTES + 1)
+    with pytest.raises(ConfigError, match="is larger than "):
+        read_history(path)
     with pytest.raises(ConfigError, match=r"has no history\. Give a run's folder: JOBS/TASK/MODE/TIME"):
         read_history(tmp_path.parent)
     with pytest.raises(ValidationError):

@@ -27,7 +27,7 @@ SUITE_FILES = ("suite.toml", "suite.json")
 def _check_relative(path: str) -> str:
     pure = PurePosixPath(path)
     if not pure.name:
-        raise ValueError("the path names no file")
+        raise ValueError("the path has no file name")
     if pure.is_absolute() or ".." in pure.parts or "\0" in path:
         raise ValueError("the path is outside the workspace")
     return path
@@ -65,7 +65,7 @@ class VerifierSpec(FrozenModel):
     @model_validator(mode="after")
     def _check_one(self) -> "VerifierSpec":
         if sum(map(bool, (self.command, self.plugin, self.environment))) != 1:
-            raise ValueError("give one of command, plugin and environment")
+            raise ValueError("give exactly one of command, plugin and environment")
         return self
 
 

@@ -58,7 +58,7 @@ def format_case(name: str, draft: CaseDraft) -> str:
     document["budgets"]["max_parts"] = BUDGET_FACTOR * draft.parts
     document["budgets"]["max_iterations"] = BUDGET_FACTOR * max(1, draft.iterations)
     document["expected"] = tomlkit.table()
-    document["expected"].comment("delete what another solution can do differently")
+    document["expected"].comment("delete checks that another good solution may fail")
     document["expected"]["tools"] = list(draft.tools)
     if draft.files:
         document["expected"]["files"] = dict(draft.files)

@@ -217,9 +217,9 @@ def _refuse_sources_outside(file: Path, line: str, sources: Sequence[str]) -> No
         written = Path(os.path.normpath(root / source.lstrip("/")))
         path = (root / source.lstrip("/")).resolve()
         if not (written.is_relative_to(root) and path.is_relative_to(root)):
-            verb = "is a link that leads" if written.is_relative_to(root) else "leads"
+            verb = "is a link that points" if written.is_relative_to(root) else "points"
             raise ConfigError(
-                f"{file}, at {line}: the source {source} {verb} out of {file.parent}, to {path}.",
+                f"{file}, at {line}: the source {source} {verb} outside {file.parent}, to {path}.",
                 hint="Put the file itself into the folder.",
             )
 

@@ -20,7 +20,8 @@ def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -
     require_own_folder(work_dir)
     if shutil.which("bwrap") is None:
         raise ConfigError(
-            "Tests of Harbor tasks need bubblewrap here.", hint="Install it, e.g. apt-get install bubblewrap."
+            "Running Harbor tests on this machine needs bubblewrap.",
+            hint="Install it, e.g. apt-get install bubblewrap.",
         )
     words = ["bwrap", "--die-with-parent", "--unshare-pid"]
     words += _mounts(entry for entry in Path("/").iterdir() if not _is_covered(entry, work_dir))

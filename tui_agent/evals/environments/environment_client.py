@@ -118,5 +118,5 @@ async def _read_body(answer: "httpx.Response") -> bytes:
 def _bad_answer(error: Exception) -> EnvironmentFault:
     return EnvironmentFault(
         f"The environment's answer has an unexpected format: {error}",
-        hint="Use the same version of tui-agent.",
+        hint="Use the same version of tui-agent on both sides.",
     )

@@ -155,7 +155,7 @@ def _make_test(function: EnvFunction, path: str, timeout_s: float) -> EnvTest:
 
 def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not a valid name of a suite or test")
+        raise ValueError(f"{name!r} is not a valid name for a suite or test")
     return name
 
 

@@ -54,7 +54,7 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[Sess
             sessions.append(_require_usable_model(plan, run, arm))
         elif arm.agent:
             raise ConfigError(
-                "The oracle plays known-good answers, without an agent.", hint="Remove --agent."
+                "The oracle replays known-good answers and runs no agent.", hint="Remove --agent."
             )
         if arm.without not in ABLATIONS.values():
             _require_known_features(plan, arm)

@@ -71,7 +71,7 @@ def find_evaluated_case(session: Path, suite: str, here: Path) -> Case:
     started = find_payload(read_records(session), EvalCaseStarted)
     if started is None:
         raise UsageError(
-            f"{session.name} is not the session of an evaluation.", hint="Give the tests: --test COMMAND"
+            f"{session.name} is not an evaluation session.", hint="Name the test command: --test COMMAND"
         )
     cases = load_suite(suite or started.suite, here).cases
     case = next((case for case in cases if case.id == started.case), None)

@@ -86,7 +86,7 @@ class Elicitation:
     async def _ask(self, ask: AskUser, params: types.ElicitRequestParams) -> types.ElicitResult:
         message = f"The MCP server {self._server} asks: {clean_text(params.message, MAX_MESSAGE_CHARS)}"
         if isinstance(params, types.ElicitRequestURLParams):
-            options = (f"I opened it: {clean_line(params.url, 500)}", DECLINE)
+            options = (f"I have opened {clean_line(params.url, 500)}", DECLINE)
             answer = await ask(message, options, "choice")
             return types.ElicitResult(action="accept" if answer.choice == 0 else "decline")
         values: dict[str, Value] = {}
