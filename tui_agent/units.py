@@ -234,7 +234,9 @@ def format_rough_duration(seconds: float) -> str:
 def format_line_changes(
     added: int, removed: int, minus: str
 ) -> tuple[tuple[str, Literal["success", "error"]], ...]:
-    """Return pairs of a text and its colour role for the lines added and removed: `+4`, `−1`; zeros are left out.
+    """Return the numbers of added and removed lines as texts such as `+4` and `−1`, each with its colour role.
+
+    A number that is 0 is left out.
 
     `minus`: the sign for removed lines.
     """

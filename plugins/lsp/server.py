@@ -81,7 +81,7 @@ class LanguageServer:
 
     @property
     def is_loading(self) -> bool:
-        """True while the server reports that it still reads the project."""
+        """True while the server reports that it is still reading the project."""
         return bool(self._loading)
 
     def uri(self, path: str) -> str:

@@ -139,7 +139,7 @@ async def _build_query(args: GrepArgs, env: api.Environment) -> Query:
     if info.kind == "file" and info.size > MAX_SINGLE_FILE_BYTES:
         raise api.ToolError(
             f"{args.path} is too large: {api.format_bytes(info.size)}, the limit is {api.format_bytes(MAX_SINGLE_FILE_BYTES)}.",
-            hint="Use a command to search it.",
+            hint="Search this file with a shell command.",
         )
     glob = api.relative_path_pattern(args.glob, root)
     if glob is None:

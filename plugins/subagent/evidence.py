@@ -111,7 +111,7 @@ def read_findings(text: str, *, trusted: bool = True) -> Findings:
 def _find_objects(text: str) -> Iterator[dict[str, object]]:
     """Yield the JSON objects found in a text.
 
-    They are searched in the code fences (the last fence first), in the whole text, and between the first and the last
+    They are searched for in the code fences (the last fence first), in the whole text, and between the first and the last
     brace.
     """
     first, last = text.find("{"), text.rfind("}")

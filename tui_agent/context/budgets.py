@@ -88,6 +88,6 @@ class Room:
         return cls(limit, last if window == size else max(last, min(learnt.accepted, usable)))
 
     def budget(self, section: SectionName) -> int | None:
-        """Return the maximum tokens of a section, or None if there is no limit."""
+        """Return the maximum number of tokens in a section, or None if there is no limit."""
         share = SHARES.get(section)
         return None if share is None or self.tokens is None else round(self.tokens * share)

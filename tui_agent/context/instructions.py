@@ -215,7 +215,7 @@ class InstructionFiles:
 
 
 def room_of(window: int) -> int:
-    """Return the maximum characters of an instruction file that is added during a session.
+    """Return the maximum number of characters in an instruction file that is added during a session.
 
     `window`: the model's window in tokens (0: unknown).
     """

@@ -119,7 +119,7 @@ class _Changes:
     gone: dict[str, list[str]] = field(default_factory=dict)
 
     def line(self, text: str, most: int = _LINE) -> str:
-        """Return the redacted text as one line of at most `most` characters."""
+        """Return the redacted text as one line of up to `most` characters."""
         return _line(self.redact(text), most)
 
     def add(self, block: str, *items: str) -> None:

@@ -48,7 +48,7 @@ class Extensions:
 
 @dataclass(frozen=True, slots=True)
 class ChangedExtensions:
-    """New extensions, with the events that record the changes."""
+    """New extensions, and the events that record how they differ from the previous extensions."""
 
     extensions: Extensions
     events: Sequence[Payload]

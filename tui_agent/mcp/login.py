@@ -135,7 +135,7 @@ class ServerLogin(httpx2.Auth):
         self._client = client_info
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Save a token from the SDK and the data for its refresh."""
+        """Save the SDK's new token, together with the data that is needed to refresh it."""
         context = self._provider.context
         login = SavedLogin(
             tokens=tokens,

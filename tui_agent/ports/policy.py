@@ -107,7 +107,7 @@ class Policy(Protocol):
     def describe_effects(
         self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
     ) -> tuple[CommandEffects, ...]:
-        """Return the rows of an approval that show a call's effects to the user.
+        """Return the rows of an approval that show the user what a call does.
 
         `new`: files that the call creates.
         """

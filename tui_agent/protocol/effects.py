@@ -61,7 +61,7 @@ class InternalEffect(FrozenModel):
 
 
 class McpCallEffect(FrozenModel):
-    """An effect of a tool call: calling a tool of an MCP server. The tool can do anything.
+    """An effect of a tool call: an MCP server runs its tool `tool`. That tool can do anything.
 
     `read_only`: True if the server says that the tool changes nothing. This alone never allows a call. `digest`: short
     digest of the tool's description and schema. A rule applies only to this version of the tool.

@@ -30,7 +30,7 @@ class AppPages:
         self._script = _read("page.js")
 
     def routes(self) -> list[web.AbstractRouteDef]:
-        """Return the routes of the files for every page. Raise `ConfigError` if the files are not installed."""
+        """Return the routes of the files that all pages share. Raise `ConfigError` if the files are not installed."""
         return [web.get("/page.js", self._send_script), web.static("/static", _static_folder())]
 
     def show(self, request: web.Request, socket_path: str) -> web.Response:

@@ -150,7 +150,7 @@ class _Turn:
         """Ids of the calls in the model's newest answer with tool calls. Interrupted calls are left out."""
 
     def begin_next(self, command: CommandId) -> None:
-        """Discard the data of the last turn, and follow the turn of `command`."""
+        """Discard the data of the last turn. From now on, process the turn that `command` starts."""
         self._command, self.ended, self.words = command, None, ()
         self.denials.clear()
         self._effects.clear()

@@ -355,7 +355,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("compare_export", "save the comparison as a Markdown file", "Comparison", keys=("x",), scope="compare", footer="export", rank=5, method="export"),
     _a("compare_leave", "go back", "Comparison", keys=("escape", "q"), scope="compare", footer="back", rank=6, method="leave"),
     _a("compare_event", "show both branches at their previous or next event", "Comparison", keys=("left", "right"), scope="compare", choices=2, method=("go", "event")),
-    _a("compare_ends", "jump to the fork point, or to the end of both branches", "Comparison", keys=("home", "end"), scope="compare", choices=2, method="go_to_end"),
+    _a("compare_ends", "show both branches at the fork point, or at their ends", "Comparison", keys=("home", "end"), scope="compare", choices=2, method="go_to_end"),
     _a("compare_speed", "play faster or slower", "Comparison", keys=("plus", "minus", "equals_sign", "underscore"), scope="compare", choices=2, method="change_speed"),
     _a("compare_scroll", "scroll the file and the answers", "Comparison", keys=("pageup", "pagedown"), scope="compare", choices=2, method="scroll_page"),
     _a("sessions_open", "open the session", "Sessions", keys=("enter",), scope="sessions", footer="open", rank=1, method="enter"),

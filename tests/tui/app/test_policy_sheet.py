@@ -122,7 +122,9 @@ async def test_without_a_sandbox_it_says_so_and_why() -> None:
     records.append(after(records[-1].seq + 1, bare))
     async with open_app(records, outside=says_rules) as driven:
         await opened(driven)
-        assert "none. bubblewrap is not installed. accept-edits asks about commands." in driven.text()
+        assert (
+            "not in use. bubblewrap is not installed. Without a sandbox, accept-edits asks" in driven.text()
+        )
         assert "accept-edits    yes        yes        asks*      asks" in driven.text()
 
 

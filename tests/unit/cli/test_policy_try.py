@@ -164,7 +164,7 @@ def test_a_person_reads_a_table_with_the_first_cases(call: Call, tmp_path: Path,
     status, out, _ = call("policy", "try", rules(tmp_path, "deny run git push *"))
     assert status == 0
     assert "7 decisions from 1 session, judged again by your rules and 1 new rule" in out
-    assert "      7  would be denied, although the call ran" in out
+    assert "      7  ran; would now be denied" in out
     assert "      0          0        7      0  deny run git push *" in out
     assert "2 more; to list all, add --json" in out
     assert "\x1b[31m" not in out
@@ -272,5 +272,5 @@ def test_a_question_that_nobody_could_answer_is_a_question(call: Call, tmp_path:
     assert (found["saved"], found["opened"], found["passes"], found["same"]) == (1, 0, 0, 1)
     _, out, _ = call("policy", "try", file)
     assert "      1 of 2 questions would no longer be asked" in out
-    shown = out.partition("Would run, although it was denied because nobody could answer:")[2]
+    shown = out.partition("Denied because nobody could answer; would now run:")[2]
     assert "make all" in shown and "out.txt" not in shown

@@ -77,7 +77,7 @@ def test_two_actions_can_swap_their_keys() -> None:
         ({"todo": "escpae"}, "todo: there is no key escpae. Did you mean escape or space?"),
         ({"todo": "ctrl+t, nonsense"}, "todo: there is no key nonsense."),
         ({"todo": "f9, f9"}, "todo: the same key is listed twice."),
-        ({"todo": "f9 f9"}, "todo: only revert can use a key pressed twice."),
+        ({"todo": "f9 f9"}, "todo: only the action revert can be bound to two key presses."),
         ({"revert": "f9 f9"}, "revert: F9 F9 does not work. Only the key of stop can be pressed twice."),
         ({"sessions_sort": "r"}, "R is set for both sessions_replay and sessions_sort. Choose another key for one."),
         ({"tree_fork": "pagedown"}, "PgDn is set for both tree_fork and page_scroll. Choose another key for one."),

@@ -406,7 +406,7 @@ async def probe_limits() -> ProcessControl | None:
 def describe_cleanup(held: ProcessControl) -> str:
     """Describe in a phrase how a command's leftover processes are stopped."""
     if not held.reaper:
-        return "by process group, or by an environment variable in /proc if they left the group"
+        return "by process group; those that left their group are found by an environment variable in /proc"
     kernel = " or by the kernel (cgroup.kill)" if held.cgroup_kill else ""
     return f"reliably, by a parent process (subreaper){kernel}"
 

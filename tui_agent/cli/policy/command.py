@@ -91,7 +91,9 @@ def configure(parser: Parser) -> None:
         examples=REMOVE_EXAMPLES,
         groups=OPTION_GROUPS,
     )
-    add_flag(remove, "--everywhere", "remove a rule for every project instead of a rule for this project")
+    add_flag(
+        remove, "--everywhere", "remove a rule that applies in every project (default: only in this project)"
+    )
     remove.add_argument(
         "rule", metavar="RULE", help="the rule as `policy rules` prints it: 'allow run pytest *'"
     )

@@ -192,13 +192,13 @@ OPTION_GROUPS = ("folders", "extensions", "project")
 MAX_EXAMPLES = 5
 HEADINGS: dict[Change, str] = {
     "saved": "would no longer be asked",
-    "passes": "would run, although you denied it",
-    "opened": "would run or ask you, although it was denied",
-    "stopped": "would be denied, although the call ran",
-    "asked": "would ask you, although the call ran without asking",
+    "passes": "denied by you; would now run",
+    "opened": "denied without asking; would now run or ask you",
+    "stopped": "ran; would now be denied",
+    "asked": "ran without asking; would now ask you",
     "same": "unchanged",
 }
-UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"
+UNANSWERED_HEADING = "denied because nobody could answer; would now run"
 """Heading for calls that were denied because nobody could answer. The tried rules would allow these calls."""
 
 

@@ -169,7 +169,9 @@ def _row(checkpoint: Checkpoint) -> list[str]:
     if checkpoint.unlisted_count:
         paths.append(f"and {checkpoint.unlisted_count} more")
     notes = {"restored": checkpoint.restored, "on another branch": not checkpoint.on_branch}
-    files = ", ".join(paths) or ("the files before the session" if checkpoint.part < 0 else "no files")
+    files = ", ".join(paths) or (
+        "the files as they were before the session" if checkpoint.part < 0 else "no files"
+    )
     part = str(checkpoint.part) if checkpoint.part >= 0 else "-"
     description = files + "".join(f" ({note})" for note, applies in notes.items() if applies)
     has_counts = added or removed or not checkpoint.restored  # The log has no line counts for a restore.

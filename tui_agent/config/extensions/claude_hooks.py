@@ -132,7 +132,7 @@ def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSett
 
 
 def matcher_subject(subject: str) -> str:
-    """Translate `subject` (a tool's name, a `source` or a `trigger`) to Claude Code's name, such as `user` to `manual`."""
+    """Return Claude Code's name for a tool, a `source` or a `trigger`. For example, `user` becomes `manual`."""
     if subject.startswith("mcp_"):
         return "__".join(subject.split("_", 2))
     return _TOOL_NAMES.get(subject) or _VALUES.get(subject, subject)

@@ -35,7 +35,7 @@ _TABLES: Mapping[str, str] = {
     "models": "sets models, their addresses and which keys they receive",
     "policy": "sets the policy",
     "environment": "sets the environment for running commands",
-    "environments": "sets the programs and options that start environments",
+    "environments": "sets how environments are started: the programs and their options",
     "secrets": "sets whether secrets are sent to the model",
     "model": "sets the model",
     "data_dir": "changes the session folder",

@@ -205,11 +205,11 @@ class IndexFile:
         return bool(pages == "ok")
 
     def files(self) -> dict[str, KnownFile]:
-        """Return all indexed files by path."""
+        """Return all indexed files, keyed by path."""
         return self._parse_rows(self._db.execute(f"SELECT {_FIELDS} FROM files"))
 
     def files_at(self, paths: Iterable[str]) -> dict[str, KnownFile]:
-        """Return the indexed files among these paths, by path."""
+        """Return the files of these paths that are in the index, keyed by path."""
         files: dict[str, KnownFile] = {}
         for path in paths:
             name = (os.fsencode(path),)

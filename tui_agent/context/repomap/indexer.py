@@ -191,7 +191,7 @@ def _repeat_parts(known: Iterable[Known], times: Iterable[int]) -> str:
 
 
 def pieces_of(path: str) -> str:
-    """Return the parts of the words in a path, in the path's order, as one text."""
+    """Split the words of a path into their parts, and return the parts as one text in the same order."""
     folder, _, name = path.rpartition("/")
     return " ".join([*_folder_parts(folder), *_parts_in_order(name)])
 

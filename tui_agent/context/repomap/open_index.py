@@ -33,7 +33,7 @@ class OpenIndex:
 
     @property
     def known(self) -> Mapping[str, KnownFile]:
-        """The files in the index by path."""
+        """The files in the index, keyed by path."""
         return self.snapshot.known if self.snapshot is not None else {}
 
     def open(self) -> IndexFile | None:

@@ -30,7 +30,7 @@ TAIL = 0.06
 
 
 def room_of(max_tokens: int) -> int:
-    """Return the maximum characters of a repository map of `max_tokens` tokens."""
+    """Return the maximum number of characters in a repository map of `max_tokens` tokens."""
     return max(200, int(max_tokens * CHARS_PER_TOKEN))
 
 

@@ -40,7 +40,7 @@ class Snapshot:
 
     @cached_property
     def text(self) -> dict[str, KnownFile]:
-        """The files that have words in the index, by path."""
+        """The files that have words in the index, keyed by path."""
         return {path: known for path, known in self.known.items() if not known.reason}
 
     @cached_property

@@ -213,7 +213,7 @@ def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
 def transcript_within(
     messages: Sequence[Message], room: int, text: Text, count: Callable[[str], int], most: int
 ) -> str:
-    """Return the transcript, shortened until it has at most `most` tokens.
+    """Return the transcript, shortened to `most` tokens or fewer.
 
     `count`: returns the number of tokens of a text.
     """

@@ -124,7 +124,7 @@ def _record_map(rendered: api.RenderedMap, query: str, emit: Callable[[Payload],
 
 
 def _limit_tokens(max_tokens: int, window: int) -> int:
-    """Return the maximum tokens of a repository map: `max_tokens`, or fewer for a small `window` (0: unknown)."""
+    """Return the maximum number of tokens in a repository map: `max_tokens`, or fewer for a small `window` (0: unknown)."""
     return min(max_tokens, max(MIN_TOKENS, round(window * WINDOW_SHARE))) if window else max_tokens
 
 

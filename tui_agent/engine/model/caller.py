@@ -362,7 +362,7 @@ def _tokens_to_count_exactly(packing: RequestInput) -> int:
 
 
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
-    """Return the maximum tokens of the answer.
+    """Return the maximum number of tokens in the answer.
 
     This is less than usual if the request leaves too little of the window.
     """

@@ -47,7 +47,7 @@ class RecordableResult:
 
 
 def result_limit(window: int, *, is_file: bool = False) -> int:
-    """Return the maximum bytes of a tool's result.
+    """Return the maximum number of bytes in a tool's result.
 
     - `window`: size of the model's window in tokens (0: unknown).
     - `is_file`: True if the result is the content of a file, which can be longer.

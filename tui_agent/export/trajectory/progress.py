@@ -91,7 +91,7 @@ def commit_of_part(trace: AgentTrace, part: int) -> str:
     commit = next(filter(None, commits), None) or trace.parts[0].git_commit
     if commit is None:
         raise UsageError(
-            f"No checkpoint was taken up to part {part}.",
+            f"No checkpoint was taken before the end of part {part}.",
             hint="Files are available only from the first checkpoint on.",
         )
     return commit

@@ -30,7 +30,7 @@ class AgentInstructions:
     notes: tuple[str, ...] = ()
 
     def with_event(self, payload: InstructionsLoaded, seq: int) -> "AgentInstructions":
-        """Return a copy with the event `seq` applied."""
+        """Return the instructions after one more event. `seq`: number of the event."""
         known = {file.path: file for file in (*self.files, *payload.files)}
         loaded_paths = {file.path for file in payload.files}
         joined = {path: joined_seq for path, joined_seq in self.joined.items() if path not in loaded_paths}

@@ -115,7 +115,7 @@ def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
 
 
 def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """Return at most `most` items. Outdated facts are dropped first, then the oldest items."""
+    """Return up to `most` items. Outdated facts are dropped first, then the oldest items."""
     if most is None or len(items) <= most:
         return items
     outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]

@@ -52,7 +52,7 @@ class ChangedFile:
 
     @property
     def differs(self) -> bool:
-        """True if the content or the permissions have changed since before the first change."""
+        """True if the content or the permissions differ from those before the first change."""
         return self.disk_sha256_before != self.disk_sha256_after or self.only_mode_changed
 
     def with_change(self, change: FileChanged, seq: int) -> "ChangedFile":

@@ -86,7 +86,7 @@ def _describe_first_edit(metrics: MetricsView) -> str:
     if metrics.search_to_edit_parts is not None:
         phrases.append(f"last search {format_count(metrics.search_to_edit_parts, 'part')} before the edit")
     if metrics.edit_to_test_parts is not None:
-        phrases.append(f"next test {format_count(metrics.edit_to_test_parts, 'message part')} after the edit")
+        phrases.append(f"tested {format_count(metrics.edit_to_test_parts, 'part')} after the edit")
     if metrics.seconds_to_first_test is not None:
         phrases.append(f"first test after {format_duration(metrics.seconds_to_first_test)}")
     return ", ".join(phrases)

@@ -137,7 +137,10 @@ class Catalog:
         """Add a table of programs and yield its faults. Raise `TableFault` if the table cannot be read at all."""
         tables, harmless = read_tables(layer.text)
         if harmless and layer.origin != "user":
-            yield TableFault(("environment",), "only your own file may declare variables harmless")
+            yield TableFault(
+                ("environment",),
+                "only programs.toml in your configuration folder can declare variables harmless",
+            )
         self.variables = self.variables.with_harmless(harmless)
         own: dict[str, tuple[Table, str]] = {}
         for name, table in tables.items():

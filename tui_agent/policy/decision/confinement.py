@@ -100,7 +100,7 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
         effects = inside.effects & (_PROSE_EFFECTS if prose else BEYOND_SANDBOX)
         if effects:
             return f"it may run {inside.name}, which {effect_words()[min(effects)].warning}"
-    # A command that is known to delete needs approval for that effect; words are searched in the others.
+    # A command that is known to delete needs approval for that effect. Others are searched for such words.
     word = "" if Effect.DELETES in command.effects else _deleting_word(command, words, line)
     if word:
         return f'it contains "{word}", so it may delete something'

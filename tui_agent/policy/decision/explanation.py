@@ -53,7 +53,7 @@ _VERBS: dict[FileAction, str] = {
 def effect_rows(
     effects: Sequence[CallEffect], lines: Lines, new: Collection[str], facts: PolicyFacts
 ) -> tuple[CommandEffects, ...]:
-    """Return rows that describe a call to the user: one for each effect or command.
+    """Return rows that show the user what a call does: one row for each effect or command.
 
     `new`: files that the call creates.
     """

@@ -37,7 +37,7 @@ def is_uncertain(command: CommandReport) -> bool:
 
 
 def is_runner(command: CommandReport) -> bool:
-    """Return True if the command's program runs the project's own code in a usual way (`pytest`)."""
+    """Return True if the command certainly runs the project's own code, as `pytest` does."""
     # Rules against files are not guaranteed to stop such code.
     script = any(use.action == "read" for use in command.files)
     own_code = command.program.remember or ((script or command.code) and Effect.WRITES not in command.effects)

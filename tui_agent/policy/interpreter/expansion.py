@@ -50,7 +50,7 @@ def unknown_value(source: str, *, many: bool = False) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class Expander:
-    """Expands words of a bash script in one state of the shell."""
+    """Expands words of a bash script, using the shell's state at that point of the script."""
 
     _state: State
     _variables: Variables
@@ -163,7 +163,7 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
     """Return the value of a word's next piece. `before` has the values of the earlier pieces.
 
-    A folder such as `$HOME` after other text, as in `a$HOME`, becomes unknown.
+    If this is the path of a folder that follows other text, as in `a$HOME`, the returned value is unknown.
     """
     if not before or value.known is None or not value.known.startswith(("~", START)):
         return value

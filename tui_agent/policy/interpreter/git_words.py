@@ -39,7 +39,7 @@ def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
     """Return the files that a revision names (`HEAD:a`, `:a`).
 
-    `may_be_path`: also return the files that the argument names as a path filter.
+    `may_be_path`: True if `value` can also be a path filter. The files that it selects are then returned too.
     """
     text = value.known
     if text is None:

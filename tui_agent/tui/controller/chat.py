@@ -356,11 +356,11 @@ class Chat:
             self.app.say(" ".join(newest.lines), "warning")
 
     async def load_blob(self, blob: BlobText) -> None:
-        """Read a long text that is visible in the transcript, and draw it."""
+        """Load the long text of an entry that is visible in the transcript, and redraw the entry."""
         self.keep_blob(blob, await self.context.reader.read_text(blob))
 
     def keep_blob(self, blob: BlobText, whole: str) -> None:
-        """Keep a long text in memory for later searches, and draw it in the transcript."""
+        """Keep a long text in memory for later searches, and redraw its entry if the entry is visible."""
         self.blobs[blob.blob_sha256] = whole
         while len(self.blobs) > MAX_BLOBS:
             del self.blobs[next(iter(self.blobs))]

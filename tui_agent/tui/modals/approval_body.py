@@ -133,9 +133,9 @@ class ApprovalBody:
         rows = command_table(shown, self._sheet.pen, width)
         hidden = len(commands) - len(shown)
         if hidden:
-            text = f"{hidden} more commands only read, change or run this workspace's files"
+            text = f"Not shown: {hidden} commands that only read, change or run files of this workspace"
             if hidden == 1:
-                text = "1 more command only reads, changes or runs this workspace's files"
+                text = "Not shown: 1 command that only reads, changes or runs files of this workspace"
             rows += self._sheet.text_rows(width, text, "t3")
         return rows
 

@@ -143,7 +143,7 @@ class PolicySheet(ChoiceSheet[None]):
             mark = self.part(f"{symbols.done} ", "success", bold=True)
         else:
             reason = clean_line(state.no_sandbox_reason) or "Commands can write anywhere and use the network."
-            text = f"none. {reason} accept-edits asks about commands."
+            text = f"not in use. {reason} Without a sandbox, accept-edits asks about commands."
             mark = self.part(f"{symbols.warning} ", "warning", bold=True)
         label = self.part("Sandbox ", "t2", bold=True)
         return self.pen.hanging_rows(width, [label, mark], wrap(text, width - 10), self.style())

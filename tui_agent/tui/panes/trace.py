@@ -163,7 +163,7 @@ COLUMNS_FROM = 46
 def trace_rows(
     view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, most: int, now: float
 ) -> list[Strip]:
-    """Return the trace as at most `most` rows: a title and the spans.
+    """Return the trace as up to `most` rows: a title and the spans.
 
     If space is short, finished iterations are folded, then the oldest rows are left out.
     """

@@ -378,9 +378,10 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return self.run_key(key) or self._drop_default_key(key)
 
     def _drop_default_key(self, key: str) -> bool:
-        """Suppress the text area's own action for a key that is bound in the prompt by default.
+        """Keep the text area from running its own action for a default key of the prompt.
 
-        The keys for the message history move the cursor instead. Return False for all other keys.
+        The default keys of the message history move the cursor up or down. Return False if the key is not a default
+        key of the prompt.
         """
         # Otherwise the text area would run its own action for the key.
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):

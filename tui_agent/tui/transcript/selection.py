@@ -80,7 +80,7 @@ def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None
 
 
 def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int, int]]:
-    """Yield the selected runs in a row, each with the bounds of its selected characters."""
+    """Yield each run of `row` that has selected characters, with the first and the end of these characters."""
     start = 0
     for run in row.runs:
         first, last = max(bound[0] - start, 0), min(bound[1] - start, len(run.text))

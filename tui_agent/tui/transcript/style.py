@@ -73,7 +73,7 @@ class Look:
         return min(self.full, TEXT_LIMIT)
 
     def gutter(self) -> Run:
-        """Return the empty columns on the left side of the text."""
+        """Return the spaces that are drawn to the left of the text."""
         return Run(" " * TEXT_COLUMN, self.ground)
 
     def rail(self, role: Role = "border-strong") -> list[Run]:

@@ -53,7 +53,7 @@ class Facts:
         self._count_hidden(len(lines) - (most or len(lines)))
 
     def add_strips(self, strips: Sequence[Strip], *, most: int = 0) -> None:
-        """Add at most `most` strips (0: no limit); each must be 3 cells narrower than a row."""
+        """Add the first `most` strips (0: all strips). Each given strip must be 3 cells narrower than a row."""
         fill = self.style()
         left, right = Strip.blank(2, fill), Strip.blank(1, fill)
         self.rows += [Strip.join([left, strip, right]) for strip in strips[: most or None]]

@@ -80,7 +80,7 @@ class Field:
         return [(before, style), (under, cursor), (after, style)]
 
     def rows(self, room: int, pen: Pen, most: int) -> list[list[Part]]:
-        """Draw the text wrapped to rows of `room` cells, at most `most` rows around the cursor."""
+        """Draw the text wrapped to rows of `room` cells, with up to `most` rows around the cursor."""
         style, cursor = pen.style(), pen.cursor
         text = self.text + " "  # The cursor can be after the last character.
         pieces: list[str] = []

@@ -159,7 +159,7 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
     if len(set(parsed)) < len(parsed):
         return "the same key is listed twice.", ()
     if any(" " in key for key in parsed) and action.name != "revert":
-        return "only revert can use a key pressed twice.", ()
+        return "only the action revert can be bound to two key presses.", ()
     if action.name in WAYS_OUT and not parsed:
         return "this action closes a screen, so it must keep at least one key.", ()
     if len(parsed) % action.choices:

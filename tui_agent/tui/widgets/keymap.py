@@ -83,7 +83,7 @@ class KeyMap:
         return self._by_name[name].label
 
     def hint(self, name: str, word: str = "") -> KeyHint:
-        """Return the hint for an action's key, with `word` or the action's own word for the footer."""
+        """Return the hint for an action's key. Its label is `word`, or else the action's footer label."""
         action = self._by_name[name]
         return KeyHint(action.label, word or action.footer, name)
 

@@ -82,7 +82,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self._opened_at, self.answer_delay_s = -math.inf, 0
 
     def expect_text(self) -> None:
-        """Begin the grace period again. Typed or pasted text then goes to the prompt."""
+        """Begin the grace period again, so that text typed or pasted during it goes to the prompt."""
         if self.has_grace_period and self.open_field is None:
             self._begin_grace_period(WRITING_PAUSE_S)
             if self.covered_prompt is not None:

@@ -33,7 +33,7 @@ class Sheet(SheetFrame[ResultT]):
     """The session's views that the sheet shows. If one of these views changes, `follow` is called."""
 
     def follow(self) -> None:
-        """Redraw the sheet after a change of a view in `follows`."""
+        """Redraw the sheet, because one of the views in `follows` has changed."""
         self.redraw()
 
     @abstractmethod

@@ -37,7 +37,7 @@ async def measure_needed(shadow: CheckpointStore) -> int:
 
 
 def describe_quota(shadow: CheckpointStore, needed: int) -> str:
-    """Return a sentence about borrowed objects that exceed the quota and are not copied; empty if all are copied."""
+    """Return a warning if the borrowed objects exceed the quota, so that not all are copied; otherwise an empty string."""
     limit = shadow.limits.baseline_bytes
     if needed <= limit + shadow.growth_bytes:
         return ""

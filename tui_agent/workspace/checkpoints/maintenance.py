@@ -132,7 +132,7 @@ async def drop_after(shadow: CheckpointStore, commit: str) -> None:
 
 
 async def describe_borrowed(shadow: CheckpointStore) -> str:
-    """Return a sentence if the store borrows more objects than it may copy; otherwise an empty string."""
+    """Return a warning if the store borrows more objects than it may copy; otherwise an empty string."""
     if not await run_sync(alternates_file(shadow.git.folder).exists):
         return ""
     if await run_sync(describe_missing_folders, shadow.git.folder):

@@ -318,7 +318,7 @@ class GitCheckpoints:
             return await maintenance.verify_store(shadow, recreated)
 
     async def find_lost(self, commits: Sequence[str]) -> list[str]:
-        """Return the missing or unreadable commits without a recorded replacement."""
+        """Return the commits that are missing or unreadable and have no usable replacement."""
         async with self._read_access() as shadow:
             actual = {
                 commit: await run_sync(repair_module.resolve_stand_in, shadow.git.folder, commit)
@@ -334,7 +334,7 @@ class GitCheckpoints:
             return [commit for commit, line in zip(actual, lines, strict=True) if line.endswith(b" missing")]
 
     async def describe_borrowed(self) -> str:
-        """Return a sentence if objects of the first checkpoint are only in the user's repository.
+        """Return a warning if some objects of the first checkpoint are only in the user's repository.
 
         Otherwise, return an empty string.
         """

@@ -107,7 +107,7 @@ class CheckpointStore:
                 leftover.unlink(missing_ok=True)
 
     async def load_entries(self, index: Path) -> dict[str, Entry]:
-        """Return the entries of a git index by path."""
+        """Return the entries of a git index, keyed by path."""
         out = await self.git("ls-files", "-s", "-z", index=index)
         return await run_sync(_parse_entries, out)
 

@@ -195,7 +195,9 @@ class ReaperClient:
         wrapped: bool = False,
         cleanup: Sequence[str] = (),
     ) -> Child | StartFailure:
-        """Start a command in the folder of the descriptor `folder`. Call this in a thread, because it blocks.
+        """Start a command in the folder whose file descriptor is `folder`.
+
+        Call this in a thread, because it blocks.
 
         - `child_descriptors`: maps the descriptor numbers that the command expects to our descriptors
         - `wrapped`: True if the command only runs another program. SIGTERM is sent to that program.
@@ -303,7 +305,7 @@ def _is_closed(line: socket.socket) -> bool:
 
 
 def user_process_limit(processes: int) -> int:
-    """Return the value for RLIMIT_NPROC with which a command can have `processes` processes; 0 for no limit."""
+    """Return the RLIMIT_NPROC that lets a command start `processes` processes; 0 for no limit."""
     # The kernel counts all processes of the user, so their present number is added. Root has no such limit.
     if os.getuid() == 0 or not reaper.LINUX:
         return 0

@@ -92,7 +92,7 @@ class SecretFiles:
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
-        """The folders that the current scan has read, by path."""
+        """The folders that the current scan has read, keyed by path."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
         """Maps the path of a possible certificate file to (stamp, True if the file contains a private key)."""
         self._git = GitContent()

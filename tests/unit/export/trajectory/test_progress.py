@@ -95,5 +95,5 @@ def test_a_part_has_a_commit_or_the_reason_why_not() -> None:
     assert [commit_of_part(made, number) for number in (-1, 0, 1)] == ["base", "base", "c1"]
     with pytest.raises(UsageError, match="has no part 2"):
         commit_of_part(made, 2)
-    with pytest.raises(UsageError, match="No checkpoint was taken up to part 0"):
+    with pytest.raises(UsageError, match="No checkpoint was taken before the end of part 0"):
         commit_of_part(trace(part(0)), 0)

@@ -140,7 +140,11 @@ def test_what_a_project_says_of_an_unknown_program_leaves_it_unknown() -> None:
             '[programs.cd]\nlike = "echo"',
             "programs.cd.like: this key is not allowed: for a known program",
         ),
-        ("plugin", '[environment]\nharmless = ["X"]', "environment: only your own file"),
+        (
+            "plugin",
+            '[environment]\nharmless = ["X"]',
+            "environment: only programs.toml in your configuration folder",
+        ),
         ("user", "[programs.x", "it is not valid TOML"),
         ("user", "[program.x]\nabout = 'a'", "program: this key is not known"),
         ("user", "programs = 3", "programs: this must be a table"),

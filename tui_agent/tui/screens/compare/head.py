@@ -55,7 +55,7 @@ class Columns(NamedTuple):
 
     @property
     def texts(self) -> int:
-        """The width in cells of a text in the left column, or in the only column."""
+        """The width in cells of the first text in a row. If `beside` is 0, it is the row's only text."""
         return (self.beside or self.width) - MARGIN - self.labels
 
     def room(self, right: bool) -> int:

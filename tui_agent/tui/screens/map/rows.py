@@ -131,7 +131,7 @@ def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None
 
 
 def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most: int) -> None:
-    """Add the code of a file or symbol, in at most `most` rows.
+    """Add the code of a file or symbol, in up to `most` rows.
 
     - `text`: the file's text; None if it is not loaded
     - `fault`: why the text cannot be shown; empty if it can

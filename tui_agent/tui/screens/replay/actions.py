@@ -44,7 +44,7 @@ class ReplayActions(MomentScreen):
     """The replay screen with its actions; the subclass `ReplayScreen` adds the keys that move through the session."""
 
     def offered_actions(self) -> list[Action]:
-        """Return the replay's available actions, with their words for the footer."""
+        """Return the replay's available actions with their footer labels."""
         optional = {"replay_revert": self.host.revert, "replay_what_if": self.host.what_if}
         words = {"replay_play": "pause"} if self.playhead.playing else {}
         if self.panes_replace_chat:

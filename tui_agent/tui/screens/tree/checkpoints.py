@@ -181,7 +181,7 @@ def _name(checkpoint: Checkpoint) -> str:
     if checkpoint.restored:
         return f"restored {format_files(count, checkpoint.folders)}"
     if checkpoint.part < 0:
-        return "the files before the session"
+        return "the files as they were before the session"
     first = checkpoint.files[0].path if checkpoint.files else ""
     own = f"{first} and {count - 1} more" if count > 1 else first
     return ", ".join(filter(None, (own, format_folders(checkpoint.folders)))) or "no file"
