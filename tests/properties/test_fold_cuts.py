@@ -72,9 +72,10 @@ def test_deltas_of_ended_requests_make_no_difference_to_what_is_shown(name: str)
     few = list(read_records_from(data, blobs, skip_deltas=True))
     everything = list(read_records_from(data, blobs))
     assert len(few) < len(everything)
-    shown = [entry for entry in said(fold(Transcript(), everything)) if entry != ("ReasoningEntry", "")]
-    # an answer that was streamed stands where it began, else where it ended: behind a retry's notice
-    assert sorted(map(repr, said(fold(Transcript(), few)))) == sorted(map(repr, shown))
+    # What an attempt streamed before it was repeated is an entry without text, which takes no row.
+    empty = (("ReasoningEntry", ""), ("AnswerEntry", ""))
+    shown = [entry for entry in said(fold(Transcript(), everything)) if entry not in empty]
+    assert said(fold(Transcript(), few)) == shown
     assert fold(ModelMessages(), few) == fold(ModelMessages(), everything)
     assert [record.seq for record in current_branch(few)] == [
         record.seq for record in current_branch(everything) if record in few

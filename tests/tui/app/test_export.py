@@ -143,7 +143,9 @@ async def test_a_long_export_shows_its_time_until_it_is_done(documents: Path) ->
         driven.app.run_worker(form)
         await driven.until(lambda: isinstance(driven.app.screen, ExportForm))
         await driven.press("enter")
-        await driven.until(lambda: "Exporting to ~/Documents … 0 s so far. You can go on" in driven.text())
+        await driven.until(
+            lambda: "Exporting to ~/Documents … 0 s so far. You can keep working." in driven.text()
+        )
         program.written.set()
         await driven.until(lambda: "Exported to /work/ses_1.html" in driven.text())
         await driven.pilot.pause(0.05)

@@ -250,7 +250,9 @@ async def test_an_edited_message_goes_back_to_its_place_in_the_queue() -> None:
         driven.session.feed(UserUnqueued(queue_id=RequestId("q2")))
         await driven.settle()
         await driven.type(", too")
-        assert ("Enter", "queue again") in footer(driven) and "its place in the queue" in driven.text()
+        assert ("Enter", "queue again") in footer(
+            driven
+        ) and "this message goes back into the queue" in driven.text()
         await driven.press("enter")
         sent = driven.session.submitted[-1]
         assert isinstance(sent, Queue) and (sent.text, sent.place) == ("later 2, too", 1)
