@@ -113,3 +113,16 @@ def test_the_doctor_counts_all_files_of_the_sessions(call: Call, tmp_path: Path)
     (store / "pack").write_bytes(bytes(3_000_000))
     (store.parent / "events.jsonl").write_text("")
     assert ", 3 MB; " in str(json_lines(call("doctor", "--only", "sessions", "--json")[1])[0]["message"])
+
+
+def test_the_doctor_names_a_wrong_rule_file(call: Call, tmp_path: Path) -> None:
+    def policy() -> dict[str, object]:
+        return json_lines(call("doctor", "--only", "policy", "--json")[1])[0]
+
+    assert (policy()["state"], policy()["message"]) == ("ok", "no rules")
+    folder = tmp_path / "home" / ".config" / "tui-agent"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("policy.toml", "programs.toml"):
+        (folder / name).write_text("allow_run = ['make']\n", encoding="utf-8")
+        assert policy()["state"] == "bad" and name in str(policy()["message"])
+        (folder / name).unlink()

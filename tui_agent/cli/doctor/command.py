@@ -35,6 +35,7 @@ from tui_agent.tui.widgets.key_settings import apply_key_settings
 from tui_agent.units import MEGABYTE, format_bytes, format_number
 from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.plugins.plugins import load_external_plugins, plugin_host
+from tui_agent.wiring.policy import load_catalog, load_rules
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.wiring.workspace.environments import start_environments
 from tui_agent.wiring.workspace.sandbox import build_confinement, find_sandbox
@@ -368,6 +369,13 @@ def keys(base: StartupContext) -> CheckResult:
     )
 
 
+def policy(base: StartupContext) -> CheckResult:
+    """Check the files with rules and with tables of known programs."""
+    rules = load_rules(base)
+    load_catalog(base)
+    return ok(format_count(len(rules), "rule") if rules else "no rules")
+
+
 def theme(base: StartupContext) -> CheckResult:
     """Check that the theme in use exists."""
     name = base.config.theme or load_choices(base.config.data_dir)[0].theme
@@ -380,6 +388,7 @@ CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
     "workspace": workspace,
     "theme": theme,
     "keys": keys,
+    "policy": policy,
     "sessions": sessions,
     "checkpoints": checkpoints,
     "model": model,
