@@ -40,7 +40,8 @@ check: $(DEV) ## format, lint, strict types, import contracts, quick house rules
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest -q $(QUICK_RULES)
+	@# In CI they run beside the tests, at low priority.
+	@$(BIN)/python -m pytest -q --timeout 600 $(QUICK_RULES)
 
 fmt: $(DEV) ## format and fix what can be fixed
 	@$(BIN)/ruff check --fix-only .

@@ -110,6 +110,7 @@ def test_a_refusal_leaves_the_files_alone(start: Start, program: Program) -> Non
     script.write_text(WRITES)
     with start("-m", f"scripted:{script}", "write it") as terminal:
         terminal.until_text("this once")
+        terminal.read_for(1.0)  # An Esc before the approval could be read would stop the turn.
         terminal.press_until("\x1b", lambda screen: "this once" not in screen, "the approval to close")
         terminal.until_text("denied")
     assert not (program.workspace / "new.txt").exists()

@@ -132,7 +132,7 @@ def test_the_prompt_texts_say_what_they_are_for() -> None:
     assert "Before you act" in identity and "into one answer. They run in order" in identity
     assert "mark an item before you start it and as soon as it is done" in planning
     assert "split big ones" in planning
-    assert "only the workspace and a private /tmp, and have no network" in sandbox
+    assert "only to the workspace and a private /tmp, and have no network" in sandbox
     assert "Hand off work that needs none of this conversation" in delegation
     assert "Tell it all it must know, and check its report" in delegation
 

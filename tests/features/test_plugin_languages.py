@@ -58,7 +58,7 @@ async def test_a_sessions_map_knows_the_language_of_a_plugin(
         ({"suffixes": ["x"], "grammar": "a:b"}, "only one of grammar and query"),
         ({"suffixes": ["x"], "grammar": "a.b", "query": "(x) @y"}, "not a reference"),
         ({"suffixes": ["x"], "patterns": [("a", "(")]}, "is not valid"),
-        ({"suffixes": ["x"], "patterns": [("a", "x")]}, "needs a group `name`"),
+        ({"suffixes": ["x"], "patterns": [("a", "x")]}, "must have a group `name`"),
     ],
 )
 def test_what_cannot_be_used_is_refused_when_it_is_registered(words: dict[str, object], said: str) -> None:
