@@ -5,6 +5,7 @@ Invariant: redaction takes time linear in the text, and changes only secrets.
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -111,13 +112,13 @@ class Redactor:
         """Return the secrets of a text file by their line in the redacted content, counted from 0."""
         codec = _UTF_16.get(data[:2])
         raw = data if codec is None else data.decode(codec, "replace").encode("utf-8", "surrogatepass")
-        values: dict[int, tuple[bytes, ...]] = {}
-        hidden_breaks = 0
+        values: defaultdict[int, list[bytes]] = defaultdict(list)
+        line = position = 0
         for hit in [] if b"\0" in raw[:_BINARY_HEAD] else self.hits(raw):
-            line = raw.count(b"\n", 0, hit.start) - hidden_breaks
-            values[line] = (*values.get(line, ()), raw[hit.start : hit.end])
-            hidden_breaks += raw.count(b"\n", hit.start, hit.end)
-        return values
+            line += raw.count(b"\n", position, hit.start)
+            position = hit.end
+            values[line].append(raw[hit.start : hit.end])
+        return {number: tuple(hidden) for number, hidden in values.items()}
 
     def redact_text(self, text: str) -> str:
         """Return the text without its secrets, or the same object if it has none."""
