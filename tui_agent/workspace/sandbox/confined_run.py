@@ -41,7 +41,7 @@ async def run_confined(
     run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
 ) -> ExecResult:
     """Run a command in the sandbox; `run` executes the prepared command, `sink` receives its output."""
-    missing = await to_thread.run_sync(_missing_program, command)
+    missing = await to_thread.run_sync(_missing_program, confinement, command)
     if missing is not None:
         return missing
     for _ in range(MAX_ATTEMPTS):
@@ -98,7 +98,7 @@ async def open_confined(
 
     Raise `EnvironmentFault` if the program cannot be confined or started.
     """
-    missing = await to_thread.run_sync(_missing_program, command)
+    missing = await to_thread.run_sync(_missing_program, confinement, command)
     if missing is not None:
         raise EnvironmentFault(missing.message)
     return await to_thread.run_sync(_open_confined, confinement, command, spec, reaper)
@@ -201,9 +201,10 @@ def _prepare(
     return confinement.prepare_command(command.argv, folder, command.env, spec)
 
 
-def _missing_program(command: Command) -> ExecResult | None:
+def _missing_program(confinement: Confinement, command: Command) -> ExecResult | None:
     """Return the failure if the command's folder or program is missing or cannot be used; otherwise None."""
-    program, folder = Path(command.cwd, command.argv[0]), Path(command.cwd)
+    folder = Path(command.cwd)
+    program = confinement.locate_program(str(Path(command.cwd, command.argv[0])))
     if not folder.is_dir():
         return start_failure("not_found", f"The folder {command.cwd} does not exist.")
     if "/" not in command.argv[0] or not program.exists():

@@ -32,6 +32,7 @@ from tui_agent.workspace.sandbox.git_paths import (
     seal_repository,
 )
 from tui_agent.workspace.sandbox.mounts import (
+    PRIVATE_NAMES,
     Bounds,
     Mounts,
     find_mounts,
@@ -205,6 +206,16 @@ class Confinement:
             path for path in paths if first_private_name(path).rpartition("/")[0] in machine.folders
         ]
         return frozenset(path for path in private_paths if is_own(path, base))
+
+    def locate_program(self, path: str) -> Path:
+        """Return the place of a program outside the sandbox; it differs for programs in the sandbox's own /tmp."""
+        name = first_private_name(path)
+        folder = name.rpartition("/")[0]
+        with self._lock:
+            base = self._private
+        if not self.find_own([name]) or base is None:
+            return Path(path)
+        return base / PRIVATE_NAMES[folder] / Path(path).relative_to(folder)
 
     @property
     def secrets_incomplete(self) -> str:

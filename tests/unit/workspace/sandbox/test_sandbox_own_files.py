@@ -73,3 +73,17 @@ async def test_what_comes_to_be_there_meanwhile_is_not_seen(name: Path) -> None:
         assert (result.exit_code, result.output) == (0, b"mine\n")
         assert (later.output, after) == (b"theirs\n", frozenset())
         assert await AsyncPath(name).read_text() == "theirs\n"
+
+
+async def test_a_program_that_a_command_made_there_is_run(name: Path) -> None:
+    require_sandbox()
+    with elsewhere() as base, World(base / "world") as world:
+        script = f"mkdir {name}; cp /bin/echo {name}/x; cp /bin/echo {name}2; ln -s /bin/echo {name}/link; touch {name}3"
+        await world.env.exec(ExecSpec(script=script), lambda data: None)
+        programs = [f"{name}/x", f"{name}2", f"{name}/link", f"{name}3", f"{name}4"]
+        results = [
+            await world.env.exec(ExecSpec(argv=(program, "ran")), lambda data: None) for program in programs
+        ]
+        await world.env.aclose()
+        assert [(result.outcome, result.output) for result in results[:3]] == [("exited", b"ran\n")] * 3
+        assert [result.outcome for result in results[3:]] == ["failed", "not_found"]
