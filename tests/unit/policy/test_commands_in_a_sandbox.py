@@ -43,6 +43,11 @@ foo commit -m 'at least one service'
 ionice make
 strace -f ./x
 make -f other.mk -j4
+make -C build -j$(nproc)
+make -C build -j"$(nproc)" test
+make -kj$(nproc --all)
+make --jobs=$(nproc)
+N=$(nproc); make -j$N
 awk '{print $1}' f > out
 exec make
 git commit -m 'rm -rf is gone'
@@ -126,6 +131,17 @@ cat > .git/hooks/x <<< y
 cat > f <<< x && rm -rf src
 cat > f <<< "$(rm -rf src)"
 make CC='rm -rf src'
+make -j$(cat n)
+make -j$(nproc --help)
+make -j$(nproc; cat n)
+make -j$(seq 4)
+make -j$N
+make -j$(nproc)$X
+make $X$(nproc)
+make -$(nproc)
+make -f$(nproc)$X
+N=$(cat n); make -j$N
+N=$(nproc)$X; make -j$N
 make SHELL=/bin/rm -f x
 git --config-env=alias.x=Y x
 env

@@ -87,12 +87,15 @@ Examples: "read" is one operand, "read?" an optional operand, and "read..." any 
 meaning `command`, `find`, `fd`, `xargs` or `test` takes all remaining words.
 """
 
-Output: TypeAlias = Literal["text", "paths", "names", "numbers", "hashes", "revisions", "lines", "nothing"]
+Output: TypeAlias = Literal[
+    "text", "paths", "names", "number", "numbers", "hashes", "revisions", "lines", "nothing"
+]
 """Kind of text that a program can print.
 
 `text`: any text.
 `paths`: paths that exist below the operands.
 `names`: names without `/`, perhaps with a leading dash.
+`number`: digits, or nothing.
 `revisions`: names of commits and branches: no blank, no colon, perhaps a leading dash.
 `lines`: unchanged lines of standard input.
 """
@@ -219,7 +222,7 @@ class Program(Model):
     an operand or the value of an option means `read` or `list`.
     `only_names`: name patterns of the files that the program reads below a folder. If empty, it reads all files.
     `prints`: what the output can contain, so that `$(…)` can be an operand: `paths` that exist below the operands,
-    `names`, `numbers`, `hashes`, `revisions`, unchanged `lines` of standard input, `nothing`, or any `text`.
+    `names`, one `number`, `numbers`, `hashes`, `revisions`, unchanged `lines` of standard input, `nothing`, or any `text`.
     `changes_paths`: the program changes or deletes the files that match its path filters.
     `options_are_harmless`: no option, listed or not, does more than read. An operand can then be a pattern, if no file
     name in the workspace looks like an option.

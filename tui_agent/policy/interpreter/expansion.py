@@ -35,7 +35,7 @@ RunScript = Callable[[syntax.Script, State], Value]
 
 def number_value(source: str) -> Value:
     """Return the value of a word that consists of digits."""
-    return Value(source, Certainty.BOUNDED, "*", may_be_empty=True, content="number")
+    return Value(source, Certainty.BOUNDED, "*", may_be_empty=True, content="number", one_word=True)
 
 
 def known_value(text: str, source: str = "") -> Value:
@@ -181,7 +181,9 @@ def _add(parts: list[Value], part: Value) -> None:
 
 def _join(parts: Sequence[Value], source: str) -> Value:
     uncertain = [part for part in parts if part.known is None]
-    many = any(part.many for part in parts)
+    # `-j$N` is a word even if `$N` is empty.
+    has_text = any(part.known for part in parts)
+    many = any(part.many and not (part.one_word and has_text) for part in parts)
     if not uncertain:
         return Value(source, Certainty.KNOWN, "".join(part.text for part in parts), many=many)
     pattern = _join_patterns(parts)
@@ -211,6 +213,8 @@ def _join(parts: Sequence[Value], source: str) -> Value:
         prefix=prefix if pattern is None else "",
         suffix=uncertain[-1].suffix + (parts[-1].known or ""),
         content="" if "" in contents else parts[0].content if len(parts) == 1 else "revision",
+        one_word=len(parts) == 1 and parts[0].one_word,
+        ends_in_number=len(parts) == 2 and bool(parts[0].known) and parts[1].content == "number",
         shows=tuple(dict.fromkeys(name for part in parts for name in part.shows)),
     )
 

@@ -22,7 +22,8 @@ from tui_agent.policy.interpreter.state import folder_text
 _SIGN: Final = re.compile(r"(?<!\\)[*?\[]")
 _BOUNDS: Final[Mapping[str, Value]] = {
     "nothing": known_value(""),
-    "numbers": number_value(""),
+    "number": number_value(""),
+    "numbers": replace(number_value(""), one_word=False),
     "hashes": Value("", Certainty.BOUNDED, "*", content="hash"),
     "revisions": Value("", Certainty.BOUNDED, ANY_PATH, may_be_option=True, content="revision"),
     "names": Value("", Certainty.BOUNDED, "*", may_be_option=True),

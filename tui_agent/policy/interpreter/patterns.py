@@ -43,6 +43,8 @@ def without_prefix(value: Value, prefix: str) -> Value:
     text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
     rest = replace(value, text=text, names_files=False, prefix=value.prefix[len(prefix) :])
     uncertain = value.known is None
+    if value.ends_in_number and prefix == prefix_of(value):
+        rest = replace(rest, content="number", ends_in_number=False)
     return replace(rest, may_be_option=uncertain, may_be_empty=uncertain and not prefix_of(rest))
 
 

@@ -34,6 +34,8 @@ class Value:
     - `prefix`, `suffix`: the parts with which an `UNKNOWN` text certainly begins and ends.
     - `may_be_empty`: the text can be empty, even if the pattern does not match the empty text.
     - `content`: the text is always a number, a hash, or a git revision. It has no blanks, and no colon if `text` has none.
+    - `one_word`: the text is at most one word, even where bash splits it.
+    - `ends_in_number`: the text is a certain beginning and then a number or nothing (`-j$N`).
     - `shows`: environment variables whose values the text can contain.
     """
 
@@ -49,6 +51,8 @@ class Value:
     suffix: str = ""
     may_be_empty: bool = False
     content: Literal["", "number", "hash", "revision"] = ""
+    one_word: bool = False
+    ends_in_number: bool = False
     shows: tuple[str, ...] = ()
 
     @property
