@@ -20,6 +20,8 @@ _PYTHON_FRAMEWORKS = frozenset({"pytest", "unittest"})
 _NODE_RUNNERS = frozenset({"jest", "vitest", "mocha", "ava", "tap"})
 _LOCK_FILES = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun"}
 _PACKAGE_MANAGERS = frozenset({"npm", *_LOCK_FILES.values()})
+RUNNABLE_PROGRAMS = "pytest, unittest, npm test and similar, cargo test, go test"
+OTHER_PROGRAMS_HINT = "Use run_command for all other commands, such as ctest or make check."
 _ONE_TEST_HINT = "To run one test without pytest, give the whole `command`."
 _TEST_FILE = re.compile(r"(test_.*|.*_test|tests?)\.py")
 _PYTEST_SIGNS = re.compile(
@@ -112,8 +114,9 @@ async def _command_for(env: Environment, info: FileInfo | None) -> TestCommand:
         command = None if python is None else TestCommand(*python)
     if command is None:
         raise ToolError(
-            "No tests found: no Python tests, package.json with a test script, Cargo.toml or go.mod.",
-            hint="Give the command, for example `python -m pytest tests`.",
+            "No tests found: no Python tests, package.json with a test script, Cargo.toml or go.mod. run_tests runs "
+            f"only {RUNNABLE_PROGRAMS}.",
+            hint=OTHER_PROGRAMS_HINT,
         )
     return command
 

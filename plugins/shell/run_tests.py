@@ -14,7 +14,14 @@ import tui_agent.plugin_api as api
 from .command_words import plain_words
 from .execution import count_tests, describe_end, run_program, sandbox_note, test_event
 from .failures import cut_line, find_failures, shorten_failure
-from .frameworks import TestCommand, add_path, detect_framework, find_test_command
+from .frameworks import (
+    OTHER_PROGRAMS_HINT,
+    RUNNABLE_PROGRAMS,
+    TestCommand,
+    add_path,
+    detect_framework,
+    find_test_command,
+)
 from .output import DecodedOutput, shorten_for_model
 
 MAX_TIMEOUT, MAX_COMMAND = 3600, 10_000
@@ -157,9 +164,8 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
     framework = detect_framework(words)
     if not framework:
         raise api.ToolError(
-            "run_tests runs only test programs without shell syntax: pytest, unittest, npm test and similar, "
-            "cargo test, go test.",
-            hint="Use run_command for anything else.",
+            f"run_tests runs only test programs without shell syntax: {RUNNABLE_PROGRAMS}.",
+            hint=OTHER_PROGRAMS_HINT,
         )
     if folder.startswith("/") and PurePosixPath(folder).is_relative_to(env.root):
         folder = str(PurePosixPath(folder).relative_to(env.root)).removeprefix(".")

@@ -135,6 +135,30 @@ def test_of_the_newest_failed_tests_the_headline_and_the_artifact_are_kept_but_n
     assert newest in text and "ResourceWarning" not in text
 
 
+def test_a_call_of_run_tests_that_ran_nothing_is_no_test_run() -> None:
+    failed = "1 failed [exit 1]\n$ python -m pytest"
+    held: list[Message] = []
+    for name, output in (("t1", failed), ("t2", "No tests found: no Python tests.\nUse run_command.")):
+        part = ToolCallPart(call_id=CallId(name), name="run_tests", arguments={})
+        content = (TextContent(text=output),)
+        held += [
+            AssistantMessage(parts=(part,)),
+            ToolMessage(call_id=part.call_id, name="run_tests", content=content, ok=False),
+        ]
+    both = build_summary(Facts(held, (), (), (), (), 0), "", ROOM, ROOM, text_preview).text
+    nothing = build_summary(Facts(held[2:], (), (), (), (), 0), "", ROOM, ROOM, text_preview).text
+    assert f"## The last test run\n{failed}" in both and "No tests found" not in both
+    assert "test run" not in nothing and "No tests found" not in nothing
+
+
+def test_a_search_in_a_folder_is_no_file_that_was_read() -> None:
+    held = [*with_path("grep", ".", 0), *with_path("list_directory", "src", 1), *with_path("grep", "a.py", 2)]
+    held += with_path("read_file", "a.py", 3)
+    text = build_summary(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
+    assert text.split("## Files read\n")[1].startswith("- a.py: grep 1×, read_file 1×")
+    assert "- .:" not in text and "- src" not in text
+
+
 def test_tests_that_fail_are_named_also_where_the_newest_run_was_of_others() -> None:
     facts = Facts((), (), (), (), (), 0, failing=("test_x.py::test_one",))
     assert (

@@ -237,8 +237,9 @@ async def test_a_folder_of_tests_is_run_from_the_projects_folder_and_the_result_
 )
 async def test_a_project_without_tests_is_told(bench, package):
     bench.write("package.json", package)
-    with pytest.raises(ToolError, match="No tests found"):
+    with pytest.raises(ToolError, match=r"No tests found.* runs only pytest, .*go test\.") as raised:
         await bench.run("run_tests")
+    assert "run_command" in raised.value.hint and "ctest" in raised.value.hint
     with pytest.raises(ToolError, match="File or folder not found: nowhere"):
         await bench.run("run_tests", path="nowhere")
 

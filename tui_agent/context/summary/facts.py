@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Final
 
 from tui_agent.context.priorities import FittedText, SummaryBlock
-from tui_agent.context.summary.compaction_limits import MAX_OPEN_FILES, TESTS, path_of
+from tui_agent.context.summary.compaction_limits import MAX_OPEN_FILES, READS, TESTS, path_of
 from tui_agent.context.truncation import artifact_id, head_and_tail
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.compacted_history import (
@@ -298,16 +298,13 @@ def _todo_line(item: TodoItem) -> str:
 
 def _failed_tests(facts: Facts, calls: dict[CallId, ToolCallPart], text: Text) -> str:
     """Return the counts, the command and the artifact of the newest test run if the run failed."""
-    results = [
-        message for message in facts.originals if isinstance(message, ToolMessage) and message.name == TESTS
-    ]
-    newest = results[-1] if results and not results[-1].ok and results[-1].call_id in calls else None
-    if newest is None:
-        return ""
-    headline, command, *_ = [*text_of_content(newest.content, text).splitlines(), "", ""]
-    lines = [headline, command if command.startswith("$ ") else ""]
-    lines.append(f"read_file {newest.artifact_id}" if newest.artifact_id else "")
-    return "\n".join(filter(None, lines))
+    for message in reversed(facts.originals):
+        if isinstance(message, ToolMessage) and message.name == TESTS and message.call_id in calls:
+            headline, command, *_ = [*text_of_content(message.content, text).splitlines(), "", ""]
+            if command.startswith("$ "):  # A call that ran no tests has no command.
+                artifact = f"read_file {message.artifact_id}" if message.artifact_id else ""
+                return "" if message.ok else "\n".join(filter(None, (headline, command, artifact)))
+    return ""
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -351,7 +348,8 @@ def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Summa
     for path, counts in calls_by_file.items():
         counts_text = ", ".join(f"{name} {count}×" for name, count in counts.items())
         is_changed = path in edited or path in known
-        (changed if is_changed else read).append(_File(path, counts_text, reason.get(path, "")))
+        if is_changed or READS in counts:  # The path of another call may be a folder.
+            (changed if is_changed else read).append(_File(path, counts_text, reason.get(path, "")))
     return (
         _file_block(
             "Changed files",
