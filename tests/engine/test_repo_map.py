@@ -178,6 +178,33 @@ async def test_a_method_is_found_in_its_own_class_only(tmp_path: Path) -> None:
         await maps.aclose()
 
 
+async def test_all_definitions_of_exactly_a_name_are_found_whatever_longer_names_their_files_have(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "work" / "lib").mkdir(parents=True)
+    longer = "".join(
+        f"int get_array_item_{word}(int array, int item)\n{{\n    return get_array_item(array, item);\n}}\n"
+        for word in ("first", "last", "next", "any", "array", "item")
+    )
+    exact = (
+        "static int get_array_item(int one, int two)\n{\n" + "    one += two;\n" * 40 + "    return one;\n}\n"
+    )
+    for path in ("array.c", "item.c", "lib/get.c"):
+        (tmp_path / "work" / path).write_text(
+            f"static int get_array_item(int one, int two);\n{longer}{exact}"
+        )
+    maps = SessionMaps(tmp_path / "work", tmp_path / "cache")
+    try:
+        rendered = await maps.render(MapRequest(query="Where is get_array_item used?", refresh=True))
+        assert rendered.text.count("\n  26-69 static int get_array_item(int one") == 3
+        places = await maps.find_definitions("get_array_item")
+        assert places is not None
+        assert {place.path for place in places[:3]} == {"array.c", "item.c", "lib/get.c"}
+        assert [(place.line, place.last_line) for place in places] == [(26, 69)] * 3 + [(1, 1)] * 3
+    finally:
+        await maps.aclose()
+
+
 async def test_a_map_of_a_slow_folder_is_given_once_it_is_there(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     for number in range(10):

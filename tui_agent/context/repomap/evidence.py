@@ -5,8 +5,9 @@ Invariant: at most `texts.MAX_HITS` positions of each word are used.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from tui_agent.context.repomap.qualified_names import qualified_name
 from tui_agent.context.repomap.question_words import Pair
 from tui_agent.context.repomap.texts import Text
 from tui_agent.context.repomap.views import Symbol
@@ -116,6 +117,17 @@ def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -
     best = max(scores, default=0.0) + 1.0
     return [
         best + 1.0 / (symbol.end - symbol.line + 1) if symbol.line <= line <= symbol.end else value
+        for symbol, value in zip(symbols, scores, strict=True)
+    ]
+
+
+def prefer_names(names: Collection[str], symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
+    """Return the scores, changed so that symbols with exactly one of the names come first, prototypes after others."""
+    best = max(scores, default=0.0) + 1.0
+    return [
+        best + (0.0 if symbol.kind == "prototype" else value)
+        if symbol.name in names or qualified_name(symbol) in names
+        else value
         for symbol, value in zip(symbols, scores, strict=True)
     ]
 

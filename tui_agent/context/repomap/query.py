@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from tui_agent.context.repomap import ranking
-from tui_agent.context.repomap.evidence import WordLines, choose_symbols, default_scores, prefer_line
+from tui_agent.context.repomap.evidence import (
+    WordLines,
+    choose_symbols,
+    default_scores,
+    prefer_line,
+    prefer_names,
+)
 from tui_agent.context.repomap.file_list import FileList
 from tui_agent.context.repomap.file_text import read
 from tui_agent.context.repomap.full_scan import FullScan, search_commits
@@ -231,7 +237,7 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
         rest += packaging
     detailed_count = detailed_files(ask.max_tokens, brief=ask.brief)
     best = [
-        _with_symbols(file, basis, symbols_at(index, ask.max_tokens, brief=ask.brief))
+        _with_symbols(file, basis, ask.query, symbols_at(index, ask.max_tokens, brief=ask.brief))
         for index, file in enumerate(order[:detailed_count])
     ]
     plain_paths = [file.path for file in order[detailed_count:]]
@@ -283,13 +289,14 @@ def _pinned_first(basis: Basis, ask: Ask) -> list[FileScore]:
     return first + [file for file in basis.order if file.path not in names]
 
 
-def _with_symbols(file: FileScore, basis: Basis, most: int) -> RankedFile:
+def _with_symbols(file: FileScore, basis: Basis, query: Query, most: int) -> RankedFile:
     symbols = basis.symbols(file.path) if most else ()
     scores = (
         file.lines.score_symbols(symbols)
         if file.lines is not None and file.lines.positions
         else default_scores(symbols)
     )
+    scores = prefer_names(query.names, symbols, scores)
     if file.line:
         scores = prefer_line(file.line, symbols, scores)
     return RankedFile(file.path, file.score, file.reasons, choose_symbols(symbols, scores, most))

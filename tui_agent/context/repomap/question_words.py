@@ -75,6 +75,7 @@ class Query:
     Only the first `MAX_QUERY` characters and the `MAX_TERMS` heaviest words are used.
 
     `pairs`: adjacent words.
+    `names`: code names as they are written. A text that is a single name counts as one, too.
     `strong`: words of code names, whole and split.
     `about`: kinds of files (see `path_kinds.kind_of`).
     `scopes`: names before the colon of a commit title, in lower case.
@@ -92,6 +93,7 @@ class Query:
             for piece in split_identifier(word)
             if not piece.isdigit() or not _NUMBER.fullmatch(word)
         ]
+        self.names = frozenset((*names, self.text.strip()))
         ordered = dict.fromkeys(words)
         self.strong = strong = frozenset(piece for name in names for piece in split_text(name))
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]

@@ -27,9 +27,9 @@ from tui_agent.context.repomap.query import Ask, ClosedFlag, from_index, from_sc
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.snapshot import Snapshot
-from tui_agent.context.repomap.symbol_search import Definition, search_symbols
+from tui_agent.context.repomap.symbol_search import Definition, find_named_symbols, search_symbols
 from tui_agent.context.repomap.texts import TextCache
-from tui_agent.context.repomap.views import MapView
+from tui_agent.context.repomap.views import MapView, Symbol
 from tui_agent.errors import EnvironmentFault, os_errors_as
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
@@ -219,6 +219,15 @@ class RepoMap:
             index_file = self._index.open()
             try:
                 return [] if index_file is None else search_symbols(index_file, name, most)
+            except BROKEN_INDEX_ERRORS:
+                return []
+
+    def find_named_symbols(self, name: str) -> list[tuple[str, Symbol]]:
+        """Return (path, symbol) of each symbol with exactly this name. Without an index, the list is empty."""
+        with self._lock:
+            index_file = self._index.open()
+            try:
+                return [] if index_file is None else find_named_symbols(index_file, name)
             except BROKEN_INDEX_ERRORS:
                 return []
 

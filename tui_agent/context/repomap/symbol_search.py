@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.index_db import IndexFile
+from tui_agent.context.repomap.qualified_names import split_qualified_name
 from tui_agent.context.repomap.views import Symbol
 from tui_agent.folds.text.word_forms import STOP_WORDS, split_identifier, stem
 
@@ -47,6 +48,16 @@ def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definit
         ),
     )
     return order[:most]
+
+
+def find_named_symbols(index_file: IndexFile, name: str) -> list[tuple[str, Symbol]]:
+    """Return (path, symbol) of each symbol with exactly this name, in the order of `search_symbols`."""
+    return [
+        (path, symbol)
+        for path, symbols in _candidate_files(index_file, name)
+        for symbol in symbols
+        if symbol.kind not in _NO_NAME and split_qualified_name(symbol.name)[1] == name
+    ]
 
 
 def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:

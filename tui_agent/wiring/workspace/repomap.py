@@ -101,16 +101,17 @@ class SessionMaps:
             view = self._map.map(own_name)
         except EnvironmentFault:
             return None
+        # The index, which may be incomplete, has all symbols; the map has only the best ones of its files.
+        symbols = self._map.find_named_symbols(own_name)
+        symbols += [(file.path, symbol) for file in view.files for symbol in file.symbols]
+        symbols.sort(key=lambda place: (is_test(place[0]), place[1].kind == "prototype"))
         locations = [
-            SymbolLocation(qualified_name(symbol), file.path, symbol.line, symbol.end)
-            for file in view.files
-            for symbol in file.symbols
+            SymbolLocation(qualified_name(symbol), path, symbol.line, symbol.end)
+            for path, symbol in symbols
             if split_qualified_name(symbol.name)[1] == own_name
-            and (not owner or belongs_to(symbol, file.path, owner))
+            and (not owner or belongs_to(symbol, path, owner))
         ]
-        if not locations and view.partial:
-            return None
-        return sorted(locations, key=lambda location: is_test(location.path))
+        return None if not locations and view.partial else list(dict.fromkeys(locations))
 
     async def aclose(self) -> None:
         """Stop building the repository index."""
