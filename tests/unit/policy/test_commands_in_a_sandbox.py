@@ -48,6 +48,13 @@ make -C build -j"$(nproc)" test
 make -kj$(nproc --all)
 make --jobs=$(nproc)
 N=$(nproc); make -j$N
+cmake -S . -B build -DCMAKE_BUILD_TYPE=Debug
+cmake --build build -j$(nproc)
+cmake --build build --parallel "$(nproc)" --config Debug
+cmake --build build -j 4 2>&1 | grep error
+ninja -C build -j$(nproc) all
+gdb -batch -ex run -ex bt ./a.out
+gdb -batch -ex run --args ./a.out -x 1
 awk '{print $1}' f > out
 exec make
 git commit -m 'rm -rf is gone'
@@ -142,6 +149,15 @@ make -$(nproc)
 make -f$(nproc)$X
 N=$(cat n); make -j$N
 N=$(nproc)$X; make -j$N
+cmake --build build -j$(cat n)
+cmake --build build --target clean
+cmake --build build -- --eval='$(shell rm a)'
+cmake -E$(nproc) x
+cmake -E rm -rf src
+cmake -B /home/x/build
+ninja -t clean
+ninja -C build -j$(cat n)
+gdb -batch -ex 'shell rm -rf src'
 make SHELL=/bin/rm -f x
 git --config-env=alias.x=Y x
 env
@@ -182,6 +198,10 @@ make &
 foo setsid make
 fzf
 foo fzf
+gdb
+gdb ./a.out
+gdb -ex -batch ./a.out
+foo gdb
 npm run dev
 npm run test -- --watch
 jest --watch
