@@ -22,7 +22,7 @@ from tui_agent.workspace.local.subprocesses import Command, start_failure
 from tui_agent.workspace.sandbox.confinement import ConfinedCommand, Confinement, ConfinementError
 from tui_agent.workspace.sandbox.denials import SecretDenial, explain_denial, find_denied_secrets
 from tui_agent.workspace.sandbox.extra_mounts import OpenedPath
-from tui_agent.workspace.sandbox.output_notes import find_output_notes
+from tui_agent.workspace.sandbox.output_notes import find_leak_check_notes, find_output_notes
 
 BWRAP_FAILED = 1
 """Exit code of bubblewrap if bubblewrap itself failed."""
@@ -77,7 +77,7 @@ async def run_confined(
                     read_only=spec.read_only,
                 )
             )
-    noted: tuple[str, ...] = ()
+    noted = find_leak_check_notes(result.output + result.stderr)
     if not denial.reason and (confined_command.masked or confined_command.placeholders):
         notes = find_output_notes(
             spec.argv or (spec.script,),
@@ -87,7 +87,7 @@ async def run_confined(
             confined_command.placeholders,
             is_read_only=spec.show_secrets_as_empty,
         )
-        noted = await to_thread.run_sync(tuple, notes)
+        noted += await to_thread.run_sync(tuple, notes)
     return replace(result, blocked=denial.reason, needed_secrets=denial.files, notes=(*noted, *result.notes))
 
 

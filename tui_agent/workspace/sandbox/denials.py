@@ -17,7 +17,7 @@ from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds
 
 MAX_OUTPUT_CHARS = 6_000
 """Number of characters to check at the end of the output, where the fatal error is."""
-_PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
+_PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`‘’“”:;,()<>|]+)")
 _PROGRAM_PREFIX = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
 """Regular expression for the program's own path at the start of its message."""
 _READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)

@@ -21,6 +21,18 @@ _LOOKS_AT_CHANGES = re.compile(
     r"\b(?:status|diff|add|commit|stash|checkout|switch|restore|reset|merge|rebase|am|apply)\b"
 )
 
+_NO_LEAK_CHECK = b"LeakSanitizer does not work under ptrace"
+
+
+def find_leak_check_notes(output: bytes) -> tuple[str, ...]:
+    """Return a note for the model if a program with AddressSanitizer failed because the sandbox refuses ptrace."""
+    if _NO_LEAK_CHECK not in output:
+        return ()
+    return (
+        "LeakSanitizer cannot look for leaks here, because ptrace is refused; the program may be correct. "
+        "To check everything but leaks, set ASAN_OPTIONS=detect_leaks=0.",
+    )
+
 
 def find_output_notes(
     words: Sequence[str],

@@ -67,3 +67,12 @@ def test_a_message_that_ends_with_a_name_lists_no_stand_in(tmp_path: Path) -> No
     assert told(("./run",), tmp_path, message, stands) == ()
     for listing in (".git\n", "./.git\n", "a.txt  .git\n", "drwxr-xr-x 2 root root 4096 Jan 1 10:00 .git\n"):
         assert told(("./run",), tmp_path, listing + message, stands) != (), listing
+
+
+async def test_a_leak_check_that_the_sandbox_refuses_is_told(world: World) -> None:
+    words = "LeakSanitizer does not work under ptrace (strace, gdb, etc)"
+    failed = await world.attempt(f"echo 'HINT: {words}' >&2; exit 1")
+    passed = await world.attempt("echo fine")
+    await world.env.aclose()
+    assert "ASAN_OPTIONS=detect_leaks=0" in " ".join(failed.notes) and not failed.blocked
+    assert passed.notes == ()

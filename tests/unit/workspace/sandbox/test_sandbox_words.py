@@ -233,6 +233,7 @@ def test_what_the_policy_guards_by_name_the_sandbox_guards_by_place() -> None:
 
 
 REFUSED_WORDS = {
+    "mkdir: cannot create directory ‘/usr/include/x’: Read-only file system": "change /usr/include/x,",
     "touch: cannot touch '/etc/x': Read-only file system": "/etc/x",
     "error[E0463]: failed to write /home/ada/.cargo/registry/x: Read-only file system (os error 30)": "/home/ada/.cargo",
     "PermissionError: [Errno 13] Permission denied: '/home/ada/.netrc'": "/home/ada/.netrc",
