@@ -59,6 +59,16 @@ async def test_undo_restores_them_and_counts_them_in_plan_and_outcome(tmp_path: 
         assert len(files(tmp_path)) == 253
 
 
+async def test_restored_files_are_named_before_removed_files(tmp_path: Path) -> None:
+    command = shell("echo a > a.txt; echo b > b.txt; echo changed > z.txt")
+    async with told(tmp_path, command, say("Done.")) as bench:
+        (tmp_path / "workspace" / "z.txt").write_text("first\n")
+        await turn(bench, "go")
+        await go(bench, Undo())
+        restored = bench.of(CheckpointRestored)[-1]
+        assert (restored.paths, restored.removed_count) == (("z.txt", "a.txt", "b.txt"), 2)
+
+
 async def test_a_move_of_the_conversation_alone_keeps_their_count_and_a_redo_does_not_double_it(
     tmp_path: Path,
 ) -> None:

@@ -448,7 +448,9 @@ class Rewind:
 
     def _record_restored(self, target: Target, plan: RestorePlan, restored: RestoreResult) -> None:
         recorder, generated = self._recorder, _generated_paths(plan)
-        paths = tuple(path for path in restored.paths if path not in generated)
+        removed = _removed_paths(plan)
+        own_paths = [path for path in restored.paths if path not in generated]
+        paths = sorted(own_paths, key=lambda path: path in removed)  # Messages name the first paths.
         kept = tuple(path for path in restored.kept_paths if path not in restored.blocked)
         own_kept = tuple(path for path in kept if path not in generated)
         reasons = {act.path: act.conflict for act in plan.actions if act.conflict != CHANGED_BY_YOU}
@@ -456,9 +458,9 @@ class Rewind:
             CheckpointRestored(
                 source=target.checkpoint,
                 commit=restored.commit,
-                paths=paths[:MAX_PATHS_IN_EVENT],
+                paths=tuple(paths[:MAX_PATHS_IN_EVENT]),
                 unlisted_count=max(0, len(paths) - MAX_PATHS_IN_EVENT),
-                removed_count=len(_removed_paths(plan).intersection(paths)),
+                removed_count=len(removed.intersection(paths)),
                 skipped_paths=own_kept[:MAX_PATHS_IN_EVENT],
                 unlisted_skipped_count=max(0, len(own_kept) - MAX_PATHS_IN_EVENT),
                 folders=_folder_changes(plan, restored.paths, kept),
