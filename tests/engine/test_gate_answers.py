@@ -177,7 +177,7 @@ async def test_a_no_keeps_no_rule_whatever_came_with_it(tmp_path: Path, message:
         assert (found.reason, kept, tool.ran) == ("you said no", [], [])
         assert len(bench.of(PermissionRequested)) == 1
         (end,) = bench.of(ToolFinished)
-        words = f" The user says: {message}" if message else ""
+        words = f' The user says: "{message}"' if message else ""
         told = text(ToolResult(ok=False, content=end.content))
         assert f"The user did not allow this call.{words}" in told
         assert ("The user says" in told) == bool(message)

@@ -144,7 +144,7 @@ async def test_a_no_keeps_it_inside_and_the_model_is_told_what_was_refused(tmp_p
         await bench.until("turn.finished")
         assert [spec.unsandboxed for spec in Refusing.made.specs] == [False]
         assert REFUSED in told(bench)
-        assert "The user did not allow this call. The user says: Use the workspace." in told(bench)
+        assert 'The user did not allow this call. The user says: "Use the workspace."' in told(bench)
 
 
 async def test_where_no_one_is_there_nothing_runs_outside_and_the_model_is_told_why(tmp_path: Path) -> None:

@@ -410,7 +410,7 @@ class Gate:
         if allowed:
             return self._allow(case, decision, judged)
         trial = f"{trial_message(case.tried)}. " if case.tried is not None else ""
-        message = f" The user says: {answer.message}" if answer.message else ""
+        message = f' The user says: "{answer.message}"' if answer.message else ""
         return Verdict(False, f"{trial}The user did not allow this call.{message}", "denied by you")
 
     def _remember_rule(self, rule: str, workspace: str) -> bool:
