@@ -262,6 +262,21 @@ async def test_a_method_is_looked_up_in_its_own_class_while_the_index_is_being_b
     assert (mention.path, mention.note) == ("src/items.py", "3 places")
 
 
+async def test_a_function_of_c_is_found_while_the_index_is_being_built(workspace: Path) -> None:
+    (workspace / "src" / "cart.h").write_text("API(Cart *) cart_new(int size);\n")
+    (workspace / "src" / "cart.c").write_text(
+        "static int size_of(int);\n\nAPI(Cart *) cart_new(int size)\n{\n    return size_of(size);\n}\n"
+        "static int size_of(int size)\n{\n    return size;\n}\n"
+    )
+    (workspace / "src" / "use.c").write_text("int main(void)\n{\n    return cart_new(2) != 0;\n}\n")
+    sources = replace(_sources(workspace, 20_000), symbols=_not_indexed)
+    mentions = await resolve_mentions("what do @cart_new and @size_of do?", sources)
+    assert [(one.path, one.first_line, one.last_line, one.note) for one in mentions] == [
+        ("src/cart.c", 3, 6, ""),
+        ("src/cart.c", 7, 10, ""),
+    ]
+
+
 async def test_a_method_of_another_class_has_its_own_name(workspace: Path) -> None:
     sources = replace(_sources(workspace, 20_000), symbols=_not_indexed)
     [mention] = await resolve_mentions("see @Basket.total", sources)

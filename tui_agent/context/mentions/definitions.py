@@ -30,11 +30,15 @@ _DEFINES = (
     r"|record|object|const|let|var|macro_rules!)\s+(?:\([^)\n]*\)\s*)?(?:\w+\.)?{name}\b"
 )
 
+_FUNCTION = r"^[ \t]*[A-Za-z_#][^;=\n]*[\s*&]{name}[ \t]*\("
+"""Matches a function or macro that is possibly defined without a keyword of `_DEFINES`, as in C."""
+
 
 async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLocation], bool]:
     """Return the definitions of `name`, and True if the search is complete. Definitions in tests come last.
 
     For `Class.method`, return methods of other classes, with their names, only if the class has no such method.
+    Return prototypes only if there is no definition.
     """
     owner, own_name = split_qualified_name(name)
     definitions = _Definitions(owner, own_name)
@@ -70,11 +74,13 @@ class _Definitions:
         self._owner, self._own_name = owner, own_name
         names = "|".join(re.escape(name) for name in (owner, own_name) if name)
         self._pattern = re.compile(_DEFINES.replace("{name}", f"(?P<name>{names})"), re.MULTILINE)
+        self._function = re.compile(_FUNCTION.replace("{name}", re.escape(own_name)), re.MULTILINE)
 
     def add_file(self, path: str, data: bytes) -> None:
         """Add the definitions in a file. A file in a language without a parser is searched for the name alone."""
-        matches = list(self._pattern.finditer(data.decode("utf-8", "replace")))
-        if not matches:
+        text = data.decode("utf-8", "replace")
+        matches = list(self._pattern.finditer(text))
+        if not matches and not self._function.search(text):
             return
         symbols = [
             symbol
@@ -84,7 +90,8 @@ class _Definitions:
         for symbol in symbols:
             is_match = not self._owner or belongs_to(symbol, path, self._owner)
             location = SymbolLocation(qualified_name(symbol), path, symbol.line, symbol.end)
-            (self.matches if is_match else self.others).append(location)
+            is_definition = symbol.kind != "prototype"
+            (self.matches if is_match and is_definition else self.others).append(location)
         if not symbols:
             (self.others if self._owner else self.matches).extend(
                 SymbolLocation(
