@@ -53,6 +53,7 @@ cmake --build build -j$(nproc)
 cmake --build build --parallel "$(nproc)" --config Debug
 cmake --build build -j 4 2>&1 | grep error
 ninja -C build -j$(nproc) all
+gcc -I. -Isrc -std=c99 -Wall -fsyntax-only src/a.c
 gdb -batch -ex run -ex bt ./a.out
 gdb -batch -ex run --args ./a.out -x 1
 awk '{print $1}' f > out
@@ -157,6 +158,7 @@ cmake -E rm -rf src
 cmake -B /home/x/build
 ninja -t clean
 ninja -C build -j$(cat n)
+gcc -I. a.c -o/home/x/a
 gdb -batch -ex 'shell rm -rf src'
 make SHELL=/bin/rm -f x
 git --config-env=alias.x=Y x

@@ -209,9 +209,10 @@ class Program(Model):
     `default_operand`: the operand of a call without operands. For a command as operand, this is the name of a program
     (`env` alone runs `printenv`).
     `option_style`: `gnu` (clusters of letters, `--long=value`, options anywhere, `--` ends them), `first` (like `gnu`,
-    but the first operand ends the options), `single` (like `gnu`, without clusters: `-p -w`), `words` (an option is a
-    whole word with one or two dashes, and the next word is its value), `tar` (the first word can be a bundle of letters
-    without a dash; some entries list the allowed letters, as in `ps a`), or `none` (every word is an operand).
+    but the first operand ends the options), `single` (like `gnu`, without clusters: `-p -w`, `-std=c99`), `words` (an
+    option is a whole word with one or two dashes, and the next word is its value), `tar` (the first word can be a
+    bundle of letters without a dash; some entries list the allowed letters, as in `ps a`), or `none` (every word is an
+    operand).
     `numeric_option`: `-5` is allowed.
     `subcommands`: the first one or two operands name another entry. This other entry is a file in the folder with this
     program's name, or a table nested in this table. Options before these operands belong to this entry. If this entry

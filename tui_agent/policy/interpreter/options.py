@@ -121,7 +121,11 @@ class _Parser:
         """Parse letters after one dash (`-xvf`). The first option that takes a value gets the remaining letters."""
         first = self.entry.options.get(prefix[:2])
         if self.entry.program.option_style == "single" and (first is None or first.word == "none"):
-            self._take(prefix, None)
+            name, equals, _ = prefix.partition("=")
+            if equals and name in self.entry.options:
+                self._take(name, without_prefix(value, f"{name}="))
+            else:
+                self._take(prefix, None)
             return
         for place in range(1, len(prefix)):
             spelling = f"-{prefix[place]}"
