@@ -74,7 +74,7 @@ def history(acts: list[tuple[object, ...]]) -> tuple[list[Message], set[int]]:
                 made.append(AssistantMessage(parts=(TextPart(text="I work."), *parts), seq=seq))
                 for part in parts:
                     seq += 2
-                    body = (TextContent(text=f"came of {part.call_id} " + "o" * 2_500),)
+                    body = (TextContent(text=f"came of {part.call_id} \n$ pytest\n" + "o" * 2_500),)
                     made.append(
                         ToolMessage(call_id=part.call_id, name=part.name, content=body, ok=ok, seq=seq)
                     )
