@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
-from tui_agent.engine.checkpoints import command_changes
+from tui_agent.engine.checkpoints import revert_plan
 from tui_agent.policy.decision.classes import READ_ONLY
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.commands import PlanRevert, Redo, SubmitPrompt, Undo
@@ -22,7 +22,7 @@ def allow_as_read_only(tool: str, effects: Sequence[Effect], facts: PolicyFacts)
 
 @pytest.fixture
 def every_command_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_changes, "LONG_COMMAND_S", 0.0)
+    monkeypatch.setattr(revert_plan, "LONG_COMMAND_S", 0.0)
 
 
 async def test_changes_during_a_command_that_only_reads_are_the_users(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.harness import running, say
 from tests.engine.test_rewind import files, go, said, shell, told, tools, turn, write
 from tests.engine.test_rewind_records import kinds
-from tui_agent.engine.checkpoints.rewind import plan_event as told_of
+from tui_agent.engine.checkpoints.revert_plan import plan_event as told_of
 from tui_agent.ports.checkpoint import RestoreAction, RestorePlan, RestoreResult
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.engine.checkpoints.rewind import NO_CHECKPOINT, plan_event
+from tui_agent.engine.checkpoints.revert_plan import NO_CHECKPOINT, plan_event
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Branches, stretches
 from tui_agent.folds.session.commits import Commits

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.stubs.sandboxed import git
-from tui_agent.engine.checkpoints.kept_commits import MAX_SUBJECT_CHARS, find_new_commits
+from tui_agent.engine.checkpoints.remaining_effects import MAX_SUBJECT_CHARS, find_new_commits
 
 START = 1_700_000_000
 

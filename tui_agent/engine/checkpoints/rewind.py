@@ -3,7 +3,6 @@
 Invariant: nothing is deleted, and every move can be undone.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,24 +11,29 @@ from anyio import to_thread
 
 from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
-from tui_agent.engine.checkpoints.command_changes import SharedChange, find_shared_changes
-from tui_agent.engine.checkpoints.file_hunk import content_without, find_hunk
-from tui_agent.engine.checkpoints.kept_commits import find_kept_commits
-from tui_agent.engine.checkpoints.remaining_changes import (
+from tui_agent.engine.checkpoints.hunk_revert import content_without, find_hunk
+from tui_agent.engine.checkpoints.remaining_effects import (
+    CallEvents,
     FileRecords,
     count_kept_folders,
+    describe_reverted_call,
     find_kept_changes,
+    find_kept_commits,
     find_remaining_changes,
+    find_reverted_calls,
+    read_call_events,
     read_file_records,
     read_newest,
 )
-from tui_agent.engine.checkpoints.reverted_calls import (
-    CallEvents,
-    describe_reverted_call,
-    find_reverted_calls,
-    read_call_events,
+from tui_agent.engine.checkpoints.revert_plan import (
+    NO_CHECKPOINT,
+    expand_overwrite,
+    folder_changes,
+    generated_paths,
+    make_restore_plan,
+    plan_event,
+    removed_paths,
 )
-from tui_agent.engine.checkpoints.reverted_hunks import find_reverted_paths
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls, close_requests
 from tui_agent.engine.settings import record_setting
@@ -48,7 +52,6 @@ from tui_agent.protocol.events.files import (
     CheckpointRestoreStarted,
     CheckpointTaken,
     FolderChange,
-    PlannedFileChange,
 )
 from tui_agent.protocol.events.session import (
     ErrorRaised,
@@ -71,58 +74,6 @@ MAX_BLOCKED_NAMED = 8
 MAKE_ROOM_HINT = (
     "Move the file or folder that is in the way, then repeat the command. All other files are restored."
 )
-NO_CHECKPOINT = "There is no checkpoint of the files yet."
-
-
-def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
-    """Return the event that tells the user which files a restore would change."""
-    own = [act for act in plan.actions if not act.folder]
-    acts = tuple(
-        PlannedFileChange(
-            path=act.path,
-            operation=act.kind,
-            added=act.added,
-            removed=act.removed,
-            conflict=act.conflict,
-            uncertain=act.is_uncertain,
-        )
-        for act in own[:MAX_PATHS_IN_EVENT]
-    )
-    return CheckpointPlanned(
-        to_seq=to_seq,
-        changes=acts,
-        unlisted_count=max(0, len(own) - MAX_PATHS_IN_EVENT),
-        folders=_folder_changes(
-            plan,
-            [act.path for act in plan.actions if not act.conflict],
-            [act.path for act in plan.actions if act.conflict],
-        ),
-    )
-
-
-def _folder_changes(
-    plan: RestorePlan, restored: Sequence[str], kept: Sequence[str]
-) -> tuple[FolderChange, ...]:
-    """Return the generated folders of a plan, with the numbers of their restored and kept files."""
-    folders = {act.path: act.folder for act in plan.actions if act.folder}
-    removed = _removed_paths(plan).intersection(restored)
-    done, gone, left = (
-        Counter(folders[path] for path in paths if path in folders) for paths in (restored, removed, kept)
-    )
-    return tuple(
-        FolderChange(path=folder, files=done[folder], removed=gone[folder], conflicts=left[folder])
-        for folder in sorted(done | left)[:MAX_PATHS_IN_EVENT]
-    )
-
-
-def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str, ...]:
-    """Return `overwrite`, with each folder replaced by its files in the plan.
-
-    A path that ends with `/` is a folder; `/` alone means all files.
-    """
-    folders = {path for path in overwrite if path.endswith("/")}
-    files = (act.path for act in plan.actions if act.folder in folders or "/" in folders)
-    return (*(path for path in overwrite if path not in folders), *files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +118,15 @@ class Rewind:
         if store is not None:
             await self._checkpointing.checkpoint_workspace()
             start = self._recorder.state.seq
-            named = tuple(path for path in target.overwrite if not path.endswith("/"))
-            plan = await self._plan(store, target.checkpoint, target.to_seq, named, target.kept_changes)
+            plan = await make_restore_plan(
+                self._recorder,
+                store,
+                target.checkpoint,
+                target.to_seq,
+                self._find_changes_by_others,
+                overwrite=tuple(path for path in target.overwrite if not path.endswith("/")),
+                kept_changes=target.kept_changes,
+            )
             restored = await self._restore(store, target, plan)
         left = await self._file_records(shared) if target.conversation else None
         own_commands = await self._find_own_commands() if target.reason == "redo" else []
@@ -268,7 +226,7 @@ class Rewind:
 
         `from_seq`: the event to which a later redo returns.
         """
-        recorder, generated = self._recorder, _generated_paths(plan)
+        recorder, generated = self._recorder, generated_paths(plan)
         for file in restored.files:
             if file.path not in generated:
                 recorder.append(file_changed_event(self._blobs, file, "human", None))
@@ -285,7 +243,10 @@ class Rewind:
             self._recorder.append(CheckpointPlanned(to_seq=command.to_seq, unavailable=why))
             return
         await self._checkpointing.begin()
-        self._recorder.append(plan_event(command.to_seq, await self._plan(store, source, command.to_seq)))
+        plan = await make_restore_plan(
+            self._recorder, store, source, command.to_seq, self._find_changes_by_others
+        )
+        self._recorder.append(plan_event(command.to_seq, plan))
 
     def _target(self, command: Revert | Undo | Redo) -> Target:
         known = self._recorder.branches
@@ -324,38 +285,6 @@ class Rewind:
         current = stretches(self._recorder.branches.moves, self._recorder.state.seq)
         return "revert" if is_on_branch(to_seq, current) else "branch"
 
-    async def _plan(
-        self,
-        store: Checkpoints,
-        source: str,
-        to_seq: int,
-        named: tuple[str, ...] = (),
-        kept_changes: tuple[tuple[str, str], ...] = (),
-    ) -> RestorePlan:
-        """Plan a restore to the checkpoint at the event `to_seq`."""
-        reverted = await find_reverted_paths(self._recorder, to_seq)
-        plan = await store.plan_restore(source, (*named, *reverted.restored_paths), kept_changes)
-        shared = await self._find_shared_changes(to_seq)
-        actions = []
-        for act in plan.actions:
-            if act.path in reverted.kept_paths and not act.conflict:
-                act = replace(act, conflict=CHANGED_BY_YOU)
-            elif act.path in shared and not act.conflict and not act.folder:
-                change = shared[act.path]
-                act = replace(act, conflict=change.reason, is_uncertain=change.is_uncertain)
-            actions.append(act)
-        return replace(plan, actions=tuple(actions))
-
-    async def _find_shared_changes(self, to_seq: int) -> dict[str, SharedChange]:
-        recorder = self._recorder
-        moves = recorder.branches.moves
-        after = last_shared(stretches(moves, recorder.state.seq), stretches(moves, to_seq))
-        return await to_thread.run_sync(
-            lambda: find_shared_changes(
-                recorder.records_after(after), recorder.state.workspace, self._find_changes_by_others
-            )
-        )
-
     async def _restore(
         self, store: Checkpoints, target: Target, plan: RestorePlan
     ) -> tuple[RestorePlan, RestoreResult] | None:
@@ -371,7 +300,7 @@ class Rewind:
             )
         )
         await self._recorder.commit()
-        return plan, await store.restore(plan, _expand_overwrite(target.overwrite, plan))
+        return plan, await store.restore(plan, expand_overwrite(target.overwrite, plan))
 
     def _move(
         self,
@@ -447,8 +376,8 @@ class Rewind:
                 record_setting(recorder, key, reverted, present, changed_by="engine")
 
     def _record_restored(self, target: Target, plan: RestorePlan, restored: RestoreResult) -> None:
-        recorder, generated = self._recorder, _generated_paths(plan)
-        removed = _removed_paths(plan)
+        recorder, generated = self._recorder, generated_paths(plan)
+        removed = removed_paths(plan)
         own_paths = [path for path in restored.paths if path not in generated]
         paths = sorted(own_paths, key=lambda path: path in removed)  # Messages name the first paths.
         kept = tuple(path for path in restored.kept_paths if path not in restored.blocked)
@@ -463,7 +392,7 @@ class Rewind:
                 removed_count=len(removed.intersection(paths)),
                 skipped_paths=own_kept[:MAX_PATHS_IN_EVENT],
                 unlisted_skipped_count=max(0, len(own_kept) - MAX_PATHS_IN_EVENT),
-                folders=_folder_changes(plan, restored.paths, kept),
+                folders=folder_changes(plan, restored.paths, kept),
                 skipped_reasons={
                     path: reasons[path] for path in own_kept[:MAX_PATHS_IN_EVENT] if path in reasons
                 },
@@ -490,11 +419,3 @@ class Rewind:
                     original_author="agent" if folders else None,
                 )
             )
-
-
-def _removed_paths(plan: RestorePlan) -> set[str]:
-    return {act.path for act in plan.actions if act.kind == "remove"}
-
-
-def _generated_paths(plan: RestorePlan) -> set[str]:
-    return {act.path for act in plan.actions if act.folder}

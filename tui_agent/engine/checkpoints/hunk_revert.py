@@ -1,16 +1,27 @@
-"""Reverting of one hunk of a file's recorded change.
+"""Reverts one hunk of a file's recorded change, and finds reverted hunks that an undo meets.
 
-Invariant: lines that differ from the record are never changed.
+Invariant: lines that differ from the record are never changed. A reverted hunk counts as a change by the user until the
+change with this hunk is undone.
 """
 
+from collections.abc import Iterable
+
+from anyio import to_thread
+
+from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound, UsageError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.files import diff_contents
+from tui_agent.folds.session.branches import is_on_branch, last_shared, stretches
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.text.charset import decode_text, encode_text
 from tui_agent.folds.text.hunks import first_line, hunk_sides, revert_hunk, split_hunks
 from tui_agent.folds.text.placeholders import PLACEHOLDER_START
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.commands import RevertHunk
+from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.session import SessionHeadMoved
 
 _INEXACT = (PLACEHOLDER_START, "\ufffd")
 """Texts that mark a line as not stored exactly (a secret, or bytes that cannot be decoded)."""
@@ -71,3 +82,43 @@ def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> by
             hint="/revert restores the whole file.",
         )
     return reverted
+
+
+@dataclass(frozen=True, slots=True)
+class RevertedPaths:
+    """Files with hunks that the user reverted after the target event of an undo.
+
+    - `kept_paths`: files in which the undo would bring a reverted hunk back. The user is asked first.
+    - `restored_paths`: files in which the undo reverses nothing but the user's revert. The user is not asked.
+    """
+
+    kept_paths: frozenset[str] = frozenset()
+    restored_paths: tuple[str, ...] = ()
+
+
+async def find_reverted_paths(recorder: Recorder, to_seq: int) -> RevertedPaths:
+    """Return the files with hunks reverted on the current branch after the event `to_seq`."""
+    moves = recorder.branches.moves
+    current, target = stretches(moves, recorder.state.seq), stretches(moves, to_seq)
+    if not any(
+        move.reason == "hunk" and is_on_branch(move.seq, current) and not is_on_branch(move.seq, target)
+        for move in moves
+    ):
+        return RevertedPaths()
+    after = last_shared(current, target)
+    return await to_thread.run_sync(lambda: _sort_paths(recorder.records_after(after), to_seq))
+
+
+def _sort_paths(records: Iterable[Record], to_seq: int) -> RevertedPaths:
+    changed_versions: set[tuple[str, str | None]] = set()
+    kept, restored = set[str](), dict[str, None]()
+    for record in records:
+        match record.payload:
+            case FileChanged(path=path, before=before, author="agent" | "command"):
+                changed_versions.add((path, before))
+            case SessionHeadMoved(from_seq=from_seq, reason="hunk", hunk=hunk) if hunk:
+                if from_seq == to_seq:
+                    restored[hunk.path] = None
+                elif (hunk.path, hunk.before) not in changed_versions:
+                    kept.add(hunk.path)
+    return RevertedPaths(frozenset(kept), tuple(restored))

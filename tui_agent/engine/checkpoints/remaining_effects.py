@@ -1,22 +1,32 @@
-"""Finds the changes that stay in the files after an undo, a redo or a revert.
+"""Finds what remains after an undo, a redo or a revert: file changes, git commits and effects of calls.
 
-Invariant: each of these changes is recorded again on the new branch of the session's history.
+Invariant: each remaining change of a file is recorded again on the new branch of the session's history, and the model
+is never told that a call did not run if it did.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
+from typing import TypeAlias
 
 from anyio import to_thread
 
+from tui_agent.config.project.repository import MAX_BYTES, find_repository, read_small_text
 from tui_agent.engine.checkpoints.attribution import file_changed_event
+from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound, CheckpointError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.generated_files import GeneratedFiles
+from tui_agent.folds.session.view import OpenCall
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, RestoreResult
 from tui_agent.ports.log import Blobs
-from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.base import CallId
+from tui_agent.protocol.envelope import Record, known_events
 from tui_agent.protocol.events.files import Author, CheckpointTaken, FileChanged, FolderChange
+from tui_agent.protocol.events.session import MAX_KEPT_COMMITS
+from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.workspace.local.change_recorder import count_lines
 
 
@@ -147,3 +157,113 @@ async def read_newest(store: Checkpoints, path: str) -> bytes | None:
         return await store.read_file(store.head, path)
     except CheckpointError:
         return None
+
+
+MAX_SUBJECT_CHARS = 72
+_NEW_COMMIT = ("commit", "cherry-pick", "revert")
+"""The first words of the reflog's lines about a new commit."""
+
+
+def find_kept_commits(recorder: Recorder, after: int) -> tuple[str, ...]:
+    """Return the newest commits of the turns since the event `after`, oldest first. Blocks."""
+    spans = list(_turn_spans(recorder.records_after(after - 1)))
+    commits = find_new_commits(Path(recorder.state.workspace), spans) if spans else []
+    return tuple(commits[-MAX_KEPT_COMMITS:])
+
+
+def _turn_spans(records: Iterable[Record]) -> Iterator[tuple[float, float]]:
+    """Yield the start and the end of each turn, in seconds since the epoch.
+
+    `records`: begins with the last event before the first turn.
+    """
+    start, ended = 0.0, 0.0
+    for number, record in enumerate(records):
+        payload = record.payload
+        if number == 0:
+            ended = record.time
+        elif number == 1 or isinstance(payload, TurnStarted):
+            is_first = isinstance(payload, TurnStarted) and payload.turn == 1
+            start = record.time if is_first else max(record.time, int(ended) + 1.0)
+        elif isinstance(payload, TurnFinished):
+            yield start, record.time
+            ended = record.time
+
+
+def find_new_commits(root: Path, spans: Sequence[tuple[float, float]]) -> list[str]:
+    """Return the commits made during the time spans, oldest first. Blocks.
+
+    `spans`: (start, end) in seconds since the epoch.
+    """
+    repository = find_repository(root)
+    text = "" if repository is None else read_small_text(repository.git_folder / "logs/HEAD", 16 * MAX_BYTES)
+    parents: dict[str, str] = {}
+    subjects: dict[str, str] = {}
+    for line in text.splitlines():
+        head, _, message = line.partition("\t")
+        words = head.split()
+        action, _, subject = message.partition(": ")
+        if len(words) < 4 or not words[-2].isdigit():
+            continue
+        old, new, time = words[0], words[1], int(words[-2])
+        if action == "commit (amend)":
+            old = parents.pop(old, old)
+        elif action.startswith("reset"):
+            parents = _commits_after_reset(new, parents)
+        if action.startswith(_NEW_COMMIT) and any(int(start) <= time <= end for start, end in spans):
+            parents[new], subjects[new] = old, subject
+    return [f"{commit[:7]} {_clean(subjects[commit])}" for commit in parents]
+
+
+def _commits_after_reset(end: str, parents: Mapping[str, str]) -> dict[str, str]:
+    """Return the commits before the first commit whose parent is `end`. They remain after a reset to `end`.
+
+    `parents`: maps each commit to its parent.
+    """
+    left: dict[str, str] = {}
+    for commit, parent in parents.items():
+        if parent == end:
+            break
+        left[commit] = parent
+    return left
+
+
+def _clean(subject: str) -> str:
+    text = subject.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return text if len(text) <= MAX_SUBJECT_CHARS else f"{text[: MAX_SUBJECT_CHARS - 1]}…"
+
+
+CallEvents: TypeAlias = Sequence[ToolStarted | ToolFinished]
+
+
+def read_call_events(recorder: Recorder, after: int) -> CallEvents:
+    """Return the starts and ends of calls on the current branch after the event `after`. Blocks."""
+    events = known_events(recorder.records_after(after))
+    return [event.payload for event in events if isinstance(event.payload, ToolStarted | ToolFinished)]
+
+
+def find_reverted_calls(open_calls: Sequence[OpenCall], later: CallEvents) -> set[CallId]:
+    """Return the calls that started after the event of the revert, or that had started and then ended normally.
+
+    `open_calls`: the calls that are open at this event. `later`: the events after it on the branch that is left.
+    """
+    started = {event.call_id for event in later if isinstance(event, ToolStarted)}
+    ended = {
+        event.call_id
+        for event in later
+        if isinstance(event, ToolFinished) and event.status in ("ok", "failed")
+    }
+    return {
+        call.call_id
+        for call in open_calls
+        if call.call_id in started or (call.started and call.call_id in ended)
+    }
+
+
+def describe_reverted_call(*, files: bool, commits: Sequence[str]) -> str:
+    """Return the result for the model of a call that ran before the session was reverted.
+
+    `files`: True if files were restored. `commits`: ids with subjects of the commits that remain.
+    """
+    effects = "Its file changes were undone; other effects remain" if files else "Its effects remain"
+    remaining = f" These commits also remain: {'; '.join(commits)}." if commits else ""
+    return f"This call ran. The session was then reverted to before its result. {effects}.{remaining}"
