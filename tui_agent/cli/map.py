@@ -17,7 +17,7 @@ from tui_agent.cli.console.output import say, say_json_lines, warn
 from tui_agent.config import paths
 from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.small_files import read_small
-from tui_agent.context.repomap.matched_words import MatchedWords
+from tui_agent.context.repomap.full_scan import MatchedWords
 from tui_agent.context.repomap.rendering import clean, describe_skipped
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility
 from tui_agent.context.repomap.views import MapView, RankedFile

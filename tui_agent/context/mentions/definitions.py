@@ -11,7 +11,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.config.path_kind import is_test
-from tui_agent.context.repomap.qualified_names import belongs_to, qualified_name, split_qualified_name
+from tui_agent.context.repomap.symbol_names import belongs_to, qualified_name, split_qualified_name
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment

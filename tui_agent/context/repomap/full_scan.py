@@ -1,4 +1,4 @@
-"""Search for a question's words without an index: in all files, and in the messages of past commits.
+"""Search for a question's words without an index: in all files, in one file, and in the messages of past commits.
 
 Invariant: nothing is stored, and equal files, commits and questions give equal scores.
 """
@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Final
 
 from tui_agent.context.repomap import history, ranking
 from tui_agent.context.repomap.file_list import Entry
@@ -15,10 +16,15 @@ from tui_agent.context.repomap.index_db import SimilarCommit
 from tui_agent.context.repomap.indexer import pieces_of
 from tui_agent.context.repomap.path_kinds import weight_of
 from tui_agent.context.repomap.question_words import Query
+from tui_agent.context.repomap.texts import Text
+from tui_agent.folds.text.word_forms import find_words, split_identifier, split_text
 
 BYTES_A_WORD = 7
 K1, B = 1.2, 0.75
 PATH_TIMES = 4
+MAX_WORDS: Final = 8
+"""Maximum number of words that `MatchedWords.find` returns."""
+_FRAGMENT: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
 
 
 def count_word(small: bytes, sought: bytes) -> int:
@@ -70,9 +76,9 @@ class WordCounts:
         mean = sum(size for _, size in self._times.values()) / max(1, len(self._times))
         scores = {}
         for name, (counts, size) in self._times.items():
-            room = K1 * (1 - B + B * size / mean)
+            length_norm = K1 * (1 - B + B * size / mean)
             scores[name] = sum(
-                value * count * (K1 + 1) / (count + room)
+                value * count * (K1 + 1) / (count + length_norm)
                 for value, count in zip(values, counts, strict=True)
                 if count
             )
@@ -120,3 +126,26 @@ def search_commits(root: Path, query: Query) -> list[SimilarCommit]:
     best = sorted(scores, key=scores.__getitem__, reverse=True)[: history.BEST]
     commits = history.read_commits(root, best, history.SEARCH_S) if best else []
     return [(scores[sha], files) for sha, _, files in commits if files]
+
+
+class MatchedWords:
+    """Finds the words of one question in files below `root`."""
+
+    def __init__(self, root: str, question: str) -> None:
+        self._root = root
+        query = Query(question)
+        self._words: dict[str, str] = {}
+        """Maps the normal form of a word to the word in the question. The words with the highest weight come first."""
+        forms: dict[str, str] = {}
+        for word in find_words(query.text):
+            for piece in split_identifier(word):
+                fragments = (fragment.lower() for fragment in _FRAGMENT.findall(word))
+                forms.setdefault(piece, next((text for text in fragments if text.startswith(piece)), piece))
+        for term in sorted(query.weights, key=lambda term: -query.weights[term]):
+            self._words[term] = forms.get(term, term)
+
+    def find(self, path: str) -> list[tuple[str, int]]:
+        """Return the question's words in a file, each with the number of lines that contain it."""
+        text, in_path = Text(read(f"{self._root}/{path}").data), set(split_text(path))
+        counts = ((word, len(text.lines_of(term)), term in in_path) for term, word in self._words.items())
+        return [(word, count) for word, count, named in counts if count or named][:MAX_WORDS]

@@ -23,13 +23,12 @@ from tui_agent.context.repomap.history import BEST
 from tui_agent.context.repomap.index_db import KnownFile
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.named_files import Alike, find_named_files
+from tui_agent.context.repomap.open_index import Snapshot
 from tui_agent.context.repomap.path_kinds import by_first_name, is_entry, is_packaging, kind_of
 from tui_agent.context.repomap.question_words import Query
-from tui_agent.context.repomap.ranking import FileScore
+from tui_agent.context.repomap.ranking import FileScore, add_related, find_related
 from tui_agent.context.repomap.redacted_text import Cleaner
-from tui_agent.context.repomap.related_files import add_related, find_related
 from tui_agent.context.repomap.rendering import detailed_files, render_map, room_of, symbols_at, tokens_of
-from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.texts import Text, TextCache
 from tui_agent.context.repomap.views import MapView, RankedFile, Symbol

@@ -22,12 +22,11 @@ from tui_agent.context.repomap.file_scan import FileScanner
 from tui_agent.context.repomap.index_db import index_path
 from tui_agent.context.repomap.indexer import UNSETTLED
 from tui_agent.context.repomap.languages import Languages
-from tui_agent.context.repomap.open_index import BROKEN_INDEX_ERRORS, OpenIndex
+from tui_agent.context.repomap.open_index import BROKEN_INDEX_ERRORS, OpenIndex, Snapshot
 from tui_agent.context.repomap.query import Ask, ClosedFlag, from_index, from_scan, view
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.redacted_text import Cleaner
-from tui_agent.context.repomap.snapshot import Snapshot
-from tui_agent.context.repomap.symbol_search import Definition, find_named_symbols, search_symbols
+from tui_agent.context.repomap.symbol_names import Definition, find_named_symbols, search_symbols
 from tui_agent.context.repomap.texts import TextCache
 from tui_agent.context.repomap.views import MapView, Symbol
 from tui_agent.errors import EnvironmentFault, os_errors_as

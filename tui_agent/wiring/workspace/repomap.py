@@ -14,8 +14,8 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.path_kind import is_test
 from tui_agent.config.paths import local_repo_maps
 from tui_agent.config.settings.settings import Config
-from tui_agent.context.repomap.qualified_names import belongs_to, qualified_name, split_qualified_name
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility
+from tui_agent.context.repomap.symbol_names import belongs_to, qualified_name, split_qualified_name
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.visibility import may_hold_secrets, rules_digest
 from tui_agent.ports.knowledge import SymbolLocation

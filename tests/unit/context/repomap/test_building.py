@@ -12,8 +12,8 @@ import pytest
 from tui_agent.context.repomap import graph, indexer, worker
 from tui_agent.context.repomap.file_list import Entry, list_files
 from tui_agent.context.repomap.index_db import open_index
+from tui_agent.context.repomap.open_index import Snapshot
 from tui_agent.context.repomap.repository_map import show_all
-from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.ports.redaction import RedactionOptions
 
 USER = "use.py"

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap.file_list import FileList, list_files
-from tui_agent.context.repomap.file_scan import FileScanner
-from tui_agent.context.repomap.inotify import InotifyWatch
+from tui_agent.context.repomap.file_scan import FileScanner, InotifyWatch
 
 
 def shown(path: str) -> bool:
@@ -192,7 +191,7 @@ def test_any_order_of_changes_gives_the_list_of_a_new_look(tmp_path: Path) -> No
 
 
 def test_more_folders_than_may_be_watched_are_looked_at(root: Path, tmp_path: Path) -> None:
-    watch = InotifyWatch(str(root), most=2)
+    watch = InotifyWatch(str(root), max_folders=2)
     with pytest.raises(OSError, match="too many"):
         watch.follow(["", "one", "three"])
     watch.close()

@@ -8,13 +8,13 @@ import pytest
 from tui_agent.context.repomap import graph, indexer
 from tui_agent.context.repomap.file_list import list_files
 from tui_agent.context.repomap.index_db import IndexFile, open_index
+from tui_agent.context.repomap.open_index import Snapshot
 from tui_agent.context.repomap.path_kinds import kind_of
 from tui_agent.context.repomap.query import Ask, from_index
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import FileScore, by_history, expression, values_of
 from tui_agent.context.repomap.repository_map import show_all
-from tui_agent.context.repomap.snapshot import Snapshot
-from tui_agent.context.repomap.symbol_search import MAX_FILES, Definition, search_symbols
+from tui_agent.context.repomap.symbol_names import MAX_FILES, Definition, search_symbols
 from tui_agent.context.repomap.texts import TextCache
 from tui_agent.folds.text.word_forms import split_text
 

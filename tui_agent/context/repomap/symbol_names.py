@@ -1,6 +1,6 @@
-"""Search for definitions by a partly typed name, for completion.
+"""Qualified names of symbols, such as `Cart.total`, and search for definitions by a partly typed name.
 
-Invariant: the search only reads the index.
+Invariant: a name is never given a class or module that it does not belong to. The search only reads the index.
 """
 
 import re
@@ -9,9 +9,37 @@ from typing import Final, NamedTuple
 
 from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.index_db import IndexFile
-from tui_agent.context.repomap.qualified_names import split_qualified_name
+from tui_agent.context.repomap.named_files import PACKAGE_FILES
 from tui_agent.context.repomap.views import Symbol
 from tui_agent.folds.text.word_forms import STOP_WORDS, split_identifier, stem
+
+
+def split_qualified_name(name: str) -> tuple[str, str]:
+    """Return the class or module that the name gives (empty if none), and the symbol's own name."""
+    owner, _, own_name = name.replace("::", ".").rpartition(".")
+    return owner.rpartition(".")[2], own_name
+
+
+def qualified_name(symbol: Symbol) -> str:
+    """Return the symbol's name with its class, if it has one."""
+    name = f"{symbol.parent}.{symbol.name}" if symbol.parent else symbol.name
+    return name.replace("::", ".")
+
+
+def belongs_to(symbol: Symbol, path: str, owner: str) -> bool:
+    """Return True if the symbol is defined in the class or module `owner`. `path`: file of the symbol."""
+    parent, _, own_name = qualified_name(symbol).rpartition(".")
+    if parent:
+        return f".{parent}".endswith(f".{owner}")
+    before_name = symbol.signature.rpartition(own_name)[0]
+    return owner == _module_name(path) or re.search(rf"\b{re.escape(owner)}\b", before_name) is not None
+
+
+def _module_name(path: str) -> str:
+    *folders, file = path.split("/")
+    stem = file.partition(".")[0]
+    return folders[-1] if stem in PACKAGE_FILES and folders else stem
+
 
 MAX_FILES: Final = 400
 _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -63,8 +91,10 @@ def find_named_symbols(index_file: IndexFile, name: str) -> list[tuple[str, Symb
 def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
     """Yield (path, symbols) of each file that could define the name. Files that match the complete name come first."""
     paths: set[str] = set()
-    whole = " AND ".join(f'"{piece}"' for piece in split_identifier(query))
-    for expression in dict.fromkeys((whole, _index_query(query)) if whole else (_index_query(query),)):
+    complete_name = " AND ".join(f'"{piece}"' for piece in split_identifier(query))
+    for expression in dict.fromkeys(
+        (complete_name, _index_query(query)) if complete_name else (_index_query(query),)
+    ):
         for path, symbols in index_file.files_naming(expression, MAX_FILES):
             if path not in paths:
                 paths.add(path)
@@ -73,8 +103,8 @@ def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, t
 
 def _index_query(query: str) -> str:
     """Return the FTS5 query for the typed name's words."""
-    *whole, last = _PIECE.findall(query) or [""]
-    terms = [f'"{piece}"' for word in whole for piece in split_identifier(word)]
+    *complete_words, last = _PIECE.findall(query) or [""]
+    terms = [f'"{piece}"' for word in complete_words for piece in split_identifier(word)]
     if len(last) > 1 and last.lower() not in STOP_WORDS:
         form = stem(last.lower())
         terms.append(f'"{form if len(form) <= _SHORT else form[:-1]}" *')
