@@ -34,6 +34,7 @@ from tui_agent.ports.session import AppSession, read_text_or_preview
 from tui_agent.protocol.commands import Command, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, known_events
 from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.session import ErrorRaised, RunStarted
 from tui_agent.protocol.events.turn import QuestionAsked, TurnEnd
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.pending_commands import PendingCommand, RunningPrompt
@@ -110,6 +111,7 @@ class EditorSession:
             state.apply(event)
             if is_on_branch(event.seq, branch):
                 await self._send(await self._translator.translate(event, state, replayed=True))
+        self._history = []
         view = state.view()
         if not view.turn_running:
             await self._close_calls(view)
@@ -120,15 +122,23 @@ class EditorSession:
 
     async def run(self, group: TaskGroup) -> None:
         """Send the list of slash commands, then an update for each new event, until the session or the connection ends."""
-        self._history = []
         with suppress(ConnectionError):
             await self._send([command_update(self._state.view())])
             if self._notice:
                 await self._send([acp.update_agent_message_text(self._notice)])
+            await self._show_start_errors()
             await self._pump(group)
             await self._close_calls(self._state.view())
         for command in self._pending:
             command.fail(self._session.failure or SESSION_ENDED)
+
+    async def _show_start_errors(self) -> None:
+        """Show the errors of this run that were recorded before the session was open, unless `replay` showed them."""
+        history, self._history = self._history, []
+        start = max((event.seq for event in history if isinstance(event.payload, RunStarted)), default=-1)
+        for event in history:
+            if event.seq > start and isinstance(event.payload, ErrorRaised):
+                await self._send(await self._translator.translate(event, self._state, replayed=True))
 
     async def _pump(self, group: TaskGroup) -> None:
         assert self._follower is not None

@@ -36,6 +36,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.hunks import hunk_sides, split_hunks
 from tui_agent.folds.text.line_diff import NO_NEWLINE
+from tui_agent.folds.text.placeholders import note_hidden_differences
 from tui_agent.ports.session import ReadText
 from tui_agent.protocol.app_commands import SHARED_COMMANDS
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, text_preview
@@ -54,7 +55,7 @@ from tui_agent.protocol.events.command import CommandRan, CommandsOffered
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
-from tui_agent.protocol.events.session import SessionTitled, SettingsChanged
+from tui_agent.protocol.events.session import ErrorRaised, SessionTitled, SettingsChanged
 from tui_agent.protocol.events.todo import TodoStatus, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
@@ -156,8 +157,9 @@ class UpdateTranslator:
             case PluginLoaded() | PluginUnloaded() | PluginFailed() as plugin if (
                 not replayed and plugin.lines
             ):
-                # The text can come in the middle of an answer, of which the editor makes one message.
-                return [acp.update_agent_message_text(f"\n\n{reveal_invisible(' '.join(plugin.lines))}\n\n")]
+                return [_notice_update(" ".join(plugin.lines))]
+            case ErrorRaised(message=message, hint=hint):
+                return [_notice_update(f"Error: {message} {hint}")]
             case SessionTitled(title=title):
                 return [SessionInfoUpdate(session_update="session_info_update", title=title)]
             case SettingsChanged(key="policy", value=str(policy)):
@@ -233,6 +235,7 @@ class UpdateTranslator:
         for block in blocks:
             if isinstance(block, DiffBlock):
                 path, diff = self._resolve_path(block.path), await self._read_text(block.diff)
+                diff = note_hidden_differences(diff)
                 contents += [_hunk_content(path, hunk) for hunk in split_hunks(diff)]
             elif text := await self._block_text(block):
                 contents.append(text_content(text))
@@ -290,6 +293,11 @@ def _usage_update(used: int, size: int, cost: float | None) -> UsageUpdate:
 
 def _answer_update(kind: str, text: str) -> Update:
     return acp.update_agent_thought_text(text) if kind == "reasoning" else acp.update_agent_message_text(text)
+
+
+def _notice_update(text: str) -> Update:
+    # The notice can come in the middle of an answer, of which the editor makes one message.
+    return acp.update_agent_message_text(f"\n\n{reveal_invisible(text.strip())}\n\n")
 
 
 def text_content(text: str) -> CallContent:

@@ -31,6 +31,7 @@ from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.events.session import (
     CommandRejected,
+    ErrorRaised,
     SessionHeadMoved,
     SessionStarted,
     SettingsChanged,
@@ -113,8 +114,8 @@ async def opened(
             await session.replay()
         group.start_soon(session.run, group)
         await anyio.wait_all_tasks_blocked()
-        assert [update["sessionUpdate"] for update in editor.updates][-1] == "available_commands_update"
-        del editor.updates[-1]
+        [offer] = [update for update in editor.updates if "availableCommands" in update]
+        editor.updates.remove(offer)
         yield fake, session
         await session.aclose()
 
@@ -215,6 +216,39 @@ async def test_a_call_is_followed_to_its_diff_and_the_tasks_are_a_plan() -> None
         ("Look", "completed"),
         ("Edit", "in_progress"),
     ]
+
+
+async def test_a_line_in_which_only_a_hidden_value_differs_has_a_note_in_results_and_requests() -> None:
+    editor = Editor()
+    line = "password = '[redacted: secret]'"
+    block = DiffBlock(path="a.py", diff=f"@@ -1 +1 @@\n-{line}\n+{line}\n", added=1, removed=1)
+    async with opened(editor, CALLED) as (fake, _):
+        fake.feed(ASKED.model_copy(update={"preview": (block,)}))
+        fake.feed(
+            ToolFinished(call_id=CALL, name="edit_file", status="ok", part=1, content=(), display=(block,))
+        )
+        await settle()
+    noted = f"{line} [a hidden value differs]\n"
+    assert editor.asked[0]["content"][0]["newText"] == noted
+    assert editor.updates[-1]["content"][0] == {
+        "type": "diff",
+        "path": "/work/a.py",
+        "oldText": f"{line}\n",
+        "newText": noted,
+    }
+
+
+@pytest.mark.parametrize("replay", [False, True])
+async def test_errors_are_shown_once_also_those_of_the_start(replay: bool) -> None:
+    editor = Editor()
+    start = ErrorRaised(where="model", message="The profile local has no address.", hint="Set base_url.")
+    async with opened(editor, start, replay=replay) as (fake, _):
+        fake.feed(ErrorRaised(where="turn", message="KeyError: 'a\u202e'", hint="Send it again."))
+        await settle()
+        assert editor.take() == [
+            said("agent_message_chunk", "\n\nError: The profile local has no address. Set base_url.\n\n"),
+            said("agent_message_chunk", "\n\nError: KeyError: 'a<U+202E>' Send it again.\n\n"),
+        ]
 
 
 async def test_a_permission_request_shows_what_would_run_and_offers_the_rules() -> None:
