@@ -10,7 +10,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "litellm": ("tui_agent/models/litellm_client.py",),
     "tree_sitter": ("tui_agent/context/repomap/", "tui_agent/policy/bash"),
     "tiktoken": ("tui_agent/context/token_counter.py",),
-    "watchfiles": ("tui_agent/tui/theme", "tui_agent/plugin_host/"),
+    "watchfiles": ("tui_agent/tui/controller/startup.py", "tui_agent/plugin_host/"),
     "tomlkit": ("tui_agent/config/settings/user_file.py", "tui_agent/evals/cases/case_writer.py"),
     "httpx": (
         "tui_agent/models/",

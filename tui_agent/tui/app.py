@@ -29,8 +29,17 @@ from tui_agent.tui.main_screen import SessionApp, Spawn
 from tui_agent.tui.panes.policy import policy_after
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.prompt import PLACEHOLDER, Prompt
-from tui_agent.tui.terminal.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
-from tui_agent.tui.terminal.terminal import Terminal, catch_signals, farewell, last_words, release_signals
+from tui_agent.tui.terminal.terminal import (
+    CLOSE_S,
+    HANGUP_STATUS,
+    HangupWatch,
+    Terminal,
+    catch_signals,
+    farewell,
+    print_farewell,
+    release_signals,
+    schedule_forced_exit,
+)
 from tui_agent.tui.widgets.keymap import KeyScreen
 from tui_agent.tui.widgets.lists import Intent
 
@@ -348,7 +357,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         if self.return_status:
             return
         self.return_status = 128 + number
-        self.last_resort = end_for_sure(self.return_status)
+        self.last_resort = schedule_forced_exit(self.return_status)
         if not self.has_quit:
             self.leave("signal")
 
@@ -417,7 +426,7 @@ def draw(app: AgentApp) -> int:
         app.last_resort.cancel()
     if app._exception is not None:
         folder = app.controller.folder if app.controller is not None else None
-        last_words(farewell(session_to_resume(app.options, folder), "", data_dir=data_dir))
+        print_farewell(farewell(session_to_resume(app.options, folder), "", data_dir=data_dir))
         raise app._exception
     answer = app.answer
     if answer:
@@ -425,8 +434,8 @@ def draw(app: AgentApp) -> int:
         answer = render(answer, app.looks, shutil.get_terminal_size().columns)
     is_demo = app.options.client == "demo"
     words = farewell(app.resumable_id, answer, data_dir=data_dir, jobs=app.ended_jobs, is_demo=is_demo)
-    if not app.then and not last_words(words):
-        return STATUS
+    if not app.then and not print_farewell(words):
+        return HANGUP_STATUS
     if app.then:
         return subprocess.call([sys.executable, "-P", "-m", "tui_agent", *app.then])
     return status if status is not None else 1

@@ -8,13 +8,13 @@ from tests.stubs.rows import rows
 from tui_agent.tui.actions import ACTIONS, BY_NAME, Action, Scope, key_name
 from tui_agent.tui.commands.context import ContextSheet
 from tui_agent.tui.commands.handlers import HANDLERS
+from tui_agent.tui.commands.keys import KeyCapture
 from tui_agent.tui.controller.chat import ChatWidget
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.diff import DiffSheet
 from tui_agent.tui.modals.file_choice import FileChoice
 from tui_agent.tui.modals.fork_form import ForkForm
-from tui_agent.tui.modals.key_capture import KeyCapture
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.policy import PolicySheet
 from tui_agent.tui.modals.provider import ProviderForm

@@ -9,11 +9,11 @@ from rich.color import ColorSystem, ColorType
 
 from tests.tui.app.driving import ENVIRON, NOWHERE, golden, open_app
 from tui_agent.config.options import SessionOptions
+from tui_agent.tui.controller.startup import watch_theme_files
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.terminal.keyboard import BackgroundReported
 from tui_agent.tui.theme.startup import colour_mode, first_look, guess_theme, has_256_colours, may_blink
 from tui_agent.tui.theme.theme import BUNDLED, Palette, Role, bundled_folder, load_theme
-from tui_agent.tui.theme.watch import watch
 from tui_agent.tui.widgets.lists import Lines
 
 OPTIONS = SessionOptions(cwd=NOWHERE)
@@ -248,7 +248,7 @@ async def test_the_watcher_names_the_theme_that_was_saved(tmp_path: Path) -> Non
 
     async with asyncio.TaskGroup() as group:
         group.create_task(touch())
-        await asyncio.wait_for(watch([path.parent], changed, stop), 20)
+        await asyncio.wait_for(watch_theme_files([path.parent], changed, stop), 20)
         stop.set()
     assert seen[0] == {"mine"}
 

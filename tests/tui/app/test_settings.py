@@ -11,7 +11,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.layers import load_config
 from tui_agent.config.settings.setting_list import list_settings
 from tui_agent.protocol.events.plugin import PluginLoaded, SettingInfo
-from tui_agent.tui.modals.key_capture import KeyCapture
+from tui_agent.tui.commands.keys import KeyCapture
 from tui_agent.tui.modals.picker import Picker
 
 SIZES = [(120, 40), (80, 24)]

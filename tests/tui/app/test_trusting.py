@@ -15,7 +15,7 @@ from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project import trust
 from tui_agent.config.project.project_files import read_project_files
 from tui_agent.tui.app import AgentApp
-from tui_agent.tui.linear.trust import ask_about_files
+from tui_agent.tui.linear.app import ask_about_files
 from tui_agent.tui.modals.trust import TrustSheet
 from tui_agent.tui.modals.viewer import Viewer
 

@@ -11,7 +11,7 @@ from tests.tui.app.driving import Driven, open_app
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.controller.chat import ChatWidget
-from tui_agent.tui.transcript.window import MAX_UNWINDOWED_ENTRIES, REACH
+from tui_agent.tui.transcript.layout import MAX_UNWINDOWED_ENTRIES, WINDOW_ENTRIES
 
 TURNS = MAX_UNWINDOWED_ENTRIES // 2 + 1_000
 
@@ -45,7 +45,7 @@ async def test_its_end_is_laid_out_first_and_its_beginning_when_it_is_wanted() -
     async with open_app(session=_very_long()) as driven:
         widget = _widget(driven)
         assert f"question number {TURNS}" in driven.text()
-        assert REACH <= len(widget.viewport.layout) <= REACH + 2
+        assert WINDOW_ENTRIES <= len(widget.viewport.layout) <= WINDOW_ENTRIES + 2
         shown = driven.text()
         widget.go_to_end(-1)
         await driven.pilot.pause(0)

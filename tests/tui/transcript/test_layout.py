@@ -13,8 +13,7 @@ from tui_agent.protocol.base import LongText
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.tui.theme.symbols import UNICODE
 from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
-from tui_agent.tui.transcript.heights import Heights
-from tui_agent.tui.transcript.layout import Layout
+from tui_agent.tui.transcript.layout import Heights, Layout
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.viewport import Viewport
 

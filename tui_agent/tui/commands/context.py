@@ -1,12 +1,20 @@
-"""The context sheet: how full the context is, the size of each section, and the cost of the next turn."""
+"""The context sheet: how full the context is, the size of each section, the cost of the next turn, the largest parts."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 
-from tui_agent.folds.context.meter import SOFT_FRACTION, WARN_FRACTION, ContextMeterView, MeterSection
+from tui_agent.folds.context.ledger import LedgerRequest, LedgerSum, LedgerView
+from tui_agent.folds.context.meter import (
+    SECTION_LABELS,
+    SOFT_FRACTION,
+    WARN_FRACTION,
+    ContextMeterView,
+    MeterSection,
+)
 from tui_agent.folds.context.next_turn import estimate_next_turn
-from tui_agent.tui.commands.ledger import draw_ledger
+from tui_agent.protocol.events.context import SectionName
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.meter import bar, meter_role, ticks, words
@@ -35,7 +43,10 @@ _INTENTS: Final = {
 """Maps each action of the context sheet to the app's action that it runs, with an argument if there is one."""
 _IDLE: Final = ("context_summarise",)
 """Actions that are not available during a turn."""
-_LEAST_BAR: Final = 5
+MAX_TABLE_ROWS: Final = 8
+"""Maximum number of rows in each table."""
+MAX_REQUESTS: Final = 6
+_MIN_BAR_CELLS: Final = 5
 _REASON_CELLS: Final = 22
 """Width, in cells, to keep free next to a bar. A note about the shortened section is shown there."""
 
@@ -179,7 +190,7 @@ class _Columns(NamedTuple):
         bar = min(18, room - _REASON_CELLS) if room >= _REASON_CELLS + 8 else 0
         reasons = (cell_len(section.rule) for section in view.sections if section.state != "whole")
         left = room - max(reasons, default=0) - 5
-        bar = left if _LEAST_BAR <= left < bar else bar
+        bar = left if _MIN_BAR_CELLS <= left < bar else bar
         top = 0 if budget else max((section.tokens for section in view.sections), default=1)
         return cls(name, share, budget, state, bar, top)
 
@@ -256,3 +267,70 @@ def _draw_next(facts: Facts, view: ContextMeterView, tokens: int, usd: float | N
         facts.text(f"The provider's cache missed {times}.{reason}", "t3")
     if view.estimated:
         facts.text("~ marks an estimate; the provider has not reported its count yet.", "t3")
+
+
+def draw_ledger(facts: Facts, view: LedgerView, price: float | None) -> None:
+    """Add tables that show what fills the context, sorted by size.
+
+    `price`: USD per million input tokens; None if unknown.
+    """
+    if view.messages:
+        _draw_sums(facts, "by tool and speaker", view.tools, price)
+        _draw_sums(facts, "by file", view.files, price)
+        lines = [
+            (f"{message.sender}  {message.subject}".rstrip(), message.seq, message.tokens)
+            for message in view.messages[:MAX_TABLE_ROWS]
+        ]
+        _draw_table(facts, ("largest messages", "event"), lines, price)
+        _draw_requests(facts, view)
+
+
+def _draw_sums(facts: Facts, title: str, sums: Sequence[LedgerSum], price: float | None) -> None:
+    if not sums:
+        return
+    lines = [(entry.name, entry.count, entry.tokens) for entry in sums[:MAX_TABLE_ROWS]]
+    if rest := sums[MAX_TABLE_ROWS:]:
+        count, tokens = sum(entry.count for entry in rest), sum(entry.tokens for entry in rest)
+        lines.append((f"{len(rest)} more", count, tokens))
+    _draw_table(facts, (title, "times"), lines, price)
+
+
+def _draw_table(
+    facts: Facts, heads: tuple[str, str], lines: Sequence[tuple[str, int, int]], price: float | None
+) -> None:
+    """Add a table to the sheet."""
+    facts.gap()
+    facts.figures(heads[0], "t3", (heads[1], 8, "t3"), ("tokens", 9, "t3"), ("price", 11, "t3"))
+    for name, number, tokens in lines:
+        cost = format_cost(None if price is None else tokens * price / 1_000_000)
+        facts.figures(name, "t1", (str(number), 8, "t2"), (format_tokens(tokens), 9, "t1"), (cost, 11, "t2"))
+
+
+def _draw_requests(facts: Facts, view: LedgerView) -> None:
+    """Add a table of the newest requests."""
+    newest = view.requests[-MAX_REQUESTS:]
+    facts.gap()
+    facts.figures("newest requests", "t3", ("tokens", 9, "t3"), ("cached", 11, "t3"))
+    first = len(view.requests) - len(newest)
+    for index, request in enumerate(newest, start=first):
+        change = _describe_change(facts, view.difference(index - 1, index)) if index else "the first"
+        tokens = format_tokens(request.input_tokens or request.tokens)
+        role: Role = "warning" if request.cache_miss_reason else "t1"
+        name = request.cache_miss_reason or change
+        facts.figures(name, role, (tokens, 9, "t1"), (_cached_share(request), 11, "t2"))
+
+
+def _cached_share(request: LedgerRequest) -> str:
+    if request.cached_tokens is None or not request.input_tokens:
+        return ""
+    return format_percent(request.cached_tokens / request.input_tokens)
+
+
+def _describe_change(facts: Facts, changes: Mapping[SectionName, int]) -> str:
+    minus = facts.looks.symbols.minus
+    largest = sorted(changes.items(), key=lambda change: -abs(change[1]))[:3]
+    texts = [
+        f"{SECTION_LABELS[name]} {'+' if size > 0 else minus}{format_tokens(abs(size))}"
+        for name, size in largest
+    ]
+    return ", ".join(texts) or "the same"

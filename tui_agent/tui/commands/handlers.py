@@ -18,7 +18,6 @@ from tui_agent.tui.commands import (
     keys,
     knowledge,
     model,
-    panes,
     replay,
     reports,
     session,
@@ -126,7 +125,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
         "/search needs text to look for, as in /search duration(.", shell.search_files
     ),
     "compact": compaction.compact,
-    "pane": panes.open_pane,
+    "pane": info.open_pane,
     "own_commands": knowledge.list_commands,
     "reload": lambda context, _: context.submit(ReloadPlugins()),
     "skills": knowledge.choose_skill,

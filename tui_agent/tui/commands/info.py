@@ -1,4 +1,4 @@
-"""Commands that only show something: help, todos, tools, plugins, the palette."""
+"""Commands that only show something: help, todos, tools, plugins and their panes, the palette."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +14,9 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.layout import LOW, SIDE, shape
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show, show_full_notice
+from tui_agent.tui.panes.plugin_sections import pane_title
 from tui_agent.tui.panes.todo import EMPTY, item_rows, progress
+from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
 from tui_agent.tui.widgets.facts import Facts
 
 FIRST_GROUPS: Final = "Prompt", "Commands", "App", "Transcript", "Menu"
@@ -222,3 +224,21 @@ def toggle_block(context: AppContext, argument: str) -> None:
         context.app.hide_notice()
     elif not (context.editor.has_focus and context.editor.unfold_paste()):
         context.chat.toggle()
+
+
+def open_pane(context: AppContext, argument: str) -> None:
+    """Show the pane named `argument`; without a name, let the user choose."""
+    panes = context.plugin_panes.panes
+    name = argument or (next(iter(panes)) if len(panes) == 1 else "")
+    if name in panes:
+        context.app.push_screen(PluginPaneScreen(context.plugin_panes, name, context))
+    elif name:
+        known = ", ".join(sorted(panes)) or "none; a plugin can add one"
+        context.app.say(f"No pane '{name}'. Available: {known}.", "warning")
+    else:
+        items = [
+            Item(pane, pane_title(pane), about=f"of the plugin {state.loaded.plugin}")
+            for pane, state in panes.items()
+        ]
+        empty = "No plugin offers a pane. docs/plugins.md describes how to add one."
+        open_picker(context, "Panes of plugins", items, lambda value: open_pane(context, value), empty=empty)

@@ -22,11 +22,10 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.draw import long_texts
 from tui_agent.tui.transcript.find import pattern_of
-from tui_agent.tui.transcript.layout import Layout
+from tui_agent.tui.transcript.layout import WINDOW_ENTRIES, Layout, Window, index_of_event, window_start
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.viewport import RowPosition
 from tui_agent.tui.transcript.widget import TranscriptWidget
-from tui_agent.tui.transcript.window import REACH, Window, index_of_event, window_start
 
 MAX_BLOBS = 200
 _STEP = 50
@@ -73,7 +72,7 @@ class ChatWidget(TranscriptWidget):
 
     async def extend_to(self, index: int) -> None:
         """Show older entries too, back to the entry with the index `index`, without blocking the app."""
-        if self._whole is None or not self._first or self._first - index <= REACH:
+        if self._whole is None or not self._first or self._first - index <= WINDOW_ENTRIES:
             self.extend(index)
             return
         slices, first_before = Slices(), self._first

@@ -1,17 +1,22 @@
-"""Controller of the open session: holds its views, and submits commands to the engine.
+"""Controller of the open session: holds its views, submits commands to the engine, and reacts to keys.
 
 Invariant: `app` imports this module once, after the first paint.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.settings import layers
+from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.settings.settings import Config, ModelProfile
+from tui_agent.errors import ConfigError
 from tui_agent.folds.session.jobs import JobsView, mark_jobs_lost
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import Views
@@ -20,19 +25,19 @@ from tui_agent.protocol.commands import (
     MAX_OUTPUT_COLUMNS,
     MIN_OUTPUT_COLUMNS,
     Command,
+    Interrupt,
     SetOutputWidth,
+    Steer,
 )
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.cli_client import Ask, CommandLine, words_of
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.controller.api_keys import ApiKeys
 from tui_agent.tui.controller.chat import Chat
 from tui_agent.tui.controller.choice_keeper import ChoiceKeeper
-from tui_agent.tui.controller.demo import DemoGuide
 from tui_agent.tui.controller.disk_changes import DiskChanges
 from tui_agent.tui.controller.drafts import DraftKeeper
 from tui_agent.tui.controller.faults import FaultReporter
-from tui_agent.tui.controller.interruption import Interruption
+from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.pane_updates import PaneUpdater
 from tui_agent.tui.controller.prompt_submitter import PromptSubmitter
 from tui_agent.tui.controller.pump import Pump
@@ -56,6 +61,12 @@ from tui_agent.tui.widgets.sheet import Sheet
 OVERLAYS = ("help", "todo", "trace", "context")
 """Actions whose keys also work while a sheet is open."""
 BEAT_S = 0.5
+STEER_ITERATION: Final = 2
+"""Number of the iteration in which the demo sends its instruction. The first iteration of a turn has the number 1."""
+READ_S: Final = 6.0
+"""Time to read the last answer before the replay opens, in seconds."""
+TWICE_S = 0.6
+"""Maximum time between the two presses of a double Esc, in seconds."""
 
 
 @cache
@@ -271,3 +282,123 @@ class SessionController:
     def worker(self, work: Coroutine[object, object, object], name: str) -> object:
         """Run a coroutine in the background; report its error instead of raising it."""
         return self.app.run_worker(work, name=name, exit_on_error=False)
+
+
+class Interruption:
+    """Handles Esc, and the key that interrupts a turn."""
+
+    def __init__(self, host: SessionHost) -> None:
+        self._host = host
+        self._escaped_at = self._interrupted_at = self._sent_at = -TWICE_S
+        self._interrupted_work: tuple[object, ...] = ()
+
+    def escape(self) -> None:
+        """Handle Esc while no menu is open.
+
+        Interrupt the turn. If no turn runs, close a search or selection. If neither is open, a double press offers to
+        revert.
+        """
+        # Users press Esc twice to interrupt, so a second press soon after an interrupt does nothing.
+        host, now = self._host, time.monotonic()
+        if self.interrupt() or now < self._interrupted_at + TWICE_S:
+            self._interrupted_at = now
+            return
+        if host.chat.close():
+            return
+        keys = host.app.key_map
+        before, self._escaped_at = self._escaped_at, now
+        twice = now - before < TWICE_S and keys.is_double("revert")
+        if not twice or not host.is_connected or host.sessions.under_way:
+            return
+        self._escaped_at = 0.0
+        if host.editor.text:
+            host.app.say(
+                f"{keys.key_of('copy_or_stop')} clears the message, then {keys.key_of('revert')} reverts."
+            )
+        else:
+            host.act("revert")
+
+    def interrupt(self) -> bool:
+        """Interrupt the running turn or a turn about to start; return False if there is none."""
+        host, now = self._host, time.monotonic()
+        if not host.is_running and not host.submitter.under_way:
+            return False
+        state = host.state
+        running = state.turn_running, state.is_compacting, state.is_preparing, state.running_command
+        work = state.turn, state.shell, *running
+        if work != self._interrupted_work or now > self._sent_at + TWICE_S:
+            self._interrupted_work, self._sent_at = work, now
+            host.submit(Interrupt())
+        return True
+
+
+class DemoGuide:
+    """Sends the agent the demo's instruction once, and opens the replay once."""
+
+    def __init__(self, context: AppContext) -> None:
+        self._context = context
+        options = context.app.options
+        self._steer = options.steer if options.client == "demo" else ""
+        self._has_ended = options.client != "demo"
+        self.read_s = READ_S
+
+    def update(self) -> None:
+        """Send the instruction in the second iteration of a turn; open the replay after the turn."""
+        context, state = self._context, self._context.state
+        if self._steer and context.is_running and state.turn_iterations >= STEER_ITERATION:
+            context.submit(Steer(text=self._steer))
+            self._steer = ""
+            context.app.say("The demo sent the agent a message while it worked. You can do this too.")
+        if not self._has_ended and not context.is_running and state.last_turn_end is not None:
+            self._has_ended = True
+            if state.last_turn_end == "finished":
+                context.worker(self._open_replay(), "demo replay")
+
+    async def _open_replay(self) -> None:
+        context, ended_at = self._context, self._context.views.seq
+        context.app.say("The replay of this session follows. Start typing to stay here.")
+        await asyncio.sleep(self.read_s)
+        is_untouched = not context.editor.text and len(context.app.screen_stack) == 1
+        if is_untouched and context.views.seq == ended_at:
+            start = context.views.branches.view().undo_to
+            context.act("replay", "" if start is None else str(start + 1))
+
+
+class ApiKeys:
+    """Tells which API keys the app can use. Also applies a key entered by the user."""
+
+    def __init__(self, host: SessionHost) -> None:
+        self._host = host
+
+    def names(self) -> frozenset[str]:
+        """Return the names of the API keys and environment variables that have a value."""
+        app, config = self._host.app, self._host.config
+        names = frozenset(name for name, value in app.environ.items() if value)
+        if config is None:
+            return names
+        typed = {name for name, _ in app.options.typed_keys}
+        try:
+            variables = layers.merge_environment(app.options, app.environ)
+            return Keys(variables, config.paths.secrets).names() | typed
+        except ConfigError as fault:
+            app.say(str(fault), "warning")
+            return names | typed
+
+    def ask_with(self, variable: str, key: str) -> Ask:
+        """Return a function that runs `tui-agent` commands with `key` as the environment variable `variable`."""
+        app = self._host.app
+        return app.outside or CommandLine(_with_key(app.options, variable, key), app.environ)
+
+    async def use(self, variable: str, key: str, model: str, base_url: str) -> bool:
+        """Use the API key `key` (environment variable `variable`) until the app quits, and reopen the session with
+        `model`."""
+        host, app = self._host, self._host.app
+        host.ask = self.ask_with(variable, key)
+        app.options = _with_key(app.options, variable, key)
+        host.start_page.expect_model(model)
+        return await host.sessions.reopen(model, base_url)
+
+
+def _with_key(options: SessionOptions, variable: str, key: str) -> SessionOptions:
+    # A key entered now wins over one in the environment, which evidently did not work.
+    return replace(options, typed_keys=tuple({**dict(options.typed_keys), variable: key}.items()))

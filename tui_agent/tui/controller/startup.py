@@ -1,7 +1,7 @@
 """Work done once after the first paint: read the configuration, fill the start page, watch the theme's file."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -73,14 +73,28 @@ def configure(host: SessionHost) -> None:
 async def watch_themes(host: SessionHost) -> None:
     """Redraw whenever the current theme's file is saved."""
     app = host.app
-    watching = await asyncio.to_thread(import_module, "tui_agent.tui.theme.watch")
 
     def apply_theme_change(names: set[str]) -> None:
         if app.first.theme.name in names:
             app.use_theme(app.first.theme.name)
 
     folders = [*theme_folders(app.environ), *{path.parent for _, path in app.plugin_themes()}]
-    await watching.watch(folders, apply_theme_change, asyncio.Event())
+    await watch_theme_files(folders, apply_theme_change, asyncio.Event())
+
+
+async def watch_theme_files(
+    folders: Sequence[Path], changed: Callable[[set[str]], None], stop: asyncio.Event
+) -> None:
+    """Call `changed` with the names of saved theme files, until `stop` is set."""
+    existing = [folder for folder in folders if folder.is_dir()]
+    if not existing:
+        return
+    # In a thread, because this import takes long, and keys and drawing must not wait for it.
+    watchfiles = await asyncio.to_thread(import_module, "watchfiles")
+    async for changes in watchfiles.awatch(*existing, stop_event=stop, recursive=False, debounce=200):
+        names = {Path(path).stem for _, path in changes if path.endswith(".toml")}
+        if names:
+            changed(names)
 
 
 class StartPage:

@@ -17,7 +17,7 @@ from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.startup import configure
 from tui_agent.tui.modals.trust import Answer, TrustSheet
 
-ENGINE_ENDS_S = 5.0
+ENGINE_EXIT_S = 5.0
 
 
 class TrustDialog:
@@ -92,6 +92,6 @@ class TrustDialog:
         app = self._host.app
         handle, app.handle = app.handle, None
         if handle is not None:
-            self._host.worker(asyncio.to_thread(handle.close, ENGINE_ENDS_S), "engine's end")
+            self._host.worker(asyncio.to_thread(handle.close, ENGINE_EXIT_S), "engine's end")
         configure(self._host)
         self._host.start_page.show_early()

@@ -1,4 +1,4 @@
-"""Features of the terminal other than drawing cells: title, notification, clipboard, and the text after quitting.
+"""Features of the terminal other than drawing cells: title, notification, clipboard, hang-up, the text after quitting.
 
 Invariant: untrusted text is cleaned before it reaches the terminal, and all settings are restored on quitting.
 """
@@ -6,6 +6,7 @@ Invariant: untrusted text is cleaned before it reaches the terminal, and all set
 import asyncio
 import base64
 import os
+import select
 import shlex
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 from typing import Final
 
 from tui_agent.config.programs import find_system_program
@@ -24,8 +25,67 @@ Write = Callable[[str], None]
 MAX_ANSWER_LENGTH: Final = 4000
 """Maximum length of the last answer in the text after quitting, in characters."""
 MAX_NOTIFICATION_CHARS: Final = 120
-MOST_CLIPBOARD: Final = 100_000
+MAX_CLIPBOARD_CHARS: Final = 100_000
 """Copied text can have at most this many characters, because terminals drop longer OSC 52 sequences."""
+PATIENCE_S: Final = 0.9
+"""Time for an orderly exit once the terminal is gone, in seconds."""
+CLOSE_S: Final = 0.6
+"""Time to wait for a session to close after a signal, in seconds."""
+STALLED_S: Final = 2.0
+"""Maximum time to wait for a terminal that accepts no output after a signal, in seconds."""
+HANGUP_STATUS: Final = 129
+"""Exit status after SIGHUP, as shells expect it."""
+
+
+def schedule_forced_exit(status: int) -> Timer:
+    """Start and return a timer that ends this process after `STALLED_S` seconds.
+
+    The timer also ends a process whose event loop is blocked.
+    """
+    timer = Timer(STALLED_S, os._exit, (status,))
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+class HangupWatch:
+    """Calls `gone` once, on the event loop, when the terminal behind `fd` hangs up, even without a SIGHUP.
+
+    While the terminal exists, the watching thread sleeps and uses no processor time.
+    """
+
+    def __init__(self, fd: int, gone: Callable[[], None]) -> None:
+        self._fd = fd
+        self._gone = gone
+        self._stop_read, self._stop_write = os.pipe()
+        self._loop = asyncio.get_running_loop()
+        self._thread = Thread(target=self._watch, name="hangup", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread that watches the terminal."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching and wait for the thread; a second call does nothing."""
+        if self._stop_write >= 0:
+            os.write(self._stop_write, b".")
+            self._thread.join(1.0)
+            os.close(self._stop_write)
+            os.close(self._stop_read)
+            self._stop_write = -1
+
+    def _watch(self) -> None:
+        poll = select.poll()
+        poll.register(self._fd, 0)  # Register for no input events: poll always reports hang-up and error.
+        poll.register(self._stop_read, select.POLLIN)
+        ready = dict(poll.poll())
+        if self._stop_read in ready or self._loop.is_closed():
+            return
+        self._loop.call_soon_threadsafe(self._gone)
+        poll.unregister(self._fd)
+        if not poll.poll(PATIENCE_S * 1000):
+            # The event loop is blocked on a terminal that accepts no output. The engine closes the session by itself.
+            os._exit(HANGUP_STATUS)
 
 
 class Terminal:
@@ -103,7 +163,7 @@ class Terminal:
         """
         if not self._remote and self._copy_locally(text):
             return True
-        if len(text) > MOST_CLIPBOARD:
+        if len(text) > MAX_CLIPBOARD_CHARS:
             return False
         coded = base64.b64encode(text.encode("utf-8", "replace")).decode()
         self._write(self._wrap_for_tmux(f"\x1b]52;c;{coded}\x07"))
@@ -180,7 +240,7 @@ def farewell(
     return "\n".join(lines)
 
 
-def last_words(words: str) -> bool:
+def print_farewell(words: str) -> bool:
     """Print the text after the app has quit; return False if the terminal is gone."""
     # Without a terminal, output goes to /dev/null, so that Python can exit without an error.
     try:

@@ -1,21 +1,140 @@
-"""Layout of the transcript: a slot for each entry, with an estimated height until the entry is drawn.
+"""Layout of the transcript: which entries are laid out, and the rows of each, with a guess until the entry is drawn.
 
 Invariant: a slot's height is exact once it was drawn with the current look.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, overload
 
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, UserEntry
 from tui_agent.protocol.base import LongText
 from tui_agent.tui.transcript.auto_fold import AutoFold, Slot, group_row
 from tui_agent.tui.transcript.draw import DisplayState, draw, guess_rows, has_gaps, new_stream
-from tui_agent.tui.transcript.heights import Heights
 from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 MAX_DRAWN: Final = 256
 """Maximum number of slots that keep their drawn rows."""
+MAX_UNWINDOWED_ENTRIES: Final = 20_000
+"""If a transcript has more entries than this, only its newest part is laid out at first."""
+WINDOW_ENTRIES: Final = 5_000
+"""Number of entries added to a window when the user scrolls near its beginning."""
+
+
+class Heights:
+    """The heights of all entries, in rows, as a Fenwick tree: updates, sums and searches cost O(log n)."""
+
+    def __init__(self, heights: Iterable[int] = ()) -> None:
+        self._heights = list(heights)
+        self._tree = [0, *self._heights]
+        for node in range(1, len(self._tree)):
+            parent = node + (node & -node)
+            if parent < len(self._tree):
+                self._tree[parent] += self._tree[node]
+        self.total = sum(self._heights)
+
+    def __len__(self) -> int:
+        return len(self._heights)
+
+    def __getitem__(self, index: int) -> int:
+        return self._heights[index]
+
+    def append(self, height: int) -> None:
+        """Add a height at the end."""
+        self._heights.append(height)
+        node = len(self._heights)
+        # A new node holds the sum of the `node & -node` heights that end with its own: all rows up to it, minus the
+        # rows before the first of these.
+        self.total += height
+        self._tree.append(self.total - self.top(node - (node & -node)))
+
+    def drop(self, count: int) -> None:
+        """Remove all but the first `count` heights."""
+        del self._heights[count:]
+        del self._tree[count + 1 :]
+        self.total = self.top(len(self._heights))
+
+    def set(self, index: int, height: int) -> int:
+        """Change a height; return the difference between the new and the old height."""
+        change = height - self._heights[index]
+        if change:
+            self._heights[index] = height
+            self.total += change
+            node = index + 1
+            while node < len(self._tree):
+                self._tree[node] += change
+                node += node & -node
+        return change
+
+    def top(self, index: int) -> int:
+        """Return the number of rows before entry `index`."""
+        rows = 0
+        while index > 0:
+            rows += self._tree[index]
+            index -= index & -index
+        return rows
+
+    def index_at(self, y: int) -> int:
+        """Return the index of the entry that contains row `y`."""
+        index, rest = 0, y
+        bit = 1 << (len(self._heights).bit_length())
+        while bit:
+            follow = index + bit
+            if follow < len(self._tree) and self._tree[follow] <= rest:
+                index = follow
+                rest -= self._tree[follow]
+            bit >>= 1
+        return min(index, len(self._heights) - 1)
+
+
+class Window(Sequence[Entry]):
+    """The newest part of a very long transcript, which is laid out first: the entries from index `first` on.
+
+    A window begins at the start of a turn, and ends at the transcript's end.
+    """
+
+    def __init__(self, entries: Sequence[Entry], first: int) -> None:
+        self._entries = entries
+        self.first = first
+
+    def __len__(self) -> int:
+        return max(0, len(self._entries) - self.first)
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        return self._entries[index if index < 0 else self.first + index]
+
+    def __iter__(self) -> Iterator[Entry]:
+        for index in range(self.first, len(self._entries)):
+            yield self._entries[index]
+
+
+def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
+    """Return the index of the first entry of the window to lay out.
+
+    - With `index`: the window begins at least `WINDOW_ENTRIES` entries before this entry.
+    - Without `index`: the window has at least the newest `WINDOW_ENTRIES` entries. A transcript with at most
+      `MAX_UNWINDOWED_ENTRIES` entries is laid out as a whole.
+    """
+    if index is None and len(entries) <= MAX_UNWINDOWED_ENTRIES:
+        return 0
+    start = (len(entries) if index is None else index) - WINDOW_ENTRIES
+    for first in range(start, 0, -1):
+        entry = entries[first]
+        if isinstance(entry, UserEntry) and entry.state == "sent":
+            return first
+    return 0
+
+
+def index_of_event(entries: Sequence[Entry], seq: int) -> int:
+    """Return the index of the last entry that began at or before event `seq`, or -1."""
+    return bisect_right(entries, seq, key=lambda entry: entry.seq) - 1
 
 
 class Layout:
