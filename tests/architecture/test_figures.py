@@ -18,7 +18,7 @@ EXCEPTIONS = {
     "tui_agent/export/html/page.py": "attributes of elements",
     "tui_agent/export/html/rows.py": "an attribute of an element",
     "tui_agent/tui/controller/faults.py": "a time in a file that the bug report reads",
-    "tui_agent/mcp/start_times.py": "a number in a file that is read again",
+    "tui_agent/mcp/servers.py": "a number in a file that is read again",
     "tui_agent/cli/query.py": "a cell of any column of an SQL result",
     "tui_agent/tui/theme/theme.py": "a contrast",
     "tui_agent/cli/themes.py": "a contrast",

@@ -10,7 +10,7 @@ from tui_agent.protocol.commands import ContinueTurn, Redo, Revert, SetBudgets, 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.settings import Budgets
-from tui_agent.session.fork_files import find_files_at
+from tui_agent.session.fork import find_files_at
 from tui_agent.workspace.checkpoints.git_runner import ProgramResult, run_program
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 

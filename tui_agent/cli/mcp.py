@@ -15,7 +15,7 @@ from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.errors import UsageError
 from tui_agent.mcp.server_runner import OFF, ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.tool_names import name_tools
+from tui_agent.mcp.server_tool import name_tools
 from tui_agent.wiring.mcp import configured_servers, server_settings, start_times
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment

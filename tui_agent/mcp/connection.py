@@ -24,7 +24,6 @@ from tui_agent import __version__
 from tui_agent.errors import ConfigError, LoginNeeded, ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.content.elicitation import Elicitation
-from tui_agent.mcp.content.list_check import ListCheck
 from tui_agent.mcp.content.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text, describe_fault
 from tui_agent.mcp.content.prompts import RemotePrompt
 from tui_agent.mcp.content.resources import MAX_RESOURCES, RemoteResources, TemplateSlot, can_be_typed
@@ -33,7 +32,7 @@ from tui_agent.mcp.content.schema_repair import repair_schema
 from tui_agent.mcp.login import UNAUTHORIZED, ServerLogin
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import CallServices, RemoteTool, digest_tool
-from tui_agent.mcp.stdio_transport import END_GRACE_S, StdioTransport
+from tui_agent.mcp.transport import END_GRACE_S, ListCheck, StdioTransport
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ResourceContent, ToolResult
 from tui_agent.protocol.base import JsonMap

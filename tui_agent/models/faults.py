@@ -1,6 +1,6 @@
 """Conversion of a provider's errors to typed faults, and the wait before the next request.
 
-Invariant: our messages never contain a key, and a wait is never shorter than the provider asked for.
+Invariant: our messages never contain a key. A wait is bounded, and never shorter than the provider asked for.
 """
 
 import json
@@ -66,6 +66,11 @@ _HINTS: Mapping[FaultKind, str] = {
     "refusal": "Rephrase the request, or choose another model.",
     "empty": "A second request also got no answer: rephrase it, or choose another model.",
 }
+_QUOTA_HINT = "Check the account's credit with the provider."
+BASE_WAIT_S = 1.0
+WAIT_SPREAD = 0.25
+MAX_RETRIES = 4
+"""Maximum number of retries of a failed request."""
 
 
 @cache
@@ -141,9 +146,6 @@ def from_status(status: int, body: str, headers: Mapping[str, str], *, now: floa
         window_tokens=parse_window(kind, body),
         hint=_QUOTA_HINT if _QUOTA.search(body) else _HINTS.get(kind, ""),
     )
-
-
-_QUOTA_HINT = "Check the account's credit with the provider."
 
 
 def from_error(error: object) -> ModelFault:
@@ -242,3 +244,17 @@ def _parse_number(text: str | None) -> float | None:
     except ValueError:
         return None
     return value if value is not None and 0 <= value < 1e9 else None
+
+
+def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:
+    """Return the seconds to wait before the next try, or None if the wait would be longer than 60 s.
+
+    - `attempt`: number of the failed try, from 1. The wait doubles with each try.
+    - `retry_after`: minimum wait that the provider asks for, in seconds.
+    - `jitter`: random number in [0, 1), which changes the wait by up to 25 %.
+    """
+    backoff: float = min(BASE_WAIT_S * 2 ** (attempt - 1), MAX_WAIT_S / (1 + WAIT_SPREAD)) * (
+        1 + WAIT_SPREAD * (2 * jitter - 1)
+    )
+    longest = max(backoff, retry_after or 0.0)
+    return longest if longest <= MAX_WAIT_S else None

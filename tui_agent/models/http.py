@@ -21,7 +21,6 @@ from tui_agent.config.settings.providers import find_by_host
 from tui_agent.models import faults
 from tui_agent.models.endpoint import Endpoint
 from tui_agent.models.lean_httpx import httpx
-from tui_agent.models.sse import EventParser, EventTooLong
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelChunk, ModelFault
 from tui_agent.protocol.base import JsonMap
@@ -39,6 +38,8 @@ JSON_BATCH, CHUNK_BYTES = 32, 256 << 10
 
 _PARSE_ERRORS = (ValueError, TypeError, AttributeError, KeyError, IndexError)
 """Exceptions from parsing an answer whose values have unexpected types."""
+Chunks: TypeAlias = AsyncGenerator[ModelChunk, None]
+MAX_EVENT_BYTES = 32 << 20
 
 
 class Dialect(Protocol):
@@ -102,9 +103,6 @@ def json_object(data: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("JSON that is not an object")
     return value
-
-
-Chunks: TypeAlias = AsyncGenerator[ModelChunk, None]
 
 
 class HttpClient:
@@ -304,3 +302,36 @@ def _format_fault(data: bytes, error: Exception) -> ModelFault:
     original = data[: faults.ORIGINAL_LIMIT].decode("utf-8", "replace")
     problem = "invalid JSON" if isinstance(error, ValueError | RecursionError) else "unexpected JSON"
     return faults.fault("malformed", f"The provider sent {problem}: {error}", original=original)
+
+
+class EventTooLong(Exception):
+    """Raised for an event that is longer than any provider sends."""
+
+
+class EventParser:
+    """Parses bytes as they arrive, and returns the `data` of each complete event."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the data of every event that these bytes complete. Raise `EventTooLong` if an event is too long."""
+        lines = (self._rest + chunk).split(b"\n") if self._rest else chunk.split(b"\n")
+        self._rest = lines.pop()
+        if len(self._rest) > MAX_EVENT_BYTES:
+            raise EventTooLong
+        data = self._data
+        for line in lines:
+            if line.endswith(b"\r"):
+                line = line[:-1]
+            if not line:
+                if data:
+                    yield data[0] if len(data) == 1 else b"\n".join(data)
+                    data.clear()
+            elif line.startswith(b"data:"):
+                data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+
+    def close(self) -> Iterator[bytes]:
+        """End the body. Yield the last event, even if the blank line after this event is missing."""
+        yield from self.feed(b"\n\n")

@@ -1,6 +1,7 @@
 """Model that answers from a script, for demos, tests and evaluations without account or network.
 
-Invariant: the number of answers in the conversation selects the next answer, so that a session can be resumed.
+Invariant: the number of answers in the conversation selects the next answer, so that a session can be resumed. After a
+demo has ended, every answer says so.
 """
 
 import json
@@ -12,7 +13,7 @@ from typing import TypeGuard
 
 from anyio.lowlevel import checkpoint
 
-from tui_agent.models import demo_end, pricing
+from tui_agent.models import pricing
 from tui_agent.models.faults import fault
 from tui_agent.models.script_format import (
     Expect,
@@ -37,13 +38,30 @@ from tui_agent.ports.model import (
 )
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import Content, Usage, text_previews
+from tui_agent.protocol.parts import Content, TextContent, TextPart, Usage, text_previews
 
 PIECE = 48
 """Maximum characters in one chunk of a scripted answer."""
 
 FRAME = 0.03
 """Approximate time between two chunks of a paced answer, in seconds."""
+DEMO_END_TEXT = "The demo ends here"
+DEMO_END_HINTS = (
+    "The demo's model is a script that knows only this task. Next:\n\n"
+    "- `/diff` shows its changes, `/trace` its calls\n"
+    "- `/quit` quits; `tui-agent demo --list` lists the other demos\n"
+    "- `tui-agent` in your own folder starts with a real model\n"
+)
+_REFUSAL_STARTS = (
+    "Not allowed: ",
+    "The user did not allow this call",
+    "This call was stopped",
+    "The user stopped",
+    "Not run: ",
+)
+"""Beginnings of results that show that a person or a policy stopped the call."""
+_DELEGATE_TOOL = "spawn_subtask"
+"""Name of the tool that starts a subtask."""
 
 
 @dataclass(slots=True)
@@ -83,7 +101,7 @@ class ScriptedClient:
         place = self._find_place(key, request)
         if self.demo and not key:
             wrong = place.index < len(answers) and bool(mismatch(answers[place.index].expect, request))
-            last = demo_end.demo_ending(len(answers), place.index, request.messages, wrong=wrong)
+            last = demo_ending(len(answers), place.index, request.messages, wrong=wrong)
             if last is not None:
                 async for chunk in self._play(last, request, place.index, None):
                     yield chunk
@@ -301,3 +319,48 @@ def _describe_input(request: ModelRequest) -> str:
         )
         return f"It got: {shown}."
     return f"It got the user message {_last_user(request.messages)[:300]!r}."
+
+
+def demo_ending(
+    answers: int, index: int, messages: tuple[Message, ...], *, wrong: bool
+) -> ScriptedAnswer | None:
+    """Return the answer that ends the demo, or None if the script continues.
+
+    - `answers`: number of scripted answers.
+    - `index`: index of the next answer.
+    - `wrong`: True if the request differs from the script.
+    """
+    if _has_ended(messages):
+        return _end_answer("")
+    if wrong and _was_refused(messages):
+        return _end_answer(". Its script cannot continue, because a call was refused or stopped")
+    if index >= answers:
+        return _end_answer("")
+    if wrong and not isinstance(messages[-1] if messages else None, ToolMessage):
+        return _end_answer(". Its script has no answer to your message")
+    return None
+
+
+def _end_answer(reason: str) -> ScriptedAnswer:
+    return ScriptedAnswer(text=f"**{DEMO_END_TEXT}{reason}.** {DEMO_END_HINTS}")
+
+
+def _has_ended(messages: tuple[Message, ...]) -> bool:
+    return any(
+        isinstance(part, TextPart) and text_preview(part.text).startswith(f"**{DEMO_END_TEXT}")
+        for message in messages
+        if isinstance(message, AssistantMessage)
+        for part in message.parts
+    )
+
+
+def _was_refused(messages: tuple[Message, ...]) -> bool:
+    return any(
+        message.name == _DELEGATE_TOOL
+        or any(
+            isinstance(item, TextContent) and text_preview(item.text).startswith(_REFUSAL_STARTS)
+            for item in message.content
+        )
+        for message in messages
+        if isinstance(message, ToolMessage) and not message.ok
+    )

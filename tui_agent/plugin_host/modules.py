@@ -1,22 +1,26 @@
-"""Import of plugins under private names, so that plugins and libraries never collide.
+"""Import of plugins under private names, and a guard against `os._exit` in their code.
 
-Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins.<name>`.
+Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins.<name>`, so that plugins and libraries
+never collide.
 """
 
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
+from typing import NoReturn
 
 from tui_agent.errors import PluginError
-from tui_agent.plugin_host.exit_guard import guard_code
 
 NAMESPACE = "tui_agent_plugins"
 MAX_FILES = 2000
 """Maximum number of a plugin's files that are checked for changes."""
+_end_process = os._exit
+_guarded: set[str] = set()
 
 
 def import_from(name: str, path: Path) -> ModuleType:
@@ -110,3 +114,31 @@ def _ensure_namespace() -> None:
         package = ModuleType(NAMESPACE, "The loaded plugins, as modules.")
         package.__path__ = []
         sys.modules[NAMESPACE] = package
+
+
+def guard_code(path: Path) -> None:
+    """Make `os._exit` raise `SystemExit` if code in this file or folder calls it, directly or indirectly."""
+    _guarded.add(str(path))
+    own_process = os.getpid()
+
+    def end_process(status: int) -> NoReturn:
+        caller = sys._getframe(1)
+        is_ours = str(caller.f_globals.get("__name__", "")).split(".")[0] == "tui_agent"
+        if os.getpid() == own_process and not is_ours and _is_called_by_guarded_code(caller):
+            raise SystemExit(f"os._exit({status}) would end tui-agent itself; raise an error instead")
+        _end_process(status)
+
+    os._exit = end_process
+
+
+def _is_called_by_guarded_code(frame: FrameType | None) -> bool:
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file in _guarded or any(parent in _guarded for parent in _parents(file)):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _parents(file: str) -> list[str]:
+    return [str(parent) for parent in Path(file).parents]

@@ -16,8 +16,13 @@ from tui_agent.context.skills import FOLDER, SkillStore
 from tui_agent.engine.middleware.instructions import Instructions
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.middleware.repo_map import RepoMapSection
-from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections
-from tui_agent.engine.middleware.skills import READ_SKILL, SkillsSection, skills_event
+from tui_agent.engine.middleware.sections import (
+    READ_SKILL,
+    PromptTexts,
+    SkillsSection,
+    prompt_sections,
+    skills_event,
+)
 from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.engine.plugins.wrappers import GuardedMiddleware
 from tui_agent.engine.recorder import Recorder

@@ -4,7 +4,7 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
 
-from tui_agent.mcp.content.list_check import ListCheck
+from tui_agent.mcp.transport import ListCheck
 
 VALID = {"name": "good", "inputSchema": {"type": "object"}}
 

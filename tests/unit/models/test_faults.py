@@ -4,8 +4,8 @@ from email.utils import formatdate
 
 import pytest
 
-from tui_agent.models import faults, normalisation, retry_wait
-from tui_agent.models.sse import EventParser
+from tui_agent.models import faults, normalisation
+from tui_agent.models.http import EventParser
 
 OVERFLOWS = {
     "openai": (400, '{"error":{"message":"This model\'s maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.","code":"context_length_exceeded"}}'),
@@ -122,12 +122,12 @@ def test_transient_faults_are_the_six() -> None:
 def test_waits_double_within_a_quarter_and_respect_the_provider() -> None:
     for attempt, planned in enumerate((1, 2, 4, 8, 16), 1):
         for jitter in (0.0, 0.5, 0.999):
-            waited = retry_wait.next_wait(attempt, None, jitter)
+            waited = faults.next_wait(attempt, None, jitter)
             assert waited is not None
             assert 0.75 * planned <= waited <= 1.25 * planned
-    assert retry_wait.next_wait(1, 30.0, 0.5) == 30
-    assert retry_wait.next_wait(4, 0.1, 0.5) == 8
-    assert retry_wait.next_wait(1, 60.1, 0.5) is None
+    assert faults.next_wait(1, 30.0, 0.5) == 30
+    assert faults.next_wait(4, 0.1, 0.5) == 8
+    assert faults.next_wait(1, 60.1, 0.5) is None
 
 
 def test_events_come_out_whole_however_the_bytes_are_cut() -> None:

@@ -9,7 +9,7 @@ import anyio
 from tui_agent.cli.mcp import start_servers
 from tui_agent.mcp.server_runner import OFF
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.tool_names import name_tools
+from tui_agent.mcp.server_tool import name_tools
 from tui_agent.plugin_host.check import CheckReport
 from tui_agent.plugin_host.discover import FOLDS, MANIFEST
 from tui_agent.workspace.local.environment import LocalEnvironment

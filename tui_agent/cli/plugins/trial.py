@@ -19,7 +19,7 @@ import anyio
 from tui_agent.config.settings.extras import package_install_command
 from tui_agent.engine.plugins.guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
-from tui_agent.engine.tools.schema import json_schema
+from tui_agent.engine.tools.schema import json_schema, sample_arguments
 from tui_agent.errors import PluginError, ToolCrash
 from tui_agent.plugin_host.bundled import golden_log
 from tui_agent.plugin_host.discover import FOLDS, FoundPlugin, plugin_at, plugin_theme_files
@@ -35,7 +35,6 @@ from tui_agent.plugin_host.panes.pane_messages import (
     PaneFault,
     PaneRequest,
 )
-from tui_agent.plugin_host.sample_arguments import sample_arguments
 from tui_agent.plugin_host.side_by_side import TimeLimitReached, run_side_by_side
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.unicode_text import format_count

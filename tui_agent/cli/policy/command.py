@@ -13,7 +13,7 @@ from tui_agent.cli.console.options import POLICIES, Parser, Verbs, add_flag, add
 from tui_agent.cli.console.output import dim, escape_control, say, say_json, say_json_lines, say_result
 from tui_agent.cli.policy import rule_trial
 from tui_agent.cli.policy.rule_trial import OPTION_GROUPS, load_program_tables
-from tui_agent.engine.tools.restorable_files import find_named_deletions
+from tui_agent.engine.tools.judged_call import find_named_deletions
 from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy

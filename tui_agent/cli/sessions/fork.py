@@ -38,8 +38,7 @@ from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.events.session import ForkChange, WorkspaceKind
-from tui_agent.session.fork_files import describe_left_out, find_files_at, write_files
-from tui_agent.session.fork_start import ForkStart, find_fork_start
+from tui_agent.session.fork import ForkStart, describe_left_out, find_files_at, find_fork_start, write_files
 from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, load_state
 from tui_agent.store.forks import find_fork_point
 from tui_agent.store.log_reader import read_records

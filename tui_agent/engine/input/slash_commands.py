@@ -1,31 +1,44 @@
-"""Slash commands that run in the engine: commands of plugins, Markdown files and MCP servers."""
+"""Slash commands that run in the engine: built-in ones, and those of plugins, Markdown files and MCP servers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Final, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.input.built_in_commands import built_in_commands
 from tui_agent.engine.plugins.guard import guard_plugin
 from tui_agent.engine.plugins.stop import stop_in_time, stop_though_shielded
+from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.turns.turns import Turns
 from tui_agent.errors import PluginError, TuiAgentError
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.text.session_figures import (
+    describe_context,
+    describe_cost,
+    describe_instructions,
+    describe_limits,
+    describe_model,
+    describe_sandbox,
+    describe_tokens,
+)
 from tui_agent.models.normalisation import similar_names
 from tui_agent.plugin_host.offers import OfferedSlashCommand
 from tui_agent.ports.command import ArgumentCompleter, CommandAnswer, SlashCommand
-from tui_agent.protocol.app_commands import APP_COMMANDS
+from tui_agent.protocol.app_commands import APP_COMMANDS, NO_OWN_COMMANDS, SHARED_COMMANDS
 from tui_agent.protocol.commands import Command, Compact, Redo, ReloadPlugins, RunCommand, SubmitPrompt, Undo
-from tui_agent.protocol.events.command import CommandRan
+from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.events.command import CommandRan, OfferedCommand
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
 from tui_agent.protocol.mentions import MENTION
 from tui_agent.protocol.settings import AgentState
 from tui_agent.protocol.unicode_text import clip_line
-from tui_agent.units import format_number, format_time_limit
+from tui_agent.units import format_cost, format_number, format_time_limit, format_tokens
 
 COMMAND_LIMIT_S = 60.0
 MAX_MESSAGE_CHARS = 200_000
@@ -33,6 +46,8 @@ MAX_TYPED_CHARS = 40
 """Maximum length of the user's command when a refusal quotes it, in characters."""
 COMPLETION_LIMIT_S = 1.0
 MAX_COMPLETIONS = 100
+Describe: TypeAlias = Callable[[Recorder], str]
+"""Function that takes a session's recorder and returns a text about the session."""
 
 
 class SlashCommands:
@@ -218,3 +233,100 @@ def _describe(command: SlashCommand) -> str:
     """Return a command's name, and the plugin that registered it."""
     owner = f" (plugin {command.owner})" if isinstance(command, OfferedSlashCommand) else ""
     return f"/{command.offer.name}{owner}"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltInCommand:
+    """A slash command without arguments. Its answer is a text."""
+
+    offer: OfferedCommand
+    recorder: Recorder
+    describe: Describe
+
+    async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
+        """Return the text."""
+        return CommandAnswer(display=(TextBlock(text=self.describe(self.recorder)),))
+
+
+def built_in_commands(recorder: Recorder) -> Mapping[str, SlashCommand]:
+    """Return the built-in commands of a session by name."""
+    return {
+        offer.name: BuiltInCommand(offer, recorder, _TEXTS[offer.name])
+        for offer in SHARED_COMMANDS
+        if offer.name in _TEXTS
+    }
+
+
+def _list_commands(recorder: Recorder) -> str:
+    """List the slash commands of plugins, files and servers, each with its origin."""
+    hidden = {command.name for command in SHARED_COMMANDS}
+    lines = [
+        f"- {f'/{item.name} {item.arguments}'.rstrip()}{f': {item.help}' if item.help else ''} "
+        f"({item.source or owner})"
+        for owner, items in sorted(recorder.state.commands.items())
+        for item in items
+        if item.name not in hidden
+    ]
+    return "\n".join(lines) or NO_OWN_COMMANDS
+
+
+def _describe_status(recorder: Recorder) -> str:
+    state, settings = recorder.state, recorder.state.settings
+    rows = [
+        ("session", state.title or "new"),
+        ("folder", state.workspace),
+        ("context", describe_context(recorder.meter)),
+        ("cost", describe_cost(state)),
+        ("instructions", describe_instructions(state)),
+        *(("left out", note) for note in state.instruction_notes),
+    ]
+    if settings is None:
+        return _as_list(rows)
+    return _as_list(
+        [
+            ("model", describe_model(settings.model)),
+            ("policy", settings.policy),
+            ("agent", settings.agent),
+            ("commands", state.environment_details),
+            ("sandbox", describe_sandbox(state)),
+            ("commands see", ", ".join(f"${name}" for name in state.exposed_variables)),
+            *rows,
+        ]
+    )
+
+
+def _describe_sections(recorder: Recorder) -> str:
+    meter = recorder.meter
+    sections = [
+        (
+            section.name,
+            f"{format_tokens(section.tokens)} tokens{'' if section.state == 'whole' else f', {section.state}'}",
+        )
+        for section in meter.sections
+    ]
+    return _as_list([("context", describe_context(meter)), *sections])
+
+
+def _describe_spending(recorder: Recorder) -> str:
+    state = recorder.state
+    turn, name = state.turn_totals, "this turn" if state.turn_running else "last turn"
+    rows = [
+        ("session", describe_cost(state)),
+        (name, format_cost(turn.cost_usd, turn.cost_precision)),
+        ("tokens", describe_tokens(state)),
+        ("limits", describe_limits(state)),
+    ]
+    return _as_list(rows)
+
+
+def _as_list(rows: Iterable[tuple[str, str]]) -> str:
+    """Format (name, value) pairs as a Markdown list. Pairs with an empty value are left out."""
+    return "\n".join(f"- {name}: {value}" for name, value in rows if value)
+
+
+_TEXTS: Final[Mapping[str, Describe]] = {
+    "commands": _list_commands,
+    "context": _describe_sections,
+    "cost": _describe_spending,
+    "status": _describe_status,
+}

@@ -6,6 +6,7 @@ Invariant: every `model.requested` is followed by exactly one `model.responded` 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import anyio
 from anyio import to_thread
@@ -17,20 +18,20 @@ from tui_agent.engine.compaction.compactor import Compactor
 from tui_agent.engine.components import EngineParts, is_overridden
 from tui_agent.engine.delta_merge import FlushTimer
 from tui_agent.engine.model.call import ModelCall
-from tui_agent.engine.model.limit_watch import LimitWatch
 from tui_agent.engine.model.request import RequestBuilder
+from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError
+from tui_agent.folds.context.meter import MeterLevel
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.models.faults import TRANSIENT
-from tui_agent.models.retry_wait import next_wait
+from tui_agent.models.faults import TRANSIENT, next_wait
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware
 from tui_agent.ports.model import ModelFault, ModelNext, ModelReply, ModelRequest, ToolSchema
 from tui_agent.ports.tool import Service
 from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId, text_preview
-from tui_agent.protocol.events.context import ContextPacked, ContextWindowInferred
+from tui_agent.protocol.events.context import ContextPacked, ContextWarned, ContextWindowInferred
 from tui_agent.protocol.events.model import (
     ModelRequested,
     ModelResponded,
@@ -56,6 +57,7 @@ EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
 From the lower limit on, a request's tokens are counted exactly. The tokens of smaller requests are estimated, because
 loading the tokenizer is slow.
 """
+LEVEL_ORDER: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "compaction": 3}
 
 
 class ModelCaller:
@@ -375,3 +377,26 @@ def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
 
 async def _call_middleware(middleware: Middleware, call_next: ModelNext, request: ModelRequest) -> ModelReply:
     return await middleware.wrap_model(request, call_next)
+
+
+class LimitWatch:
+    """Warns when the context reaches a limit, and reports when the context is below all limits again."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._level: MeterLevel = recorder.meter.level
+        self._turn = -1
+        self._recorded_levels: set[MeterLevel] = set()
+
+    def check(self) -> None:
+        """Record the context's level if it has risen (e.g. to `over`), or if the context is below all limits again."""
+        meter, turn = self._recorder.meter, self._recorder.state.turn
+        if turn != self._turn:
+            self._turn, self._recorded_levels = turn, set()
+        has_risen = LEVEL_ORDER[meter.level] > LEVEL_ORDER[self._level]
+        if meter.level == self._level:
+            return
+        self._level = meter.level
+        if (has_risen or meter.level == "below") and meter.level not in self._recorded_levels:
+            self._recorded_levels.add(meter.level)
+            self._recorder.append(ContextWarned(level=meter.level, fraction=round(meter.fraction, 4)))

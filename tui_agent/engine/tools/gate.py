@@ -15,9 +15,8 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import HOOK_RULE, NO_VERDICT, HookVerdict, merge_decisions
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.engine.tools.access import allowed_tools
-from tui_agent.engine.tools.judged_call import JudgedCall
+from tui_agent.engine.tools.judged_call import JudgedCall, RestorableFiles
 from tui_agent.engine.tools.registry import CheckedCall
-from tui_agent.engine.tools.restorable_files import RestorableFiles
 from tui_agent.engine.tools.sandbox_retry import (
     ONCE_ONLY,
     Rerun,

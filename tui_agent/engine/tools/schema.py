@@ -1,9 +1,9 @@
-"""Conversion of a tool's arguments (pydantic) to a JSON schema for validation, and a shorter one for the model.
+"""JSON schemas of tools' arguments: for validation, a shorter one for the model, and sample arguments that fit.
 
 Invariant: schemas have no `$ref` and no titles, and objects with named fields allow no other fields.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from pydantic import BaseModel, JsonValue
@@ -16,6 +16,15 @@ _NOT_SENT = frozenset(
     maxLength minItems maxItems uniqueItems""".split()  # noqa: SIM905 - read as prose
 )
 """Keys of a tool's schema that are not sent to the model, to keep each request short."""
+_BY_TYPE: Mapping[str, JsonValue] = {
+    "string": "example",
+    "integer": 1,
+    "number": 1.0,
+    "boolean": True,
+    "array": [],
+    "object": {},
+    "null": None,
+}
 
 
 @lru_cache(maxsize=256)
@@ -112,3 +121,35 @@ def _without_null(schema: JsonMap) -> JsonMap:
     if len(non_null) == 1 and isinstance(non_null[0], dict):
         return {**non_null[0], **rest}
     return {**rest, "anyOf": non_null}
+
+
+def sample_arguments(schema: JsonMap) -> Iterator[JsonMap]:
+    """Yield arguments that fit the schema: first only the required arguments, then all arguments."""
+    fields = schema.get("properties")
+    required = schema.get("required")
+    known: Mapping[str, JsonValue] = fields if isinstance(fields, dict) else {}
+    names = required if isinstance(required, list) else []
+    yield {name: _sample(field) for name, field in known.items() if name in names}
+    yield {name: _sample(field) for name, field in known.items()}
+
+
+def _sample(schema: JsonValue) -> JsonValue:
+    if not isinstance(schema, dict):
+        return "example"
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    options = schema.get("enum")
+    if isinstance(options, list) and options:
+        return options[0]
+    alternatives = schema.get("anyOf")
+    if isinstance(alternatives, list) and alternatives:
+        return _sample(alternatives[0])
+    kind = schema.get("type")
+    if kind == "array" and schema.get("minItems", 0) != 0:
+        return [_sample(schema.get("items"))]
+    if kind == "object":
+        return next(sample_arguments(schema))
+    if kind in ("integer", "number"):
+        return schema.get("minimum", schema.get("maximum", _BY_TYPE[kind]))
+    return _BY_TYPE.get(kind, "example") if isinstance(kind, str) else "example"

@@ -15,7 +15,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.evals.environments.environment_workspace import Workspace
 from tui_agent.evals.environments.timed_call import call_with_limit
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.plugin_host.exit_guard import guard_code
+from tui_agent.plugin_host.modules import guard_code
 
 ENVIRONMENT_FILE = "environment.py"
 """Name of an environment's file if the environment is given as a folder."""
