@@ -210,8 +210,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
         event.stop()
         self.hide_notice()
         if self.controller is None or self._is_opening:
-            what = "your command runs" if command_word(event.text) else "your message is sent"
-            self._wait(event, f"{what} once the session is open")
+            outcome = "your command runs" if command_word(event.text) else "your message is sent"
+            self._wait(event, f"{outcome} once the session is open")
         else:
             self.controller.submitter.send(event)
 

@@ -129,7 +129,7 @@ async def test_the_newest_message_is_the_question_until_another_is_typed() -> No
         assert newest and program.option("--query") == " ".join(newest.split())[:300]
         await driven.press("slash", "ctrl+u", "w", "e", "e", "k", "enter")
         await shown(driven)
-        assert program.option("--query") == "week" and not page.own
+        assert program.option("--query") == "week" and not page.is_from_message
 
 
 async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_session() -> None:

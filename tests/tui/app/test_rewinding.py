@@ -52,10 +52,10 @@ async def test_after_going_back_it_is_ready_and_what_is_queued_is_held() -> None
         driven.session.feed(SessionHeadMoved(to_seq=first - 1, from_seq=end, reason="undo", turn=1, parts=1))
         await driven.settle()
         assert (driven.app.status.view.mood, driven.app.status.view.word) == ("ready", "ready")
-        assert driven.app.status.view.what == ""
+        assert driven.app.status.view.detail == ""
         driven.session.feed(UserQueued(text="later", queue_id=RequestId("q_1")))
         await driven.settle()
-        assert (driven.app.status.view.word, driven.app.status.view.what) == ("ready", "1 message held")
+        assert (driven.app.status.view.word, driven.app.status.view.detail) == ("ready", "1 message held")
         turn(driven, 2, "the next thing", "two")
         driven.session.feed(TurnFinished(turn=2, reason="interrupted", duration_ms=5.0))
         await driven.settle()

@@ -44,7 +44,7 @@ async def test_box_row_and_activity_line_say_the_same_of_a_command(name: str, si
         assert any(row.startswith(script[:2]) and sign in row for row in rows), driven.text()
         assert any(row.startswith(f"1 {script[:2]}") and sign in row for row in rows), driven.text()
         view = driven.app.status.view
-        assert view.word == "waiting for you" and sign in view.what
+        assert view.word == "waiting for you" and sign in view.detail
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
@@ -55,7 +55,7 @@ async def test_a_path_and_a_host_are_named_with_what_is_hidden_in_them(size: tup
         rows = [" ".join(row.rpartition("▌")[2].split()) for row in driven.rows()]
         for wanted in ("edit src/<U+202E>yp.yrtne", "Writes src/<U+202E>yp.yrtne", "pypi<U+200B>.org"):
             assert any(wanted in row for row in rows), driven.text()
-        assert driven.app.status.view.what == "edit <U+202E>yp.yrtne"
+        assert driven.app.status.view.detail == "edit <U+202E>yp.yrtne"
 
 
 async def test_what_runs_is_named_with_what_is_hidden_in_it_in_the_activity_line_and_in_the_trace() -> None:
@@ -69,7 +69,7 @@ async def test_what_runs_is_named_with_what_is_hidden_in_it_in_the_activity_line
             ToolStarted(call_id=call, writes=True),
         )
         await driven.settle()
-        assert driven.app.status.view.what == "make<U+200B> <U+202E>x"
+        assert driven.app.status.view.detail == "make<U+200B> <U+202E>x"
         text = driven.text()
         assert text.count("run       make<U+200B> <U+202E>x") == 1, text  # in the talk
         assert text.count("● run make<U+200B>") == 2, text  # in the trace beside it, and in the activity line
@@ -79,7 +79,7 @@ async def test_a_command_of_the_users_own_is_named_with_what_is_hidden_in_it() -
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(TurnFinished(turn=2, reason="finished"), UserShellStarted(command="ls \u202ex"))
         await driven.settle()
-        assert driven.app.status.view.what == "ls <U+202E>x"
+        assert driven.app.status.view.detail == "ls <U+202E>x"
         assert driven.text().count("ls <U+202E>x") == 2, driven.text()
 
 

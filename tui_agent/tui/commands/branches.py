@@ -90,10 +90,10 @@ def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> Non
 
     Open the branch's session. If this session is already open, revert it to the branch's last event.
     """
-    own = context.app.session_id
-    if side.session != own:
+    open_session = context.app.session_id
+    if side.session != open_session:
         switch(context, side.session)
-    elif f"{own}@{side.last_seq}" in names and side.last_seq < context.views.seq:
+    elif f"{open_session}@{side.last_seq}" in names and side.last_seq < context.views.seq:
         context.act("revert", str(side.last_seq))
     else:
         context.app.say("This branch is already open.")
@@ -102,8 +102,8 @@ def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> Non
 async def _choose_session(context: AppContext) -> None:
     """Let the user choose a session to compare with the open session."""
     status, output = await context.ask("sessions", "list", "--json", "-C", str(context.app.options.cwd))
-    own = context.app.session_id
-    rows = [row for row in json_rows(output) if text_of(row, "id") != own] if status == 0 else []
+    open_session = context.app.session_id
+    rows = [row for row in json_rows(output) if text_of(row, "id") != open_session] if status == 0 else []
     if not rows:
         context.app.say("No other session to compare with yet. /fork creates one.", "warning")
         return

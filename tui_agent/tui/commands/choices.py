@@ -233,8 +233,8 @@ def choose_theme(context: AppContext, argument: str) -> None:
 
 def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
     """Return a theme for the word `dark` or `light`; `""` for any other word."""
-    wanted = {"dark": True, "light": False}.get(word)
-    names = [name for name in (DEFAULT_THEME, *themes) if name in themes and themes[name].dark is wanted]
+    is_dark = {"dark": True, "light": False}.get(word)
+    names = [name for name in (DEFAULT_THEME, *themes) if name in themes and themes[name].dark is is_dark]
     return next(iter(names), "")
 
 

@@ -13,7 +13,7 @@ def copy_answer(context: AppContext, argument: str) -> None:
     async def copy() -> None:
         answer = await context.reader.last_answer()
         if not answer and context.sessions.load_progress:
-            await context.sessions.wait_until_whole()
+            await context.sessions.wait_until_loaded()
             answer = await context.reader.last_answer()
         if answer:
             context.app.copy_text(answer)

@@ -189,8 +189,8 @@ class _Columns(NamedTuple):
         room -= 8 if share else 0
         bar = min(18, room - _REASON_CELLS) if room >= _REASON_CELLS + 8 else 0
         reasons = (cell_len(section.rule) for section in view.sections if section.state != "whole")
-        left = room - max(reasons, default=0) - 5
-        bar = left if _MIN_BAR_CELLS <= left < bar else bar
+        room_for_bar = room - max(reasons, default=0) - 5
+        bar = room_for_bar if _MIN_BAR_CELLS <= room_for_bar < bar else bar
         top = 0 if budget else max((section.tokens for section in view.sections), default=1)
         return cls(name, share, budget, state, bar, top)
 
@@ -208,7 +208,7 @@ def _section_parts(
 ) -> list[Part]:
     tokens, share = figures
     symbols = facts.looks.symbols
-    whole = section.state == "whole"
+    is_complete = section.state == "whole"
     parts: list[Part] = [
         part(clean_line(section.name)[: columns.name - 1].ljust(columns.name), facts.style()),
         (tokens.rjust(8), facts.style()),
@@ -229,8 +229,8 @@ def _section_parts(
             (" " * (columns.bar - full - rest), facts.style()),
         ]
     if columns.state:
-        mark = " " if whole else symbols.warning
-        role: Role = "t2" if whole else "warning"
+        mark = " " if is_complete else symbols.warning
+        role: Role = "t2" if is_complete else "warning"
         parts.append((f"   {mark} {section.state.ljust(8)}", facts.style(role)))
     if section.rule and columns.has_room_for_reason(section, facts.width):
         parts.append(part(f"  {clean_line(section.rule)}", facts.style("t2")))

@@ -61,8 +61,8 @@ class KeyCapture(Sheet[list[str]]):
         )
         pressed = ", ".join(map(key_name, self.pressed))
         if self._key_deficit:
-            wanted = f"Press {format_count(self._key_deficit, 'key')}{', one after the other' * (self._key_deficit > 1)}."
-            pressed = f"{pressed}  {wanted}".strip()
+            request = f"Press {format_count(self._key_deficit, 'key')}{', one after the other' * (self._key_deficit > 1)}."
+            pressed = f"{pressed}  {request}".strip()
         facts.append(("pressed", pressed))
         if self.pressed:
             facts += [("in config", ", ".join(self.pressed)), ("sent", self._sent or "not known")]

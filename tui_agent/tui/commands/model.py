@@ -102,13 +102,13 @@ def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], No
     `argument`: a provider, a model or a URL; empty for the configured model or the user's choice. `back`: called if the
     user closes the form.
     """
-    wanted = context.config.model if context.config is not None and not context.has_model else ""
+    missing_model = context.config.model if context.config is not None and not context.has_model else ""
     if is_web_address(argument):
         _open_form(context, back, base_url=argument)
     elif argument:
         _open_form(context, back, model=argument)
-    elif wanted in context.profiles:
-        _open_form(context, back, model=wanted)
+    elif missing_model in context.profiles:
+        _open_form(context, back, model=missing_model)
     else:
         _choose_vendor(context, back)
 
@@ -152,7 +152,7 @@ def _open_form(
     """
     config = context.config
     form = ProviderForm(
-        lambda given: context.worker(_test_model(context, form, given), "provider"),
+        lambda provider: context.worker(_test_model(context, form, provider), "provider"),
         base_url=base_url,
         model=model,
         variables={name: profile_key(profile) or OWN_SERVER for name, profile in context.profiles.items()},
@@ -160,26 +160,26 @@ def _open_form(
         key_file=shorten_home(config.paths.secrets) if config is not None else "",
     )
 
-    def submit(given: Provider | None) -> None:
-        if given is None:
+    def submit(provider: Provider | None) -> None:
+        if provider is None:
             back()
         else:
-            context.worker(use_provider(context, given, form.answer), "provider")
+            context.worker(use_provider(context, provider, form.answer), "provider")
 
     context.app.push_screen(form, submit)
 
 
-async def _test_model(context: AppContext, form: ProviderForm, given: Provider) -> None:
-    ask = context.keys.ask_with(key_variable(given.vendor), given.key) if given.key else context.ask
-    address = ["--base-url", given.base_url] if given.base_url else []
-    status, output = await ask("models", "check", given.model, "--json", *address, *context.place)
-    if form.tested is not given or not form.is_current:
+async def _test_model(context: AppContext, form: ProviderForm, provider: Provider) -> None:
+    ask = context.keys.ask_with(key_variable(provider.vendor), provider.key) if provider.key else context.ask
+    address = ["--base-url", provider.base_url] if provider.base_url else []
+    status, output = await ask("models", "check", provider.model, "--json", *address, *context.place)
+    if form.tested is not provider or not form.is_current:
         return
     result = next(iter(json_rows(output)), {})
     if status:
         kind, message, hint = (text_of(result, name) for name in ("fault", "message", "hint"))
         line = {"auth": KEY, "transport": ADDRESS, "timeout": ADDRESS}.get(kind, MODEL)
-        if given.base_url and result.get("address_suspect"):
+        if provider.base_url and result.get("address_suspect"):
             line = ADDRESS
         fault = message if kind == "auth" else f"{message} {hint}"
         if not result:
@@ -187,26 +187,28 @@ async def _test_model(context: AppContext, form: ProviderForm, given: Provider) 
         form.show_fault(line, clean_line(fault).strip() or clean_line(non_json_text(output)))
     else:
         form.answer = f"answers in {format_duration(number_of(result, 'seconds'))}"
-        form.dismiss(given)
+        form.dismiss(provider)
 
 
-async def use_provider(context: AppContext, given: Provider, answer: str = "") -> None:
+async def use_provider(context: AppContext, provider: Provider, answer: str = "") -> None:
     """Use the model from the provider form, and give the provider's key to the engine.
 
     `answer`: the model's answer to the test request; empty if none was sent.
     """
     app, config, remarks = context.app, context.config, [answer]
-    if given.key and config is not None:
+    if provider.key and config is not None:
         try:
-            if given.keep_key:
+            if provider.keep_key:
                 stored = Keys(app.environ, config.paths.secrets)
-                path = await asyncio.to_thread(lambda: stored.save_key(given.vendor, given.key))
+                path = await asyncio.to_thread(lambda: stored.save_key(provider.vendor, provider.key))
                 remarks.append(f"key saved in {shorten_home(Path(path))}")
             else:
                 remarks.append("key not saved")
         except ConfigError as fault:
             app.say(str(fault), "error")
             return
-        if not await context.keys.use(key_variable(given.vendor), given.key, given.model, given.base_url):
+        if not await context.keys.use(
+            key_variable(provider.vendor), provider.key, provider.model, provider.base_url
+        ):
             return
-    context.choices.choose_model(given.model, given.base_url, "; ".join(filter(None, remarks)))
+    context.choices.choose_model(provider.model, provider.base_url, "; ".join(filter(None, remarks)))

@@ -131,11 +131,11 @@ def reset_session(context: AppContext, argument: str) -> None:
     context.sessions.go_to(_reset(context, argument), "reset")
 
 
-async def _reset(context: AppContext, wanted: str) -> None:
+async def _reset(context: AppContext, session_id: str) -> None:
     state, old = context.state, context.app.session_id
     has_turns = bool(state.root_task or state.session_context)
     here = old if has_turns and await asyncio.to_thread(is_session_stored, context.folder) else ""
-    options = replace(context.sessions.same_settings(), carry_from=wanted or here or None)
+    options = replace(context.sessions.same_settings(), carry_from=session_id or here or None)
     if await context.sessions.open(options) and here:
         context.app.say(f"Started a new session. /sessions {old} opens the old one.", "done")
 

@@ -75,7 +75,7 @@ def _status_pairs(context: AppContext, hidden_files: str) -> list[tuple[str, str
     return [
         *pairs,
         ("folder", folder if state.workspace else ""),
-        ("now", f"{status.word}  {status.what}".strip()),
+        ("now", f"{status.word}  {status.detail}".strip()),
         ("context", _describe_context(context)),
         ("cost", describe_cost(state)),
         ("instructions", clean_line(describe_instructions(state))),

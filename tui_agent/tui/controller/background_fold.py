@@ -51,7 +51,7 @@ class BackgroundFold:
             return 0
         return min(100, max(1, round(100 * (1 - (self._views.seq + 1) / self._last_seq))))
 
-    async def wait_until_whole(self) -> None:
+    async def wait_until_loaded(self) -> None:
         """Wait until the views of the whole session are shown or the session is closed."""
         await self._over.wait()
 
@@ -69,7 +69,7 @@ class BackgroundFold:
             before.close()
         # The prompt history already holds the newest messages, and the history file holds the others.
         self._views.prompts = []
-        host.chat.show_whole()
+        host.chat.show_all_entries()
         host.panes.show_all()
 
     async def _branch_changed(self) -> None:

@@ -28,7 +28,7 @@ from tui_agent.tui.transcript.viewport import RowPosition
 from tui_agent.tui.transcript.widget import TranscriptWidget
 
 MAX_BLOBS = 200
-_STEP = 50
+_ENTRIES_PER_SLICE = 50
 """Number of entries to lay out before the event loop gets a chance to handle keys."""
 
 
@@ -37,7 +37,7 @@ class ChatWidget(TranscriptWidget):
 
     chat: "Chat"
 
-    _whole: TranscriptView | None = None
+    _newest_view: TranscriptView | None = None
     _first: int | None = None
     """Index of the first entry in the layout; None if there is none."""
     _changed_meanwhile: set[int] | None = None
@@ -52,7 +52,7 @@ class ChatWidget(TranscriptWidget):
         first = self._first
         if first is None or is_whole:
             first = window_start(view.entries)
-        self._whole, self._first = view, first
+        self._newest_view, self._first = view, first
         if self._changed_meanwhile is not None:
             self._changed_meanwhile.update(changed)
         if is_whole:
@@ -65,28 +65,28 @@ class ChatWidget(TranscriptWidget):
 
         If `index` is None, show a fixed number of older entries.
         """
-        if self._whole is None or not self._first or (index is not None and index >= self._first):
+        if self._newest_view is None or not self._first or (index is not None and index >= self._first):
             return
-        self._first = window_start(self._whole.entries, self._first if index is None else index)
-        self.show_more(_view_from(self._whole, self._first))
+        self._first = window_start(self._newest_view.entries, self._first if index is None else index)
+        self.show_more(_view_from(self._newest_view, self._first))
 
     async def extend_to(self, index: int) -> None:
         """Show older entries too, back to the entry with the index `index`, without blocking the app."""
-        if self._whole is None or not self._first or self._first - index <= WINDOW_ENTRIES:
+        if self._newest_view is None or not self._first or self._first - index <= WINDOW_ENTRIES:
             self.extend(index)
             return
         slices, first_before = Slices(), self._first
-        entries, first = self._whole.entries, window_start(self._whole.entries, index)
+        entries, first = self._newest_view.entries, window_start(self._newest_view.entries, index)
         layout = Layout(self.viewport.layout.look, self._read, self.chat.app.clock)
         self._changed_meanwhile = set()
-        while layout.grow(Window(entries, first), _STEP):
+        while layout.grow(Window(entries, first), _ENTRIES_PER_SLICE):
             if await slices.turn() and (self._first != first_before or not self.is_attached):
                 # Another layout replaced the first one meanwhile, so this one is out of date.
                 self._changed_meanwhile = None
                 self.extend(index)
                 return
         changed, self._changed_meanwhile = self._changed_meanwhile, None
-        view = _view_from(self._whole, first)
+        view = _view_from(self._newest_view, first)
         layout.set_entries(view.entries, [index - first for index in changed if index >= first])
         self._first = first
         self.replace_layout(layout, view)
@@ -188,20 +188,20 @@ class ChatSearch:
 
     def __init__(self, chat: "Chat") -> None:
         self._chat = chat
-        self._wanted = ""
+        self._query = ""
 
     async def run(self, widget: ChatWidget, text: str) -> None:
         """Search the whole transcript for `text`, and go to the first match."""
-        self._wanted = text
+        self._query = text
         if progress := self._chat.context.sessions.load_progress:
             self._chat.app.say(f"/find starts when the whole session is loaded: {progress}.")
-            await self._chat.context.sessions.wait_until_whole()
+            await self._chat.context.sessions.wait_until_loaded()
         await self._read_long_texts(pattern_of(text))
-        if widget is not self._chat.widget or text != self._wanted:
+        if widget is not self._chat.widget or text != self._query:
             return
         await widget.extend_to(0)
         count = await widget.find(text)
-        if text != self._wanted:
+        if text != self._query:
             return
         if not count:
             widget.close_find()
@@ -226,9 +226,9 @@ class ChatSearch:
         for digest, blob in blobs.items():
             if digest in self._chat.blobs:
                 continue
-            whole = await self._chat.context.reader.read_text(blob)
-            if await asyncio.to_thread(pattern.search, whole) is not None:
-                self._chat.keep_blob(blob, whole)
+            text = await self._chat.context.reader.read_text(blob)
+            if await asyncio.to_thread(pattern.search, text) is not None:
+                self._chat.keep_blob(blob, text)
 
 
 class Chat:
@@ -303,7 +303,7 @@ class Chat:
         await self.app.chat.mount(widget)
         return widget
 
-    def show_whole(self) -> None:
+    def show_all_entries(self) -> None:
         """Replace the view of the session's end by the view of the whole session."""
         if self.widget is not None:
             self.context.views.transcript.drain()
@@ -358,9 +358,9 @@ class Chat:
         """Load the long text of an entry that is visible in the transcript, and redraw the entry."""
         self.keep_blob(blob, await self.context.reader.read_text(blob))
 
-    def keep_blob(self, blob: BlobText, whole: str) -> None:
+    def keep_blob(self, blob: BlobText, text: str) -> None:
         """Keep a long text in memory for later searches, and redraw its entry if the entry is visible."""
-        self.blobs[blob.blob_sha256] = whole
+        self.blobs[blob.blob_sha256] = text
         while len(self.blobs) > MAX_BLOBS:
             del self.blobs[next(iter(self.blobs))]
         if self.widget is not None:

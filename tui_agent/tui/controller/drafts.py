@@ -130,7 +130,7 @@ class DraftKeeper:
         folder, config = self._context.folder, self._context.config
         if folder is None:
             return
-        left, self._draft = self._draft, DraftFile(folder / "draft")
+        previous, self._draft = self._draft, DraftFile(folder / "draft")
         draft = self._draft.load()
         if config is not None:
             early = EarlyDrafts(config.data_dir, self._context.app.options.cwd)
@@ -140,10 +140,10 @@ class DraftKeeper:
         editor = self._context.editor
         if draft and not editor.text:
             editor.put_draft(draft)
-        elif moves_unsent and left is not None and editor.text.strip():
+        elif moves_unsent and previous is not None and editor.text.strip():
             self.save_draft()
             with suppress(OSError):  # A leftover draft does little harm: it is offered once more.
-                left.save("")
+                previous.save("")
 
     def save_draft(self) -> None:
         """Save the unsent message; if the prompt is empty, delete the draft file."""

@@ -148,7 +148,7 @@ class PaneUpdater:
             f"{faulty} is incomplete: {REPORT}" if faulty else "",
         ):
             if text:
-                view = view._replace(note=text) if view.what else view._replace(what=text)
+                view = view._replace(note=text) if view.detail else view._replace(detail=text)
         below_key = key_of("to_end" if self._app.editor.text else "line_end")
         return view._replace(below=self._host.chat.new_rows_text, below_key=below_key)
 
@@ -163,7 +163,7 @@ class PaneUpdater:
         if self._app.app_focus or self._host.views.seq <= self._host.seen_seq:
             return
         if view.mood == "waiting":
-            self._app.terminal.notify(title, f"waiting for you, {view.what}")
+            self._app.terminal.notify(title, f"waiting for you, {view.detail}")
         elif before == "running" and view.mood in ("ready", "failed", "stopped"):
             self._app.terminal.notify(title, view.word)
 

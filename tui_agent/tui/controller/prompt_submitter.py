@@ -85,7 +85,7 @@ class PromptSubmitter:
         return [item for item in waiting if item not in messages]
 
     def _run_slash_command(self, word: str, text: str) -> bool:
-        action, given = TYPED.get(word, (None, ""))
+        action, prefix = TYPED.get(word, (None, ""))
         if action is None:
             offered = [item.name for items in self._host.state.commands.values() for item in items]
             if word[1:] in offered:
@@ -96,13 +96,13 @@ class PromptSubmitter:
             self._host.app.say(f"Unknown command {clean_line(word)[:40]}.{hint} /help lists all.", "warning")
             return False
         if action.ground and self._host.is_running:
-            self._host.act(action.name, given)
+            self._host.act(action.name, prefix)
             return False
         self._remember(text)
         if action.name == "quit":
             self._host.app.do(action.name)
         else:
-            self._host.act(action.name, f"{given} {text[len(word) :]}")
+            self._host.act(action.name, f"{prefix} {text[len(word) :]}")
         return True
 
     def _run_shell_line(self, text: str) -> bool:

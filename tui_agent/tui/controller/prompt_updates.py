@@ -22,8 +22,6 @@ from tui_agent.tui.prompt.prompt import PLACEHOLDER
 from tui_agent.tui.text import clean_line
 from tui_agent.units import format_cost, format_estimate
 
-"""Assumed number of characters per token of texts that no request has contained yet."""
-
 
 class PromptUpdater:
     """Updates the menu, the queue, the policy row and the placeholder of the prompt."""

@@ -141,9 +141,11 @@ class Pump:
         with self._errors_reported():
             self._show(changed)
         self._shown_seq = seq
-        self._waiting = [(wanted, reached) for wanted, reached in self._waiting if not reached.done()]
-        for wanted, reached in self._waiting:
-            if wanted <= seq or self.ended:
+        self._waiting = [
+            (awaited_seq, reached) for awaited_seq, reached in self._waiting if not reached.done()
+        ]
+        for awaited_seq, reached in self._waiting:
+            if awaited_seq <= seq or self.ended:
                 reached.set_result(None)
 
     @contextmanager

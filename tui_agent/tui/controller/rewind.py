@@ -217,7 +217,7 @@ class RewindActions:
         return items
 
     async def _add_older(self, picker: Picker) -> None:
-        await self._host.sessions.wait_until_whole()
+        await self._host.sessions.wait_until_loaded()
         picker.set_items(self._message_items())
 
     def update(self) -> None:

@@ -59,18 +59,18 @@ class SessionReader:
                     contents[digest] = await self._context.session.read_blob(digest)
         return await asyncio.to_thread(diff_contents, file, contents.get)
 
-    async def events_between(self, first: int, last: int, most: int = sys.maxsize) -> list[Record]:
-        """Return the records from `first` to `last`, both included, but not more than `most`."""
+    async def events_between(self, first: int, last: int, limit: int = sys.maxsize) -> list[Record]:
+        """Return the records from `first` to `last`, both included, but not more than `limit`."""
         session, views = self._context.session, self._context.views
         records: list[Record] = []
         if session is None or views.seq < first:
             return records
         follower = session.follow(first - 1)
         try:
-            while len(records) < most and (batch := await follower.next_batch()):
+            while len(records) < limit and (batch := await follower.next_batch()):
                 records.extend(record for record in batch if record.seq <= last)
                 if batch[-1].seq >= min(last, views.seq):
                     break
         finally:
             follower.close()
-        return records[:most]
+        return records[:limit]

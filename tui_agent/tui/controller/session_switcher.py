@@ -48,7 +48,7 @@ class SessionSwitcher:
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
-        self._whole: BackgroundFold | None = None
+        self._background_fold: BackgroundFold | None = None
         self.under_way = True
         """True while a session is being opened; new messages wait."""
         self._is_lost = False
@@ -132,17 +132,17 @@ class SessionSwitcher:
         spawn = self._host.app.spawn or _spawn_remote(self._host)
         session = spawn(options)
         self._host.app.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)
-        first, whole = await self._show_end(session)
+        first, background_fold = await self._show_end(session)
         try:
             opened = await session.wait_until_open()
         except TuiAgentError as fault:
-            if whole is not None:
-                whole.close()
+            if background_fold is not None:
+                background_fold.close()
             await session.aclose()
             return fault
         first = first or await self._views_of_end(session, opened.last_seq)
         await self._close_session("switched")
-        self._whole, self._is_lost = whole, False
+        self._background_fold, self._is_lost = background_fold, False
         self._host.session, self._host.submitter.under_way = session, False
         self._host.folder = Path(opened.folder)
         self._host.app.session_id = session.id
@@ -155,10 +155,10 @@ class SessionSwitcher:
 
         `first`: views of the session's end, shown until the whole session is read.
         """
-        host, whole = self._host, self._whole
+        host, background_fold = self._host, self._background_fold
         host.faults.begin()
         host.views = first or Views()
-        pump = whole.adopt() if first is None and whole is not None else None
+        pump = background_fold.adopt() if first is None and background_fold is not None else None
         await host.chat.begin()
         if pump is None:
             pump = Pump(
@@ -174,8 +174,8 @@ class SessionSwitcher:
         host.panes.show_strip(host.views)  # A new session has no event that would update the strip.
         if first is not None:
             host.panes.show_all()
-            self._whole = whole or BackgroundFold(host, session, last_seq)
-            self._whole.replace_if_ready()
+            self._background_fold = background_fold or BackgroundFold(host, session, last_seq)
+            self._background_fold.replace_if_ready()
         await host.pump.wait_until_shown(last_seq)
 
     async def show_branch(self) -> None:
@@ -197,12 +197,12 @@ class SessionSwitcher:
         first = await self._views_of_end(session, stored.last_seq)
         if first is not None:
             self._host.panes.show_figures(first)
-        whole = (
+        background_fold = (
             BackgroundFold(self._host, session, stored.last_seq)
             if stored.last_seq >= VERY_LONG_SESSION_EVENTS
             else None
         )
-        return first, whole
+        return first, background_fold
 
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
         """Return views of the end of a very long session.
@@ -221,13 +221,13 @@ class SessionSwitcher:
     @property
     def load_progress(self) -> str:
         """The text `loading the earlier part, 96 % left` while a long session loads; otherwise empty."""
-        percent = self._whole.percent_left if self._whole is not None else 0
+        percent = self._background_fold.percent_left if self._background_fold is not None else 0
         return f"loading the earlier part, {format_percent(percent / 100)} left" if percent else ""
 
-    async def wait_until_whole(self) -> None:
+    async def wait_until_loaded(self) -> None:
         """Wait until the whole session is read and shown."""
-        if self._whole is not None:
-            await self._whole.wait_until_whole()
+        if self._background_fold is not None:
+            await self._background_fold.wait_until_loaded()
 
     def start(self, pump: Pump) -> None:
         """Run a pump of the open session in the background."""
@@ -303,8 +303,8 @@ class SessionSwitcher:
         else:
             has_config = self._host.config is not None
             hint = "/sessions or /new opens another" if has_config else "fix the configuration, then /new"
-            what = fault.message if self._host.chat.is_transcript_shown else ""  # The start page shows it.
-            self._host.app.set_status(StatusView("failed", "no session", what, note=hint))
+            detail = fault.message if self._host.chat.is_transcript_shown else ""  # The start page shows it.
+            self._host.app.set_status(StatusView("failed", "no session", detail, note=hint))
             text = f"{fault.message} Close it there first." if is_locked else str(fault)
             is_on_page = self._host.start_page.show_fault(text)
         if not is_on_page:
@@ -348,10 +348,10 @@ class SessionSwitcher:
             self._host.app.prompt.give_back(messages)
 
     async def _close_session(self, reason: Literal["switched", "signal", "quit"]) -> None:
-        session, pump, whole = self._host.session, self._host.pump, self._whole
-        self._host.session = self._host.pump = self._whole = None
-        if whole is not None:
-            whole.close()
+        session, pump, background_fold = self._host.session, self._host.pump, self._background_fold
+        self._host.session = self._host.pump = self._background_fold = None
+        if background_fold is not None:
+            background_fold.close()
         if pump is not None:
             pump.close()
         if session is not None:
@@ -405,8 +405,8 @@ async def _find_folder(host: SessionHost, options: SessionOptions) -> Path | Non
     return Path(path) if is_stored else None
 
 
-def _show_progress(host: SessionHost, verb: str, what: str) -> None:
-    host.app.set_status(StatusView("opening", verb, what))
+def _show_progress(host: SessionHost, verb: str, subject: str) -> None:
+    host.app.set_status(StatusView("opening", verb, subject))
     host.app.show_keys()
 
 

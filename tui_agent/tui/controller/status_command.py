@@ -28,7 +28,7 @@ class StatusCommand:
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
-        self._wanted: tuple[str, str] = ("", "")
+        self._newest: tuple[str, str] = ("", "")
         """The user's command, and its input: the session's newest facts as JSON."""
         self._is_running = False
         self._fault = ""
@@ -37,10 +37,10 @@ class StatusCommand:
         """Run the command in the background if the command or the session's facts changed."""
         config = self._host.config
         command = config.status.command if config is not None else ""
-        wanted = (command, json.dumps(self._facts())) if command else ("", "")
-        if wanted == self._wanted:
+        newest = (command, json.dumps(self._facts())) if command else ("", "")
+        if newest == self._newest:
             return
-        self._wanted = wanted
+        self._newest = newest
         if not self._is_running:
             self._is_running = True
             self._host.worker(self._follow(), "the status command")
@@ -66,8 +66,8 @@ class StatusCommand:
         """Run the command, and repeat it while the session's facts change."""
         done: tuple[str, str] | None = None
         try:
-            while done != self._wanted:
-                done = command, facts = self._wanted
+            while done != self._newest:
+                done = command, facts = self._newest
                 folder, environ = Path(self._host.work_folder), self._host.app.environ
                 text, fault = await run_status_command(command, facts, folder, environ)
                 self._host.app.status.set_own_text(clean_line(text).strip())

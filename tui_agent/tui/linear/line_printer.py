@@ -372,8 +372,8 @@ def _undo_lines(payload: SessionHeadMoved | CheckpointRestored) -> list[str]:
     if isinstance(payload, SessionHeadMoved):
         done = f"{payload.reason} done" if payload.reason in ("undo", "redo") else ""
         return [line for line in (done, describe_kept_commits(payload.kept_commits)) if line]
-    kept = describe_kept(payload)
-    return [f"{describe_restored(payload)} {kept}." if kept else describe_restored(payload)]
+    unrestored = describe_kept(payload)
+    return [f"{describe_restored(payload)} {unrestored}." if unrestored else describe_restored(payload)]
 
 
 def _answer_numbers(request: PermissionRequested) -> list[str]:

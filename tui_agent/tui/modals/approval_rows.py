@@ -73,10 +73,10 @@ def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -
     """
     if len(rows) <= room:
         return rows, 0
-    kept = max(0, room - 1)
-    last = kept // 2
-    hidden = len(rows) - kept
-    return [*rows[: kept - last], more(hidden), *(rows[-last:] if last else ())], hidden
+    shown = max(0, room - 1)
+    last = shown // 2
+    hidden = len(rows) - shown
+    return [*rows[: shown - last], more(hidden), *(rows[-last:] if last else ())], hidden
 
 
 class ApprovalRows(ApprovalState):
@@ -96,9 +96,9 @@ class ApprovalRows(ApprovalState):
         self.plan = Plan()
         room = self._room(width)
         self.plan = self._plan_rows(width, max(1, room))
-        left = max(1, room) - len(self.plan.effects)
-        self.fits = len(self.plan.body) <= left
-        return left
+        body_room = max(1, room) - len(self.plan.effects)
+        self.fits = len(self.plan.body) <= body_room
+        return body_room
 
     def _room(self, width: int) -> int:
         fixed = len(self.head(width)) + len(self._rows_below(width)) + len(self.message_rows(width))

@@ -82,8 +82,8 @@ class QuitQuestion(Confirm):
     key_methods = {"confirm_go": "close"}
 
     def __init__(self, work: str) -> None:
-        kept = "If you quit, this work stops. Your session is saved."
-        super().__init__("Quit now?", (work, kept), yes=("confirm_yes", "quit"), no="stay")
+        consequence = "If you quit, this work stops. Your session is saved."
+        super().__init__("Quit now?", (work, consequence), yes=("confirm_yes", "quit"), no="stay")
 
     def key_hints(self) -> Sequence[KeyHint]:
         return [self.key_map.hint("quit", "quit"), self.key_map.hint("confirm_go", "stay")]

@@ -75,7 +75,7 @@ class DiffSheet(Viewer):
     async def _read_all(self) -> None:
         await self._read()
         if self._session.sessions.load_progress:
-            await self._session.sessions.wait_until_whole()
+            await self._session.sessions.wait_until_loaded()
             await self._read()
 
     async def _read(self) -> None:
@@ -408,9 +408,9 @@ def _describe(file: ChangedFile, hunk: str, minus: str) -> list[str]:
     """Return paragraphs about the effect of reverting a hunk."""
     changes = format_line_changes(*count_line_changes(*hunk_sides(hunk)), minus)
     counts = " ".join(words for words, _ in changes)
-    kept = "Your other changes to this file are kept. " if "human" in file.authors else ""
+    note = "Your other changes to this file are kept. " if "human" in file.authors else ""
     place = f"{file.path}, {_describe_lines(hunk)}"
-    return [f"{place}: {counts}", f"{kept}Only this change is reverted. /redo restores it."]
+    return [f"{place}: {counts}", f"{note}Only this change is reverted. /redo restores it."]
 
 
 def _describe_lines(hunk: str) -> str:

@@ -244,13 +244,13 @@ class ProviderForm(Form[Provider | None]):
         elif self.keeps_key and not key:
             self.show_fault(KEY, "Enter a key first, or untick the box.")
         else:
-            given = Provider(model, address, self.vendor, key, self.keeps_key)
-            if given == self.tested:
-                self.dismiss(given)
+            provider = Provider(model, address, self.vendor, key, self.keeps_key)
+            if provider == self.tested:
+                self.dismiss(provider)
                 return
-            self.fault, self.tested = "", given
+            self.fault, self.tested = "", provider
             self.redraw()
-            self._test(given)
+            self._test(provider)
 
 
 def _address_fault(address: str) -> str:

@@ -25,7 +25,7 @@ Answer: TypeAlias = Literal["trust", "without", "forget", "quit"]
 MAX_SHOWN_CHARACTERS: Final = 200_000
 _MARK_WIDTH: Final = 9
 _ANSWER_WIDTH: Final = 27
-_LEAST_EFFECT_WIDTH: Final = 28
+_MIN_EFFECT_CELLS: Final = 28
 """Minimum width, in cells, to show a file's effect on the same row as its name."""
 _STATES: Final[Mapping[str, str]] = {
     "open": "not used yet",
@@ -158,7 +158,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         style = pen.style("error" if entry.file and entry.file.fault else "t2")
         name_width = min(max(width(other.name) for other in self.entries) + 2, max(20, room // 2))
         beside = room - used - name_width
-        if width(entry.name) < name_width and beside >= _LEAST_EFFECT_WIDTH:
+        if width(entry.name) < name_width and beside >= _MIN_EFFECT_CELLS:
             name = pen.part(entry.name.ljust(name_width), bold=pen.chosen)
             return pen.hanging_rows(room, [*first, name], wrap(entry.about, beside), style)
         names = wrap(entry.name, room - used)

@@ -74,7 +74,7 @@ class Header(LinePane):
         if shape.tiny:
             pen = self.pen._replace(margin=0)
             symbol, role = mood_symbol(self.status, symbols)
-            status = clean_line(f"{self.status.word} {self.status.what}".strip())
+            status = clean_line(f"{self.status.word} {self.status.detail}".strip())
             text = pen.part(fit(status, max(4, room - 6), symbols.ellipsis), bold=True)
             return [pen.line(width, [pen.part(f"{symbol} ", role), text], right)]
         pen = self.pen._replace(margin=2 if width >= 30 else 0)
@@ -112,11 +112,11 @@ class Header(LinePane):
             options.append((name, branch, 0))
             if branch and branch_room >= MIN_PART_WIDTH:
                 options.append((name, f" ({fit(self.branch, branch_room, self.looks.symbols.ellipsis)})", 0))
-        for place, git, kept in (*options, (name, "", title_room), ("", "", title_room)):
+        for place, git, reserve in (*options, (name, "", title_room), ("", "", title_room)):
             parts = [pen.part(place, "t2"), pen.part(git, "t3")] if place else []
             if state.is_fork:
                 parts.append(pen.part(" fork" if place else "fork", "accent", intent="tree"))
-            if not parts or cells(parts) + 2 <= room - kept:
+            if not parts or cells(parts) + 2 <= room - reserve:
                 return [*parts, pen.part("  ")] if parts else []
         return []
 

@@ -70,7 +70,7 @@ class PluginSections:
         return len(self.feed.panes)
 
     @property
-    def least_rows(self) -> int:
+    def min_rows(self) -> int:
         """The number of rows to reserve: one for each title, and `OPEN_ROWS` more if a section is open."""
         return self.count + (OPEN_ROWS if self.feed.unfolded & self.feed.panes.keys() else 0)
 

@@ -56,14 +56,16 @@ class Sidebar(LinePane):
         if self.todo is None or self.trace is None or self.meter is None:
             return top
         height -= len(top) + 1
-        least_trace = min(6, len(self.trace.spans) + 2)
-        wanted = 0 if self.sections is None or not self.sections.count else self.sections.least_rows + 1
-        context = context_rows(self.meter, looks, width, max(3, min(12, height - least_trace - 4 - wanted)))
+        min_trace_rows = min(6, len(self.trace.spans) + 2)
+        section_rows = 0 if self.sections is None or not self.sections.count else self.sections.min_rows + 1
+        context = context_rows(
+            self.meter, looks, width, max(3, min(12, height - min_trace_rows - 4 - section_rows))
+        )
         panes: list[Strip] = []
-        if self.sections is not None and wanted:
-            panes = [fill, *self.sections.rows(looks, width, height - len(context) - least_trace - 5)]
+        if self.sections is not None and section_rows:
+            panes = [fill, *self.sections.rows(looks, width, height - len(context) - min_trace_rows - 5)]
             height -= len(panes)
-        items = min(MAX_ITEMS, max(1, height - len(context) - least_trace - 3))
+        items = min(MAX_ITEMS, max(1, height - len(context) - min_trace_rows - 3))
         todo = todo_rows(self.todo, looks, width, items)
         room = height - len(todo) - len(context) - 2
         trace = trace_rows(self.trace, self.folds, looks, width, room, self.now) if room > 1 else []
@@ -89,10 +91,10 @@ class Sidebar(LinePane):
         return self.folds.get(index, index in self.trace.roots[:-1])
 
 
-def context_rows(view: "ContextMeterView", looks: Looks, width: int, most: int) -> list[Strip]:
+def context_rows(view: "ContextMeterView", looks: Looks, width: int, max_rows: int) -> list[Strip]:
     """Return the rows of the context pane: a bar with its limits, the sections, and the meter's level in words.
 
-    `most`: maximum number of rows; the smallest sections are left out first.
+    `max_rows`: maximum number of rows; the smallest sections are left out first.
     """
     pen = Pen(looks, "s1")
     indent = pen.part("  ")
@@ -107,23 +109,23 @@ def context_rows(view: "ContextMeterView", looks: Looks, width: int, most: int) 
     rows = [pen.line(width, [indent, pen.part("Context", bold=True, intent="context")], right)]
     if not view.used:
         rows.append(pen.line(width, [indent, pen.part("Empty until the first message.", "t3")]))
-        return rows[:most]
+        return rows[:max_rows]
     if view.window:
         cells = width - 4
         rows.append(pen.line(width, [indent, *bar(looks.palette, looks.symbols, view, cells, "s1")]))
         rows.append(pen.line(width, [indent, pen.part(tick_labels(view, cells), "t3")]))
-    rows += _section_rows(view, pen, width, max(0, most - len(rows) - 1))
+    rows += _section_rows(view, pen, width, max(0, max_rows - len(rows) - 1))
     if view.window:
         rows.append(pen.line(width, [indent, (words(view), meter_style(looks.palette, view, "s1"))]))
-    return rows[:most]
+    return rows[:max_rows]
 
 
-def _section_rows(view: "ContextMeterView", pen: Pen, width: int, most: int) -> list[Strip]:
+def _section_rows(view: "ContextMeterView", pen: Pen, width: int, max_rows: int) -> list[Strip]:
     thousands = view.used >= KILO
     # Count in the unit of the rounded figures: hundreds; single tokens below a thousand.
     sections = view.scaled_sections(to_hundreds(view.used) if thousands else view.used)
-    if len(sections) > most:
-        largest = sorted(sections, key=lambda section: -section.tokens)[:most]
+    if len(sections) > max_rows:
+        largest = sorted(sections, key=lambda section: -section.tokens)[:max_rows]
         sections = tuple(section for section in sections if section in largest)
     top = max((section.tokens for section in sections), default=1)
     longest = max(4, width - 30)

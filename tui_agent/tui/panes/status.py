@@ -21,13 +21,13 @@ class StatusView(NamedTuple):
     """The content of the status line.
 
     - `word`: the state, e.g. `ready`, or a verb, e.g. `running`
-    - `what`: the text after `word`, e.g. the object of the verb or a hint
+    - `detail`: the text after `word`, e.g. the object of the verb or a hint
     - `stage`: the current stage of the turn, e.g. `policy`; empty if there is none
     """
 
     mood: Mood = "opening"
     word: str = "opening"
-    what: str = ""
+    detail: str = ""
     since: float | None = None
     stage: str = ""
     note: str = ""
@@ -95,12 +95,12 @@ class Status(LinePane):
         clock = ""
         if view.since is not None and view.mood == "running":
             clock = "  " + format_elapsed(self.now - view.since)
-        if view.what:
+        if view.detail:
             room = max(8, width - 40) if width >= 70 else width - cells(parts) - len(clock) - 16
             if not view.stage:  # Without a stage, the pipeline on the right may be left out.
                 room = width - cells(parts) - len(clock) - 4
             gap = " " if view.mood == "running" else "  "
-            parts += cut_parts([pen.part(gap + view.what, "t2")], room, symbols.ellipsis)
+            parts += cut_parts([pen.part(gap + view.detail, "t2")], room, symbols.ellipsis)
         note = f"   {view.note}" if view.note and width >= 90 else ""
         return [*parts, pen.part(clock + note, "t3")]
 

@@ -62,8 +62,8 @@ def status_of(
         return StatusView("running", SUMMARISES, OLD, span.start if span is not None else None, note=note)
     if state.is_preparing:
         waits = state.state_reason == PROMPT_HOOKS_REASON
-        word, what = ("waiting", "for a hook") if waits else ("reading", "your mentions")
-        return StatusView("running", word, what, note=note)
+        word, detail = ("waiting", "for a hook") if waits else ("reading", "your mentions")
+        return StatusView("running", word, detail, note=note)
     if state.running_command:
         return StatusView(
             "running", "running", reveal_line(state.running_command[:MAX_NAME_LENGTH]), note=note
@@ -81,10 +81,10 @@ def status_of(
             "model",
             note,
         )
-    word, what = _activity(state, trace)
+    word, detail = _activity(state, trace)
     if state.state_reason == PAUSE_PENDING:
-        word, what = PAUSE_PENDING, f"{word} {what}".strip()
-    return StatusView("running", word, what, state.turn_started_at, stage, note)
+        word, detail = PAUSE_PENDING, f"{word} {detail}".strip()
+    return StatusView("running", word, detail, state.turn_started_at, stage, note)
 
 
 def _at_rest(state: SessionStateView, trace: TraceView, policy_key: str, send_key: str) -> StatusView:

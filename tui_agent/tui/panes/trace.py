@@ -161,9 +161,9 @@ COLUMNS_FROM = 46
 
 
 def trace_rows(
-    view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, most: int, now: float
+    view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, max_rows: int, now: float
 ) -> list[Strip]:
-    """Return the trace as up to `most` rows: a title and the spans.
+    """Return the trace as up to `max_rows` rows: a title and the spans.
 
     If space is short, finished iterations are folded, then the oldest rows are left out.
     """
@@ -172,8 +172,8 @@ def trace_rows(
     title = [pen.part("  "), pen.part("Trace", bold=True, intent="trace")]
     head = pen.line(width, title, [pen.part(failed, "error")])
     if not view.roots:
-        return [head, pen.line(width, [pen.part("  " + EMPTY, "t3")])][:most]
-    room = max(1, most - 1)
+        return [head, pen.line(width, [pen.part("  " + EMPTY, "t3")])][:max_rows]
+    room = max(1, max_rows - 1)
     pane_folds = folds_of_pane(view, folds, room)
     indices = visible_spans(view, pane_folds, view.roots[-room:])
     if len(indices) > room:

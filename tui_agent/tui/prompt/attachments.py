@@ -116,8 +116,8 @@ class Chips:
 
     def own_words(self, text: str) -> str:
         """Return the text around the pasted parts as one line; empty if `text` has no pasted part."""
-        own = CHIP.sub(lambda chip: " " if chip.group() in self.texts else chip.group(), text)
-        return " ".join(own.split())[:MAX_OWN_WORDS] if own != text else ""
+        written = CHIP.sub(lambda chip: " " if chip.group() in self.texts else chip.group(), text)
+        return " ".join(written.split())[:MAX_OWN_WORDS] if written != text else ""
 
     def pictures_in(self, text: str) -> tuple[Picture, ...]:
         """Return the pictures with a chip in the text, in the text's order."""

@@ -80,16 +80,16 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
 
     Return a score (lower is better) and the matched positions; None without a match.
     """
-    wanted, folded = query.casefold(), text.casefold()
+    folded_query, folded = query.casefold(), text.casefold()
     if len(folded) != len(text):
         folded = text
-    start = folded.find(wanted)
+    start = folded.find(folded_query)
     if start >= 0:
         border = 0 if start == 0 or not folded[start - 1].isalnum() else 20
-        return border + start + len(folded) // 8, tuple(range(start, start + len(wanted)))
+        return border + start + len(folded) // 8, tuple(range(start, start + len(folded_query)))
     hits: list[int] = []
     start = 0
-    for char in wanted:
+    for char in folded_query:
         start = folded.find(char, start)
         if start < 0:
             return None

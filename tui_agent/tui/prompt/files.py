@@ -60,22 +60,22 @@ class _Lines:
         self.text = "\n" + "\n".join(lowered) + "\n"
         self._starts = list(accumulate((len(line) + 1 for line in lowered), initial=1))
 
-    def find_containing(self, wanted: str) -> Iterator[int]:
-        """Yield the index of each string that contains `wanted`.
+    def find_containing(self, letters: str) -> Iterator[int]:
+        """Yield the index of each string that contains `letters`.
 
-        A line feed at the start of `wanted` stands for the beginning of a string.
+        A line feed at the start of `letters` stands for the beginning of a string.
         """
-        position = self.text.find(wanted)
+        position = self.text.find(letters)
         while position >= 0:
-            yield self._line(position + (wanted[:1] == "\n"))
+            yield self._line(position + (letters[:1] == "\n"))
             end = self.text.find("\n", position + 1)
-            position = self.text.find(wanted, end) if end >= 0 else -1
+            position = self.text.find(letters, end) if end >= 0 else -1
 
-    def find_with_letters(self, wanted: str) -> Iterator[int]:
-        """Yield the index of each string that contains the letters of `wanted` in order."""
-        rare = self.text.count(wanted[0]) < len(self._starts) // 2
-        start = re.escape(wanted[0]) if rare else f"^[^{re.escape(wanted[0])}\n]*{re.escape(wanted[0])}"
-        rest = "".join(rf"[^{re.escape(char)}\n]*{re.escape(char)}" for char in wanted[1:])
+    def find_with_letters(self, letters: str) -> Iterator[int]:
+        """Yield the index of each string that contains the letters of `letters` in order."""
+        rare = self.text.count(letters[0]) < len(self._starts) // 2
+        start = re.escape(letters[0]) if rare else f"^[^{re.escape(letters[0])}\n]*{re.escape(letters[0])}"
+        rest = "".join(rf"[^{re.escape(char)}\n]*{re.escape(char)}" for char in letters[1:])
         before = -1
         for hit in re.finditer(start + rest, self.text, re.MULTILINE):
             line = self._line(hit.start())
@@ -105,18 +105,18 @@ class PathIndex:
 
     def find(self, query: str) -> list[str]:
         """Return the paths that match the query, best match first."""
-        wanted = query[:MAX_QUERY_LENGTH].lower().replace("\n", " ")
+        needle = query[:MAX_QUERY_LENGTH].lower().replace("\n", " ")
         matches: dict[int, None] = {}
         searches = (
-            self._lowered_names.find_containing("\n" + wanted),
-            self._lowered_paths.find_containing("\n" + wanted),
-            self._lowered_names.find_containing(wanted),
-            self._lowered_paths.find_containing(wanted),
+            self._lowered_names.find_containing("\n" + needle),
+            self._lowered_paths.find_containing("\n" + needle),
+            self._lowered_names.find_containing(needle),
+            self._lowered_paths.find_containing(needle),
         )
         for search in searches:
             _add_some(search, matches)
-        if len(matches) < FEW_MATCHES and len(wanted) > 1:
-            _add_some(self._lowered_paths.find_with_letters(wanted), matches)
+        if len(matches) < FEW_MATCHES and len(needle) > 1:
+            _add_some(self._lowered_paths.find_with_letters(needle), matches)
         return [self.paths[index] for index in matches]
 
 

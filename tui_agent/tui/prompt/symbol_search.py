@@ -34,11 +34,11 @@ def find_definitions(root: Path, query: str) -> list[Symbol]:
             known = symbols.get(hit[1])
             if known is None or (is_test(known.path) and not is_test(path)):
                 symbols[hit[1]] = Symbol(hit[1], path, int(number))
-    wanted = query.lower()
+    prefix = query.lower()
     ordered = sorted(
         symbols.values(),
         key=lambda symbol: (
-            not symbol.name.lower().startswith(wanted),
+            not symbol.name.lower().startswith(prefix),
             is_test(symbol.path),
             len(symbol.name),
             symbol,

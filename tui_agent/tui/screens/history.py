@@ -104,9 +104,9 @@ def message_rows(message: SimulationMessage, viewer: Viewer | None, looks: Looks
     if viewer in (None, message.role, *OVERSEERS):
         prompt = "$" if message.role == "user" else looks.symbols.bullet
         if reasoning.strip():
-            facts.text(reasoning, "t3", most=MAX_ROWS)
+            facts.text(reasoning, "t3", max_rows=MAX_ROWS)
         for line in action.splitlines():
-            facts.text(f"{prompt} {line}", "t2", most=MAX_ROWS)
+            facts.text(f"{prompt} {line}", "t2", max_rows=MAX_ROWS)
     if response.strip():
         facts.rows += draw_blocks([_block(message.role, response.strip("\n"))], looks, width, "s0")
     facts.gap()

@@ -79,8 +79,10 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
     name = (
         options.theme or environ.get("TUI_AGENT_THEME") or str(settings.get("theme") or "") or choices.theme
     )
-    wanted = environ.get("TUI_AGENT_SYMBOLS") or settings.get("symbols") or "auto"
-    symbols: SymbolSet = "ascii" if wanted == "ascii" else "unicode" if wanted == "unicode" else "auto"
+    symbol_set = environ.get("TUI_AGENT_SYMBOLS") or settings.get("symbols") or "auto"
+    symbols: SymbolSet = (
+        "ascii" if symbol_set == "ascii" else "unicode" if symbol_set == "unicode" else "auto"
+    )
     motion = str(environ.get("TUI_AGENT_MOTION") or settings.get("motion") or "auto")
     mode = colour_mode(environ)
     theme = find_theme(name or guess_theme(environ), environ, partial(find_plugin_themes, options, environ))
@@ -100,9 +102,9 @@ def _choices(
     options: SessionOptions, environ: Mapping[str, str], settings: Mapping[str, object]
 ) -> UserChoices:
     """Return the remembered choices; empty choices if their folder is unknown."""
-    given = options.data_dir or (not environ.get("TUI_AGENT_HOME") and settings.get("data_dir"))
+    data_dir = options.data_dir or (not environ.get("TUI_AGENT_HOME") and settings.get("data_dir"))
     try:
-        folder = Path(str(given)) if given else user_data_dir(environ)
+        folder = Path(str(data_dir)) if data_dir else user_data_dir(environ)
         return load_choices(folder)[0]
     except ConfigError:
         return UserChoices()
@@ -117,19 +119,19 @@ def colour_mode(environ: Mapping[str, str]) -> ColourMode:
     """Return the colour mode: "none" if NO_COLOR is set, "16" if the terminal has only 16 colours, otherwise "full"."""
     if environ.get("NO_COLOR"):
         return "none"
-    wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
-    if wanted == "auto":
+    colours = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
+    if colours == "auto":
         # The same rule as in Rich: sixteen colours, unless the terminal says that it has more.
         is_full = _is_true_color(environ) or has_256_colours(environ)
         return "full" if is_full else "16"
-    return "16" if wanted == "standard" else "full"
+    return "16" if colours == "standard" else "full"
 
 
 def has_256_colours(environ: Mapping[str, str]) -> bool:
     """Return True if the terminal supports 256 colours, but not more."""
-    wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
+    colours = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
     is_named = environ.get("TERM", "").rpartition("-")[2] in ("256color", "kitty")
-    return wanted == "256" or (wanted == "auto" and not _is_true_color(environ) and is_named)
+    return colours == "256" or (colours == "auto" and not _is_true_color(environ) and is_named)
 
 
 def _is_true_color(environ: Mapping[str, str]) -> bool:
@@ -176,10 +178,10 @@ def find_plugin_themes(options: SessionOptions, environ: Mapping[str, str]) -> S
     if options.no_plugins:
         return ()
     settings = _user_file(environ)
-    given, disabled, enabled = (
+    plugin_dirs, disabled, enabled = (
         settings.get(key) for key in ("plugin_dirs", "plugins_disabled", "plugins_enabled")
     )
-    more = [Path(str(path)).expanduser() for path in given] if isinstance(given, list) else []
+    more = [Path(str(path)).expanduser() for path in plugin_dirs] if isinstance(plugin_dirs, list) else []
     folders = [user_config_dir(environ) / "plugins", *more, *options.plugin_dirs]
     # Loaded only if there is a manifest, because it costs time at the start.
     manifests = (path for folder in folders for path in (folder / MANIFEST, *folder.glob(f"*/{MANIFEST}")))

@@ -80,10 +80,10 @@ _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
 """Values of LC_CTYPE that Python itself sets at start-up in the C locale (PEP 538)."""
 
 
-def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
+def choose_symbols(symbol_set: SymbolSet, environ: Mapping[str, str]) -> Symbols:
     """Return the configured symbols. For `auto`, return symbols that the terminal can draw."""
-    if wanted != "auto":
-        return ASCII if wanted == "ascii" else UNICODE
+    if symbol_set != "auto":
+        return ASCII if symbol_set == "ascii" else UNICODE
     if environ.get("TERM", "") in ("linux", "dumb"):
         return ASCII
     locale = _locale(environ)

@@ -308,10 +308,10 @@ class Palette:
         underline: bool = False,
     ) -> RichStyle:
         """Return a rich style with these roles as the colours of text and background."""
-        wanted = (text, ground, bold, underline)
-        style = self._rich.get(wanted)
+        key = (text, ground, bold, underline)
+        style = self._rich.get(key)
         if style is None:
-            style = self._rich[wanted] = self._make_rich(text, ground, bold, underline)
+            style = self._rich[key] = self._make_rich(text, ground, bold, underline)
         return style
 
     def color(self, role: Role) -> str:

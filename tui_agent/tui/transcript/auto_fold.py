@@ -130,8 +130,8 @@ class AutoFold:
             return slot.group >= 0
         match entry:
             case AnswerEntry() | UserEntry():
-                most = FOLDED_USER_ROWS if isinstance(entry, UserEntry) else 1
-                return self.has_more(index) or len(self._layout.rows(index)) > most
+                max_rows = FOLDED_USER_ROWS if isinstance(entry, UserEntry) else 1
+                return self.has_more(index) or len(self._layout.rows(index)) > max_rows
             case QuestionEntry():
                 return entry.answer is None or slot.opened is True or self._hides_rows(index)
             case _:

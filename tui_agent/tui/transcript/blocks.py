@@ -72,11 +72,11 @@ class Body:
 
         `from_end`: True to show the last lines by default; False to show the first lines.
         """
-        most = PART_LINES if self.limit is None else self.limit
-        last = max(lines - most, 0)
+        limit = PART_LINES if self.limit is None else self.limit
+        last = max(lines - limit, 0)
         chosen = self.start if self.limit is None else None
         start = (last if from_end else 0) if chosen is None else min(chosen, last)
-        return slice(start, min(start + most, lines))
+        return slice(start, min(start + limit, lines))
 
     def row(self, *runs: Run) -> Row:
         """Return a row of the body, with the vertical line on the left."""

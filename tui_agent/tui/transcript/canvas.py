@@ -369,8 +369,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
 
     def _loaded_text(self, text: LongText) -> str:
         """Return a text, or its preview if the text is stored outside the log and not loaded."""
-        whole = text if isinstance(text, str) else self._resolve(text)
-        return text_preview(text) if whole is None else whole
+        content = text if isinstance(text, str) else self._resolve(text)
+        return text_preview(text) if content is None else content
 
     def _read(self, text: LongText) -> str:
         """Return a text; if it is not loaded, request it and return its preview."""

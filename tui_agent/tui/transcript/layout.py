@@ -298,9 +298,9 @@ class Layout:
         self.heights = Heights()
         self.auto_fold.reset()
         self.grow(self._entries, len(self._entries))
-        for entry_id, wanted in opened.items():
+        for entry_id, is_opened in opened.items():
             if (index := self._ids.get(entry_id)) is not None:
-                self.set_opened(index, wanted)
+                self.set_opened(index, is_opened)
 
     def _truncate(self, count: int) -> None:
         for slot in self.slots[count:]:

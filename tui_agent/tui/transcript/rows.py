@@ -218,8 +218,8 @@ def _slice(runs: Sequence[Run], cuts: Sequence[tuple[int, int]]) -> list[list[Ru
                 continue
             low, high = max(start - base, 0), min(end - base, size)
             if low < high:
-                whole = low == 0 and high == size
-                line.append(run if whole else _part(run, low, high))
+                is_complete = low == 0 and high == size
+                line.append(run if is_complete else _part(run, low, high))
             if base + size > end:
                 break
             index, base = index + 1, base + size

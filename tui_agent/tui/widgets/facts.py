@@ -45,19 +45,19 @@ class Facts:
     def gap(self) -> None:
         self.line([])
 
-    def text(self, text: str, role: Role = "t1", *, bold: bool = False, most: int = 0) -> None:
-        """Add a paragraph, cut off after `most` rows (0: no limit)."""
+    def text(self, text: str, role: Role = "t1", *, bold: bool = False, max_rows: int = 0) -> None:
+        """Add a paragraph, cut off after `max_rows` rows (0: no limit)."""
         lines = wrap(clean(text).strip("\n"), self.room)
-        for line in lines[: most or None]:
+        for line in lines[: max_rows or None]:
             self.line([(line, self.style(role, bold=bold))])
-        self._count_hidden(len(lines) - (most or len(lines)))
+        self._count_hidden(len(lines) - (max_rows or len(lines)))
 
-    def add_strips(self, strips: Sequence[Strip], *, most: int = 0) -> None:
-        """Add the first `most` strips (0: all strips). Each given strip must be 3 cells narrower than a row."""
+    def add_strips(self, strips: Sequence[Strip], *, max_rows: int = 0) -> None:
+        """Add the first `max_rows` strips (0: all strips). Each given strip must be 3 cells narrower than a row."""
         fill = self.style()
         left, right = Strip.blank(2, fill), Strip.blank(1, fill)
-        self.rows += [Strip.join([left, strip, right]) for strip in strips[: most or None]]
-        self._count_hidden(len(strips) - (most or len(strips)))
+        self.rows += [Strip.join([left, strip, right]) for strip in strips[: max_rows or None]]
+        self._count_hidden(len(strips) - (max_rows or len(strips)))
 
     def _count_hidden(self, count: int) -> None:
         if count > 0:

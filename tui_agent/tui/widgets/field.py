@@ -79,8 +79,8 @@ class Field:
         after = take(shown[self.cursor + 1 :], max(0, room - width(before) - width(under)))[0]
         return [(before, style), (under, cursor), (after, style)]
 
-    def rows(self, room: int, pen: Pen, most: int) -> list[list[Part]]:
-        """Draw the text wrapped to rows of `room` cells, with up to `most` rows around the cursor."""
+    def rows(self, room: int, pen: Pen, max_rows: int) -> list[list[Part]]:
+        """Draw the text wrapped to rows of `room` cells, with up to `max_rows` rows around the cursor."""
         style, cursor = pen.style(), pen.cursor
         text = self.text + " "  # The cursor can be after the last character.
         pieces: list[str] = []
@@ -90,9 +90,9 @@ class Field:
             text = text[len(piece) :]
         ends = list(accumulate(map(len, pieces)))
         cursor_row = next(number for number, end in enumerate(ends) if self.cursor < end)
-        first = max(0, min(cursor_row - most // 2, len(pieces) - most))
+        first = max(0, min(cursor_row - max_rows // 2, len(pieces) - max_rows))
         rows: list[list[Part]] = []
-        for number, piece in list(enumerate(pieces))[first : first + most]:
+        for number, piece in list(enumerate(pieces))[first : first + max_rows]:
             if number != cursor_row:
                 rows.append([(piece, style)])
                 continue

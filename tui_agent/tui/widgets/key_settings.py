@@ -114,7 +114,7 @@ def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettin
     faults = [
         f"There is no action {name}.{did_you_mean(name, BY_NAME)}" for name in settings if name not in BY_NAME
     ]
-    given: dict[str, tuple[str, ...]] = {}
+    new_keys: dict[str, tuple[str, ...]] = {}
     for name, keys in settings.items():
         if name in BY_NAME:
             listed = _SEPARATOR.split(keys.strip()) if isinstance(keys, str) else keys
@@ -122,13 +122,13 @@ def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettin
             if fault:
                 faults.append(f"{name}: {fault}")
             else:
-                given[name] = parsed
-    while clash := next(_clashes(_with_keys(given), given), None):
+                new_keys[name] = parsed
+    while clash := next(_clashes(_with_keys(new_keys), new_keys), None):
         faults.append(_describe_clash(*clash))
         for action in clash[:2]:
-            given.pop(action.name, None)
-    rare_keys = _add_defaults_of_rare_keys(given)
-    return KeySettings(_with_keys(given), faults, rare_keys)
+            new_keys.pop(action.name, None)
+    rare_keys = _add_defaults_of_rare_keys(new_keys)
+    return KeySettings(_with_keys(new_keys), faults, rare_keys)
 
 
 def needs_protocol(key: str) -> bool:
@@ -174,22 +174,24 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
     return "", tuple(parsed)
 
 
-def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
-    """Return all actions, with the keys in `given`.
+def _with_keys(new_keys: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
+    """Return all actions, with the keys in `new_keys`.
 
     The default key of `revert` is the stop key, pressed twice.
     """
-    stop = given.get("stop", BY_NAME["stop"].keys)
-    keys = {"revert": (f"{stop[0]} {stop[0]}",), **given}
+    stop = new_keys.get("stop", BY_NAME["stop"].keys)
+    keys = {"revert": (f"{stop[0]} {stop[0]}",), **new_keys}
     return tuple(action._replace(keys=keys.get(action.name, action.keys)) for action in ACTIONS)
 
 
-def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator[tuple[Action, Action, str]]:
+def _clashes(
+    actions: Sequence[Action], new_keys: Mapping[str, object]
+) -> Iterator[tuple[Action, Action, str]]:
     """Yield (first action, second action, key) for each new clash of two actions.
 
     Actions that share a key by default do not clash.
     """
-    if not given:
+    if not new_keys:
         return
     keys = {action.name: action.keys for action in actions}
     twice = {f"{key} {key}" for key in keys["stop"]}
@@ -198,10 +200,10 @@ def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator
     for scope in dict.fromkeys(action.scope for action in actions):
         scopes = {scope, *BESIDE.get(scope, ())}
         present = [action for action in actions if action.scope in scopes or action.name in EVERYWHERE]
-        if not any(action.name in given for action in present):
+        if not any(action.name in new_keys for action in present):
             continue
         for first, other in combinations(present, 2):
-            if (first.name not in given and other.name not in given) or scope not in (
+            if (first.name not in new_keys and other.name not in new_keys) or scope not in (
                 first.scope,
                 other.scope,
             ):
@@ -217,20 +219,20 @@ def _describe_clash(first: Action, other: Action, key: str) -> str:
     return f"{key_name(key)} is set for both {first.name} and {other.name}. Choose another key for one."
 
 
-def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
-    """Find keys in `given` that some terminals cannot send, and return a message for each action with such a key.
+def _add_defaults_of_rare_keys(new_keys: dict[str, tuple[str, ...]]) -> list[str]:
+    """Find keys in `new_keys` that some terminals cannot send, and return a message for each action with such a key.
 
-    If an action has only such keys, its default keys are added to `given`, provided that no two actions clash.
+    If an action has only such keys, its default keys are added to `new_keys`, provided that no two actions clash.
     """
     messages = []
-    for name, keys in list(given.items()):
+    for name, keys in list(new_keys.items()):
         rare = [key for key in keys if needs_protocol(key)]
         if not rare:
             continue
-        both = given | {name: tuple(dict.fromkeys((*keys, *BY_NAME[name].keys)))}
+        both = new_keys | {name: tuple(dict.fromkeys((*keys, *BY_NAME[name].keys)))}
         if len(rare) == len(keys) and next(_clashes(_with_keys(both), both), None) is None:
-            given[name] = both[name]
-        common = [key_name(key) for key in given[name] if not needs_protocol(key)]
+            new_keys[name] = both[name]
+        common = [key_name(key) for key in new_keys[name] if not needs_protocol(key)]
         elsewhere = (
             f"in other terminals use {' or '.join(common)}"
             if common

@@ -88,8 +88,8 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
             if self.covered_prompt is not None:
                 self.covered_prompt.is_typing = True
 
-    def _begin_grace_period(self, least_s: float) -> None:
-        self._opened_at, self._grace_s = time.monotonic(), max(self._grace_s, least_s)
+    def _begin_grace_period(self, min_s: float) -> None:
+        self._opened_at, self._grace_s = time.monotonic(), max(self._grace_s, min_s)
 
     @property
     def in_grace_period(self) -> bool:
@@ -240,8 +240,8 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         hints, prompt, hint = list(self.key_hints()), self.covered_prompt, self.key_map.hint
         if prompt is None or self.has_selection:
             return hints
-        own = [action for action in self.key_map.actions if action.scope == self.scope]
-        moves = next(action.name for action in own if action.method == "move")
+        actions = [action for action in self.key_map.actions if action.scope == self.scope]
+        moves = next(action.name for action in actions if action.method == "move")
         if not self.is_writing:
             give = hint(self.give_action, "send message") if self.message else hint(moves, "answers")
             others = [shown for shown in hints if shown.action != moves]
@@ -249,7 +249,7 @@ class QuestionKeys(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return [
             *([hint(prompt.send_action, "send message")] if self.message else []),
             hint(moves, "answers"),
-            *(hint(action.name, "back") for action in own if action.name in WAYS_OUT),
+            *(hint(action.name, "back") for action in actions if action.name in WAYS_OUT),
         ]
 
     @property

@@ -35,13 +35,13 @@ class Cell(NamedTuple):
 class Figure(NamedTuple):
     """A row of the comparison, with a value for each session.
 
-    `most`: the amount at which a bar is full; 0 for a row without bars.
+    `full_amount`: the amount at which a bar is full; 0 for a row without bars.
     """
 
     label: str
     left: Cell
     right: Cell
-    most: float = 0.0
+    full_amount: float = 0.0
 
 
 def final_sums(side: Side) -> Beat:

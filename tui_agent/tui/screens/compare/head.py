@@ -245,17 +245,17 @@ class CompareHead(LinePane):
         )
         rows = []
         for figure in build_figures(left, right, now):
-            drawn = [self._draw_cell(cell, figure.most, bars) for cell in (figure.left, figure.right)]
+            drawn = [self._draw_cell(cell, figure.full_amount, bars) for cell in (figure.left, figure.right)]
             rows.append(self._draw_sides(figure.label, columns, drawn))
         return rows
 
-    def _draw_cell(self, cell: Cell, most: float, bars: int) -> list[Part]:
+    def _draw_cell(self, cell: Cell, full_amount: float, bars: int) -> list[Part]:
         plain, quiet = self.style(), self.style("t2")
-        if not most:
+        if not full_amount:
             return self._draw_plain_cell(cell)
         if bars < MIN_BAR:
             return [(cell.text, plain), (f"  {cell.note}" if cell.note else "", quiet)]
-        length = max(1, round(cell.amount / most * bars)) if cell.amount else 0
+        length = max(1, round(cell.amount / full_amount * bars)) if cell.amount else 0
         gap = "   " if length and cell.note else ""
         return [
             (cell.text.ljust(FIGURE_CELLS), plain),

@@ -130,8 +130,8 @@ def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None
         )
 
 
-def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most: int) -> None:
-    """Add the code of a file or symbol, in up to `most` rows.
+def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, max_rows: int) -> None:
+    """Add the code of a file or symbol, in up to `max_rows` rows.
 
     - `text`: the file's text; None if it is not loaded
     - `fault`: why the text cannot be shown; empty if it can
@@ -143,7 +143,9 @@ def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most
     preview = code_preview(line, text)
     if preview:
         facts.section("Code")
-        facts.add_strips(diff_strips(line.file.path, preview, facts.looks, facts.width - 3), most=most)
+        facts.add_strips(
+            diff_strips(line.file.path, preview, facts.looks, facts.width - 3), max_rows=max_rows
+        )
 
 
 def code_preview(line: MapLine, text: str) -> str:

@@ -43,7 +43,7 @@ EDITS = frozenset({"left", "right", "home", "end", "backspace", "delete", "ctrl+
 """Keys that edit the current question; any other key begins a new question."""
 EMPTY = "Nothing to map here: no file with text was found."
 MAX_CODE_BYTES = 1_000_000
-_LEAST_CODE = 6
+_MIN_CODE_ROWS = 6
 """Minimum number of rows in the preview of a file's code."""
 COUNT_S = 0.8
 """Time between two queries of the index's progress while the index is built, in seconds."""
@@ -67,7 +67,7 @@ class MapPage(SearchPage[MapLine | None]):
 
     def __init__(self, context: AppContext, query: str = "") -> None:
         super().__init__(context)
-        self.own = not query
+        self.is_from_message = not query
         """True if the question is the user's newest message, False if the user typed it on this screen."""
         self.top.field.insert(query or " ".join(context.state.root_task.split())[:MAX_QUERY_CHARS])
         self.top.field.cursor = 0
@@ -186,7 +186,7 @@ class MapPage(SearchPage[MapLine | None]):
 
     def show_origin(self) -> None:
         """Show a note next to the question if the question comes from the user's newest message."""
-        is_own = self.own and not self.top.typing and self.top.field.text
+        is_own = self.is_from_message and not self.top.typing and self.top.field.text
         self.top.status, self.top.hint = "words of the last message" if is_own else "", HINT
 
     def list_files(self, stay: Literal["row", "place", "top"] = "row") -> None:
@@ -204,10 +204,10 @@ class MapPage(SearchPage[MapLine | None]):
         lines = map_lines(files, airy=self.app.size.height >= MIN_HEIGHT_FOR_HEADS)
         keys = [line.key if line is not None else None for line in lines]
         held = self.chosen if stay == "row" else None
-        wanted = (held.key, (held.file.path, "")) if held is not None else ()
+        candidates = (held.key, (held.file.path, "")) if held is not None else ()
         place = 0 if stay == "top" else self.listing.index
         self.listing.items = lines
-        self.listing.select(next((keys.index(key) for key in wanted if key in keys), place))
+        self.listing.select(next((keys.index(key) for key in candidates if key in keys), place))
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class MapPage(SearchPage[MapLine | None]):
         """Add the code of the file or symbol in the row `line`, until the details fill `height` rows."""
         path = line.file.path
         text, fault = self._texts.get(path, (None, ""))
-        draw_code(facts, line, text, fault, most=max(_LEAST_CODE, height - len(facts.rows) - 3))
+        draw_code(facts, line, text, fault, max_rows=max(_MIN_CODE_ROWS, height - len(facts.rows) - 3))
         if path not in self._texts:
             self.start_worker(partial(self._read_code, path), "code")
 
@@ -296,7 +296,7 @@ class MapScreen(MapPage):
         if not keep:
             self.top.field = Field(self.asked)
         elif self.top.field.text != self.asked:
-            self.own = False
+            self.is_from_message = False
         self.is_new = False
         self.set_typing(False)
         self.show_origin()

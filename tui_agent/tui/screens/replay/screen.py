@@ -22,7 +22,7 @@ from tui_agent.tui.widgets.lists import Intent
 class ReplayScreen(ReplayActions):
     """The replay screen."""
 
-    _wanted = ""
+    _query = ""
     """The text of the last search."""
 
     def key_scopes(self) -> Sequence[Scope]:
@@ -70,27 +70,27 @@ class ReplayScreen(ReplayActions):
     def find(self) -> None:
         """Open the field for the text of a search."""
         if self.ready:
-            self.field = Field(self._wanted)
+            self.field = Field(self._query)
             self.show_head()
 
     def end_typing(self, keep: bool) -> None:
         """Close the search field, and search for the typed text if `keep` is set."""
         field, self.field = self.field, None
         if field is not None and keep and field.text.strip():
-            self._wanted = field.text
+            self._query = field.text
             self.find_again(1)
         self.show_head()
 
     def find_again(self, direction: int) -> None:
         """Repeat the last search, forward if `direction` is 1, or backward if it is -1."""
-        if self._wanted and self.ready:
+        if self._query and self.ready:
             self.start_worker(self._find(forward=direction > 0), "find")
 
     async def _find(self, *, forward: bool) -> None:
         place, records = self.playhead.place, self.moments.records
-        match = await asyncio.to_thread(search_text, records, self._wanted, place, forward=forward)
+        match = await asyncio.to_thread(search_text, records, self._query, place, forward=forward)
         if match is None:
-            self.say(f'No event contains "{self._wanted}".', "warning")
+            self.say(f'No event contains "{self._query}".', "warning")
             return
         self.move_to(match)
         is_wrapped = match <= place if forward else match >= place
@@ -104,12 +104,12 @@ def search_text(records: Sequence[Record], text: str, place: int, *, forward: bo
 
     `forward`: True to search after the record at `place`, False to search before it. The search wraps around.
     """
-    wanted, sign = text.casefold(), 1 if forward else -1
+    query, sign = text.casefold(), 1 if forward else -1
     for distance in range(1, len(records) + 1):
         number = (place + sign * distance) % len(records)
         record = records[number]
         if not isinstance(record, Envelope) or isinstance(record.payload, ModelDelta | ToolProgress):
             continue
-        if wanted in json.dumps(record.payload.model_dump(mode="json"), ensure_ascii=False).casefold():
+        if query in json.dumps(record.payload.model_dump(mode="json"), ensure_ascii=False).casefold():
             return number
     return None

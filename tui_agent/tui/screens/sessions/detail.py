@@ -82,7 +82,7 @@ class Preview:
     - `context`: `used` and `window` in tokens, and `fraction`
     """
 
-    whole: bool = True
+    is_complete: bool = True
     flaws: tuple[str, ...] | None = None
     first: JsonRow | None = None
     last: JsonRow | None = None
@@ -131,7 +131,7 @@ class SessionDetail:
         self._draw_sums(session)
         self._draw_work(preview)
         self._draw_branches(session, preview)
-        if not preview.whole:
+        if not preview.is_complete:
             facts.gap()
             facts.text("The log is long: only its end is shown here.", "t3")
 
@@ -163,15 +163,15 @@ class SessionDetail:
         if preview.answer is not None:
             self._draw_paragraph("Last answer", preview.answer, MAX_ANSWER_ROWS)
 
-    def _draw_paragraph(self, name: str, text: str, most: int) -> None:
+    def _draw_paragraph(self, name: str, text: str, max_rows: int) -> None:
         facts = self._facts
         facts.section(name)
         text = clean(text).strip("\n")
         self._seen += text
         filled = (line.rstrip() for line in text.split("\n") if line.strip())
         lines = [piece for line in filled for piece in wrap(line, facts.room)]
-        for number, line in enumerate(lines[:most], 1):
-            end = self._symbols.ellipsis if number == most and len(lines) > most else ""
+        for number, line in enumerate(lines[:max_rows], 1):
+            end = self._symbols.ellipsis if number == max_rows and len(lines) > max_rows else ""
             shown = fit(line, facts.room - len(end), "")
             facts.line([*self._highlight(shown), (end, facts.style("t3"))])
 

@@ -201,13 +201,13 @@ class SessionsScreen(SessionsPage):
             self.say("This session is open in another window. Close the session there first.", "warning")
             return
         forks = sum(other.parent == row.id for other in self.rows)
-        kept = f"The session's {forks} forks keep their own copies of its events. " if forks else ""
+        forks_note = f"The session's {forks} forks keep their own copies of its events. " if forks else ""
         if forks == 1:
-            kept = "The session's fork keeps its own copy of the events. "
+            forks_note = "The session's fork keeps its own copy of the events. "
         size = f"{format_count(row.events, 'event')}, a log of {format_bytes(row.size_bytes)}"
         paragraphs = (
             f"{row.name} ({size}), with its stored texts and checkpoints.",
-            f"{kept}The files in the workspace do not change. This cannot be undone.",
+            f"{forks_note}The files in the workspace do not change. This cannot be undone.",
         )
 
         def report() -> None:

@@ -183,8 +183,8 @@ def _name(checkpoint: Checkpoint) -> str:
     if checkpoint.part < 0:
         return "the files as they were before the session"
     first = checkpoint.files[0].path if checkpoint.files else ""
-    own = f"{first} and {count - 1} more" if count > 1 else first
-    return ", ".join(filter(None, (own, format_folders(checkpoint.folders)))) or "no file"
+    files = f"{first} and {count - 1} more" if count > 1 else first
+    return ", ".join(filter(None, (files, format_folders(checkpoint.folders)))) or "no file"
 
 
 def _blobs(file: ChangedFile) -> tuple[str | None, str | None]:

@@ -162,7 +162,7 @@ def draw_node(facts: Facts, node: Node, parent: Node | None) -> None:
     result = node.result
     facts.gap()
     name = (result.text or node.title) if node.is_message else node.branch.name
-    facts.text(name, bold=True, most=MAX_TEXT_ROWS)
+    facts.text(name, bold=True, max_rows=MAX_TEXT_ROWS)
     symbol, role = state_mark(result.outcome.state, facts.looks.symbols)
     facts.line([(f"{symbol} ", facts.style(role)), part(result.outcome.label, facts.style(role))])
     facts.gap()
@@ -183,7 +183,7 @@ def draw_node(facts: Facts, node: Node, parent: Node | None) -> None:
     if result.answer.strip():
         facts.section("Answer" if node.is_message else "Last answer")
         strips = markdown_strips(result.answer.strip(), facts.looks, facts.width - 3, "s1")
-        facts.add_strips(strips, most=MAX_ANSWER_ROWS)
+        facts.add_strips(strips, max_rows=MAX_ANSWER_ROWS)
 
 
 def _draw_branch(facts: Facts, branch: Branch, parent: Node | None) -> None:
@@ -214,8 +214,8 @@ def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
     """Return the row's message, or the newest message of its branch. Return None if there is no text."""
     if node.is_message:
         return node if node.result.text else None
-    own = [other for other in nodes if other.is_message and other.branch is node.branch]
-    return next((message for message in reversed(own) if message.result.text), None)
+    messages = [other for other in nodes if other.is_message and other.branch is node.branch]
+    return next((message for message in reversed(messages) if message.result.text), None)
 
 
 def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
