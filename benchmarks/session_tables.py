@@ -16,8 +16,7 @@ import time
 from pathlib import Path
 
 from benchmarks.sessions_index import events, words
-from tui_agent.export.trajectory.trajectory_file import TrajectoryFile
-from tui_agent.export.trajectory.writer import MIN_PAUSE_S, PAUSE_FACTOR
+from tui_agent.export.trajectory.trajectory_file import MIN_PAUSE_S, PAUSE_FACTOR, TrajectoryFile
 from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished

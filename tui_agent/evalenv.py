@@ -11,10 +11,10 @@ Invariant: no other module of tui-agent needs this module.
 
 from tui_agent.evals.environments.environment_client import RemoteTests as RemoteTests
 from tui_agent.evals.environments.environment_client import connect as connect
+from tui_agent.evals.environments.environment_file import CommandResult as CommandResult
+from tui_agent.evals.environments.environment_file import Workspace as Workspace
 from tui_agent.evals.environments.environment_file import setup as setup
 from tui_agent.evals.environments.environment_file import suite as suite
 from tui_agent.evals.environments.environment_file import test as test
 from tui_agent.evals.environments.environment_tests import EnvironmentReport as EnvironmentReport
 from tui_agent.evals.environments.environment_tests import TestResult as TestResult
-from tui_agent.evals.environments.environment_workspace import CommandResult as CommandResult
-from tui_agent.evals.environments.environment_workspace import Workspace as Workspace

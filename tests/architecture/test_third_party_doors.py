@@ -11,7 +11,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "tree_sitter": ("tui_agent/context/repomap/", "tui_agent/policy/bash"),
     "tiktoken": ("tui_agent/context/token_counter.py",),
     "watchfiles": ("tui_agent/tui/controller/startup.py", "tui_agent/plugin_host/"),
-    "tomlkit": ("tui_agent/config/settings/user_file.py", "tui_agent/evals/cases/case_writer.py"),
+    "tomlkit": ("tui_agent/config/settings/user_file.py", "tui_agent/evals/frozen/freeze.py"),
     "httpx": (
         "tui_agent/models/",
         "tui_agent/evals/environments/environment_client.py",
@@ -27,7 +27,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "aiohttp": ("tui_agent/serve/",),
     "textual_serve": ("tui_agent/serve/",),
     "jsonschema": ("tui_agent/engine/tools/arguments.py",),
-    "jinja2": ("tui_agent/simulation/templates.py",),
+    "jinja2": ("tui_agent/simulation/mode_settings.py",),
     "duckdb": ("tui_agent/export/",),
     "boto3": ("tui_agent/export/",),
     "e2b": ("tui_agent/workspace/remote/e2b_machine.py",),

@@ -42,7 +42,7 @@ from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import Budgets, ModelInfo, PolicyName, SessionSettings
 from tui_agent.session.clock import SystemClock
 from tui_agent.session.resume import UnfinishedHistory, record_new_session, resume_session
-from tui_agent.store.concurrent_changes import find_changes_by_others
+from tui_agent.store.event_search import find_changes_by_others
 from tui_agent.store.file_ops import FileOps
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_log import SessionLog

@@ -1,20 +1,32 @@
-"""Settings of the modes of a simulation, and profiles of simulated users, in YAML files."""
+"""Settings of the modes of a simulation, profiles of simulated users, and prompt templates, all in YAML files.
 
+Invariant: the error for a broken file names its path, the field and the reason; a template can use only the given values.
+"""
+
+from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
+import yaml
 from pydantic import Field
 
+from tui_agent.config.settings.validation_errors import validate
+from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.settings import PolicyName
-from tui_agent.simulation.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import SandboxedEnvironment
 
 Mode: TypeAlias = Literal["agent-only", "user-agent", "orchestrated"]
 OrchestratorName: TypeAlias = Literal["simple", "default"]
 MODES: tuple[Mode, ...] = ("agent-only", "user-agent", "orchestrated")
 PROFILES_FILE = "user_profiles.yaml"
+FORMAT_HINT = "The format is described in docs/simulation.md."
+T = TypeVar("T")
 
 
 class AgentSettings(FrozenModel):
@@ -133,3 +145,36 @@ def choose_profile(profiles: dict[str, str], name: str) -> str:
 def bundled_file(name: str) -> Path:
     """Return the path of a bundled file."""
     return Path(str(files("tui_agent.simulation").joinpath("modes", name)))
+
+
+def read_yaml(path: Path, kind: type[T]) -> T:
+    """Return the content of a YAML file as an object of the type `kind`. Raise `ConfigError` if that fails."""
+    text = read_small(path)
+    if text is None:
+        raise ConfigError(f"{path} was not found.", hint=FORMAT_HINT)
+    try:
+        tree = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}.", hint="Correct that line.") from error
+    return validate(tree, kind, path, FORMAT_HINT)
+
+
+def render(template: str, name: str, **values: object) -> str:
+    """Fill in a template with `values`. Raise `ConfigError` if the template is faulty.
+
+    `name`: name of the template in error messages.
+    """
+    try:
+        return _environment().from_string(template).render(**values).strip()
+    except import_module("jinja2").TemplateError as error:
+        raise ConfigError(f"The template {name} is not valid: {error}.", hint=FORMAT_HINT) from error
+
+
+@cache
+def _environment() -> "SandboxedEnvironment":
+    # Imported only here, because only a simulation needs templates.
+    undefined = import_module("jinja2").StrictUndefined
+    environment: SandboxedEnvironment = import_module("jinja2.sandbox").ImmutableSandboxedEnvironment(
+        undefined=undefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment

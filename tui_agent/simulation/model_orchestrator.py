@@ -10,13 +10,11 @@ from typing import Literal, TypeVar
 from tui_agent.errors import ConfigError, ModelError
 from tui_agent.folds.session_history import SessionHistory
 from tui_agent.protocol.messages import Message
-from tui_agent.simulation.mode_settings import OrchestratorSettings
+from tui_agent.simulation.mode_settings import OrchestratorSettings, render
 from tui_agent.simulation.model_caller import ModelCaller, user_text
-from tui_agent.simulation.orchestration import TreeOrchestrator
-from tui_agent.simulation.perception import join_code, split_code
+from tui_agent.simulation.orchestration import TreeOrchestrator, join_code, split_code
 from tui_agent.simulation.task_tree import TaskNode
-from tui_agent.simulation.templates import render
-from tui_agent.simulation.user_actions import FormatError, parse_tagged
+from tui_agent.simulation.user import FormatError, parse_tagged
 
 MAX_ATTEMPTS = 3
 TEMPLATES = ("perceive_template", "memory_template", "progress_template")

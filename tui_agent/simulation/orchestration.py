@@ -1,15 +1,23 @@
-"""Orchestrators, which decide what the simulated user knows about the task."""
+"""Orchestrators, which decide what the simulated user knows about the task and reads on the screen."""
 
+import json
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
+from tui_agent.errors import ConfigError, ModelError
 from tui_agent.folds.session_history import SessionHistory
 from tui_agent.protocol.messages import Message
-from tui_agent.simulation.mode_settings import OrchestratorSettings
-from tui_agent.simulation.model_caller import assistant_text, user_text
-from tui_agent.simulation.perception import join_code, shorten_prose, split_code
-from tui_agent.simulation.task_tree import TaskNode, walk_order
-from tui_agent.simulation.templates import render
+from tui_agent.simulation.mode_settings import OrchestratorSettings, render
+from tui_agent.simulation.model_caller import ModelCaller, assistant_text, user_text
+from tui_agent.simulation.task_tree import TaskNode, parse_task_tree, walk_order
+
+FENCE = "```"
+CUT = " …"
+ON_SCREEN = "Code to copy or run:"
+MAX_TREE_ATTEMPTS = 3
+TREE_CONVERSATION = "tree"
+TREE_SOURCE = "the model's tree"
 
 
 class Orchestrator:
@@ -143,3 +151,74 @@ class SimpleOrchestrator(TreeOrchestrator):
     @property
     def _current_index(self) -> int:
         return min(self._actions // self._settings.pace, len(self._nodes) - 1)
+
+
+def split_code(text: str) -> tuple[str, list[str]]:
+    """Return the text with a mark in place of each code block, and the list of these code blocks."""
+    prose: list[str] = []
+    blocks: list[str] = []
+    block: list[str] | None = None
+    for line in text.splitlines():
+        is_fence = line.lstrip().startswith(FENCE)
+        if block is None and not is_fence:
+            prose.append(line)
+            continue
+        if block is None:
+            block = [line]
+            prose.append(f"[CODE BLOCK {len(blocks)}]")
+            blocks.append("")
+        else:
+            block.append(line)
+            if is_fence:
+                blocks[-1], block = "\n".join(block), None
+    if block is not None:
+        blocks[-1] = "\n".join(block)
+    return "\n".join(prose).strip(), blocks
+
+
+def shorten_prose(prose: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
+    """Return the first words within `max_tokens` (at least one), with `…` if words are missing."""
+    words = prose.split(" ")
+    fitting = bisect_right(
+        range(1, len(words) + 1), max_tokens, key=lambda number: count_tokens(" ".join(words[:number]))
+    )
+    return prose if fitting == len(words) else " ".join(words[: max(1, fitting)]) + CUT
+
+
+def join_code(prose: str, blocks: list[str]) -> str:
+    """Append the code blocks to the prose. Each block gets a heading such as `[CODE BLOCK 0]:`.
+
+    The prose contains the same mark at the block's original place.
+    """
+    marked = [f"[CODE BLOCK {index}]:\n{block}" for index, block in enumerate(blocks)]
+    return "\n\n".join([prose, ON_SCREEN, *marked]) if blocks else prose
+
+
+async def ask_for_tree(caller: ModelCaller, task: str, template: str) -> TaskNode:
+    """Let a model turn the task into a tree. Raise `ModelError` after three invalid answers."""
+    error = ""
+    for _ in range(MAX_TREE_ATTEMPTS):
+        prompt = render(template, "tree_template", task=task, error=error)
+        try:
+            return parse_tree_answer(await caller.ask("", (user_text(prompt),), TREE_CONVERSATION))
+        except ConfigError as raised:
+            error = raised.message
+    raise ModelError(
+        f"The model gave no valid task tree in {MAX_TREE_ATTEMPTS} answers: {error}",
+        hint="Try another model, or write the tree yourself (--tree FILE).",
+    )
+
+
+def parse_tree_answer(text: str) -> TaskNode:
+    """Parse the task tree from the first JSON object or list in the text.
+
+    Raise `ConfigError` if the text has no JSON, or if the tree is not valid.
+    """
+    start = min((place for place in (text.find("{"), text.find("[")) if place >= 0), default=-1)
+    if start < 0:
+        raise ConfigError("the answer has no JSON object.")
+    try:
+        tree: Any = json.JSONDecoder().raw_decode(text, start)[0]
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"the answer is not valid JSON: {error}.") from error
+    return parse_task_tree(tree, TREE_SOURCE)

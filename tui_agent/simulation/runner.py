@@ -32,15 +32,17 @@ from tui_agent.protocol.parts import add_cost
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.simulation.agent_session import AgentAnswer, AgentSession, AgentTurn
 from tui_agent.simulation.job_folder import JobFolder, SimulationResult
-from tui_agent.simulation.mode_settings import AgentOnlySettings, OrchestratedSettings, UserAgentSettings
+from tui_agent.simulation.mode_settings import (
+    AgentOnlySettings,
+    OrchestratedSettings,
+    UserAgentSettings,
+    render,
+)
 from tui_agent.simulation.model_caller import ModelCaller, build_caller
 from tui_agent.simulation.model_orchestrator import ModelOrchestrator
-from tui_agent.simulation.orchestration import Orchestrator, SimpleOrchestrator
+from tui_agent.simulation.orchestration import Orchestrator, SimpleOrchestrator, ask_for_tree
 from tui_agent.simulation.task_tree import TaskNode
-from tui_agent.simulation.templates import render
-from tui_agent.simulation.tree_parsing import ask_for_tree
-from tui_agent.simulation.user import TO_BOTH, TO_USER, SimulatedUser, UserGaveUp
-from tui_agent.simulation.user_actions import EXIT_MARKS, UserAction
+from tui_agent.simulation.user import EXIT_MARKS, TO_BOTH, TO_USER, SimulatedUser, UserAction, UserGaveUp
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tui_agent.config.settings.validation_errors import validate
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
-from tui_agent.simulation.yaml_files import FORMAT_HINT
+from tui_agent.simulation.mode_settings import FORMAT_HINT
 
 MAX_NODES = 500
 MAX_DEPTH = 20

@@ -3,8 +3,10 @@
 Invariant: only whole lines with a matching checksum are returned.
 """
 
+import gc
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tui_agent.folds.session.branches import Stretch
@@ -15,7 +17,6 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import RunFinished, RunResumed, RunStarted, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
-from tui_agent.store.gc_pause import pause_gc
 from tui_agent.store.lineage import HistoryPart, Lineage, cut_stretches, load_lineage, open_blobs
 from tui_agent.store.log_chunks import find_lines, find_offset_before, read_chunks, read_first_line
 from tui_agent.store.log_line import is_intact, line_version
@@ -52,6 +53,20 @@ _MARKS = (
 )
 _LOOKAHEAD_BYTES = 512 * 1024
 """Number of extra bytes to read if the end position is only approximate, so that the last line is complete."""
+
+
+@contextmanager
+def pause_gc() -> Iterator[None]:
+    """Disable garbage collection during a short piece of work that only creates objects. Do not `await` inside."""
+    # Decoding 100,000 events takes 0.5 s in this way, and 2.1 s with the collector (benchmarks/log_append.py).
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def read_records(

@@ -28,8 +28,7 @@ from tui_agent.store.log_line import MAX_LINE_BYTES, decode_line, encode_body, p
 from tui_agent.store.log_reader import iterate_records, read_records
 from tui_agent.store.log_repair import EVENTS_FILE, OpenedLog, copy_to_new_file, rewrite_log
 from tui_agent.store.payload_shrinker import Shrinker
-from tui_agent.store.recent_records import RecentRecords
-from tui_agent.store.record_follower import RecordFollower
+from tui_agent.store.record_follower import RecentRecords, RecordFollower
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.writer_lock import WriterLock
 from tui_agent.units import format_bytes

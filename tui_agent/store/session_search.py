@@ -12,8 +12,7 @@ from dataclasses import replace
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import SessionId
 from tui_agent.store.log_chunks import read_chunk_range
-from tui_agent.store.search_text import extract_texts
-from tui_agent.store.session_index_rows import LogState
+from tui_agent.store.session_index_rows import LogState, extract_texts
 from tui_agent.store.session_summary import summarise_session
 
 MAX_HITS = 100_000

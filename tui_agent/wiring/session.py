@@ -58,9 +58,8 @@ from tui_agent.session.resume import (
     record_new_session,
     resume_session,
 )
-from tui_agent.store.concurrent_changes import find_changes_by_others
-from tui_agent.store.gc_pause import pause_gc
-from tui_agent.store.log_reader import read_marks
+from tui_agent.store.event_search import find_changes_by_others
+from tui_agent.store.log_reader import pause_gc, read_marks
 from tui_agent.store.session_log import SessionLog
 from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.context import ContextComposition

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from tests.unit.cli.conftest import Call, json_lines
-from tui_agent.export.files import FORMATS, TEXT_FORMATS
+from tui_agent.export.formats import FORMATS, TEXT_FORMATS
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived

@@ -1,8 +1,7 @@
 """The description of a recorded call that ended differently in a replay."""
 
 from tests.stubs.rows import rows
-from tui_agent.evals.frozen.frozen_replay import describe_difference
-from tui_agent.evals.frozen.frozen_session import RecordedCall
+from tui_agent.evals.frozen.frozen_session import RecordedCall, describe_difference
 
 
 def recorded_call(content: str) -> RecordedCall:

@@ -8,10 +8,16 @@ import pytest
 from tests.stubs.cells import plan, result
 from tui_agent.errors import ConfigError
 from tui_agent.evals.runs import cell_main, pool
-from tui_agent.evals.runs.arms import ablation_arms, matrix_arms
-from tui_agent.evals.runs.cell_lock import share_cell_lock, wait_for_cells
-from tui_agent.evals.runs.plan import Cell, CellResult, RunFolder
-from tui_agent.evals.runs.pool import FAULT_STATUS, REFUSED_STATUS, CellFault, CellRetry, run_pool
+from tui_agent.evals.runs.plan import Cell, CellResult, RunFolder, ablation_arms, matrix_arms
+from tui_agent.evals.runs.pool import (
+    FAULT_STATUS,
+    REFUSED_STATUS,
+    CellFault,
+    CellRetry,
+    run_pool,
+    share_cell_lock,
+    wait_for_cells,
+)
 
 
 class Attempts:

@@ -10,8 +10,7 @@ import pytest
 
 from tests.stubs.store import said, store
 from tui_agent.errors import UsageError
-from tui_agent.export.archive.archive import export_archive
-from tui_agent.export.archive.archive_import import import_archive
+from tui_agent.export.archive.archive import export_archive, import_archive
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.export.html.prose import markdown_html
+from tui_agent.export.html.blocks import markdown_html
 from tui_agent.tui.transcript.inline import parser
 
 

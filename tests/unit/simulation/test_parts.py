@@ -13,10 +13,9 @@ from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequest
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.simulation.job_folder import MAX_HISTORY_BYTES, read_history
-from tui_agent.simulation.mode_settings import MODES, choose_profile, load_mode, load_profiles
-from tui_agent.simulation.perception import join_code, shorten_prose, split_code
-from tui_agent.simulation.templates import render
-from tui_agent.simulation.user_actions import (
+from tui_agent.simulation.mode_settings import MODES, choose_profile, load_mode, load_profiles, render
+from tui_agent.simulation.orchestration import join_code, shorten_prose, split_code
+from tui_agent.simulation.user import (
     FormatError,
     UserAction,
     parse_action,

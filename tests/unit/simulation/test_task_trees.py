@@ -6,8 +6,8 @@ from tests.stubs.rows import rows
 from tests.unit.simulation.scripts import caller
 from tui_agent.errors import ConfigError, ModelError
 from tui_agent.simulation.mode_settings import load_orchestrated
+from tui_agent.simulation.orchestration import ask_for_tree
 from tui_agent.simulation.task_tree import TaskNode, parse_task_tree, walk_order
-from tui_agent.simulation.tree_parsing import ask_for_tree
 
 NESTED = {
     "id": "root",

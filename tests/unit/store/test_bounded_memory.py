@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.stubs.store import said, store
-from tui_agent.store.recent_records import MAX_BYTES, MAX_RECORDS
+from tui_agent.store.record_follower import MAX_BYTES, MAX_RECORDS
 
 
 async def test_a_follower_that_lags_sees_every_event_once_and_in_order(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.damage_report import describe_damage
-from tui_agent.store.decision_scan import find_decisions
+from tui_agent.store.event_search import find_decisions
 from tui_agent.store.log_line import seal_line
 from tui_agent.store.log_reader import read_marks, read_stored_lines
 from tui_agent.store.log_scan import read_records_from, survey_bytes

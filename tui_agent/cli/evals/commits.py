@@ -11,8 +11,7 @@ from tui_agent.cli.console.options import RECORDING_HELP, Verbs, add_option, loa
 from tui_agent.cli.console.output import escape_control, say, say_json, table, warn
 from tui_agent.errors import UsageError
 from tui_agent.evals.cases.case import Case
-from tui_agent.evals.checks.commit_checks import CheckedCommit
-from tui_agent.evals.runs.recorded_commits import check_recorded_commits, find_evaluated_case
+from tui_agent.evals.checks.commit_checks import CheckedCommit, check_recorded_commits, find_evaluated_case
 
 EXAMPLES = """\
 examples:

@@ -25,8 +25,7 @@ from tui_agent.cli.console.output import (
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import UsageError
 from tui_agent.export.archive.bundle import checkout_from_bundle, checkout_part
-from tui_agent.export.archive.object_storage import SCHEME, download_file
-from tui_agent.export.output_file import write_new
+from tui_agent.export.output_file import S3_SCHEME, download_file, write_new
 from tui_agent.export.trajectory.parquet import read_trace
 from tui_agent.export.trajectory.progress import (
     commit_of_part,
@@ -110,7 +109,7 @@ def show_graph(arguments: argparse.Namespace) -> int:
 
 def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
     """Return the folder of a session, or the path of a parquet file. A file in S3 is downloaded first."""
-    if name.startswith(SCHEME):
+    if name.startswith(S3_SCHEME):
         folder = Path(cleanup.enter_context(TemporaryDirectory(prefix="tui-agent-trace-")))
         return download_file(name, folder)
     path = Path(name).expanduser()
@@ -136,7 +135,7 @@ def _write_part(base: StartupContext, place: Path, arguments: argparse.Namespace
     else:
         commit = commit_of_part(_load_trace(base, place), arguments.part)
         bundle = place.parent / BUNDLE
-        if not bundle.exists() and arguments.id.startswith(SCHEME):
+        if not bundle.exists() and arguments.id.startswith(S3_SCHEME):
             bundle = download_file(f"{arguments.id.rpartition('/')[0]}/{BUNDLE}", place.parent)
         if not bundle.is_file():
             raise UsageError(f"File not found: {bundle}.", hint="Export the trajectory without --no-files.")

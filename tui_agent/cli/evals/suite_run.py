@@ -33,9 +33,8 @@ from tui_agent.evals.cases.case import Case, Suite
 from tui_agent.evals.cases.suites import bundled_suites, load_suite
 from tui_agent.evals.report.report import build_report
 from tui_agent.evals.report.report_sections import summary_sections
-from tui_agent.evals.runs.arms import ABLATIONS, ablation_arms, matrix_arms, single_arm
-from tui_agent.evals.runs.cell_lock import wait_for_cells
 from tui_agent.evals.runs.plan import (
+    ABLATIONS,
     LOCK_FILE,
     RUNS_FOLDER,
     Arm,
@@ -44,8 +43,11 @@ from tui_agent.evals.runs.plan import (
     CheckProgram,
     Plan,
     RunFolder,
+    ablation_arms,
+    matrix_arms,
+    single_arm,
 )
-from tui_agent.evals.runs.pool import CellFault, CellRetry, RunAttempt, run_child, run_pool
+from tui_agent.evals.runs.pool import CellFault, CellRetry, RunAttempt, run_child, run_pool, wait_for_cells
 from tui_agent.evals.runs.preflight import MAX_NAMED_CASES, find_changed_cases, require_runnable
 from tui_agent.evals.runs.ray_cluster import open_cluster
 from tui_agent.evals.runs.run_results import load_run

@@ -11,9 +11,8 @@ import anyio
 from tui_agent.cli.console.options import RECORDING_HELP, Verbs, add_flag, add_option, load_context
 from tui_agent.cli.console.output import say, say_json, say_result, say_text, warn
 from tui_agent.errors import UsageError
-from tui_agent.export.archive.archive_import import import_archive
-from tui_agent.export.archive.object_storage import SCHEME, download_file, parse_address, upload_files
-from tui_agent.export.files import (
+from tui_agent.export.archive.archive import import_archive
+from tui_agent.export.formats import (
     FORMATS,
     TEXT_FORMATS,
     export,
@@ -21,7 +20,7 @@ from tui_agent.export.files import (
     export_trajectory,
     trajectory_files,
 )
-from tui_agent.export.output_file import output_path
+from tui_agent.export.output_file import S3_SCHEME, download_file, output_path, parse_address, upload_files
 from tui_agent.store.log_reader import require_readable
 from tui_agent.units import format_bytes
 from tui_agent.wiring.startup_context import StartupContext
@@ -151,7 +150,7 @@ def import_session(arguments: argparse.Namespace) -> None:
     """Create a session from an archive, and print how to open it."""
     base = load_context(arguments)
     with TemporaryDirectory(prefix="tui-agent-import-") as temporary_folder:
-        is_remote = arguments.file.startswith(SCHEME)
+        is_remote = arguments.file.startswith(S3_SCHEME)
         archive = (
             download_file(arguments.file, Path(temporary_folder))
             if is_remote

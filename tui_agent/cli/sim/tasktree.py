@@ -13,8 +13,8 @@ from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.simulation.mode_settings import load_orchestrated
 from tui_agent.simulation.model_caller import ModelCaller, build_caller
+from tui_agent.simulation.orchestration import ask_for_tree
 from tui_agent.simulation.task_tree import TaskNode, read_task_tree
-from tui_agent.simulation.tree_parsing import ask_for_tree
 
 EXAMPLES = """\
 examples:

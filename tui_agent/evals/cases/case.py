@@ -1,9 +1,11 @@
-"""Cases and suites of evaluations: their format, and functions that read them from TOML or JSON.
+"""Cases and suites of evaluations: their format, functions that read them from TOML or JSON, and a digest of a case.
 
 Invariant: the error for a broken case names its file, the field and the reason.
 """
 
+import hashlib
 import json
+import os
 import shlex
 import tomllib
 from collections.abc import Iterator
@@ -22,6 +24,7 @@ from tui_agent.protocol.settings import Budgets, PolicyName
 FORMAT_HINT = "The format is described in docs/evaluations.md."
 CASE_FILES = ("case.toml", "case.json")
 SUITE_FILES = ("suite.toml", "suite.json")
+Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 
 def _check_relative(path: str) -> str:
@@ -41,7 +44,6 @@ def _check_not_blank(text: str) -> str:
 
 RelativePath: TypeAlias = Annotated[str, AfterValidator(_check_relative)]
 """A path inside the workspace."""
-Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 
 class VerifierSpec(FrozenModel):
@@ -258,3 +260,34 @@ def read_tree(path: Path) -> Any:
 
 def _name_of(path: Path) -> str:
     return path.parent.name if path.name in CASE_FILES + SUITE_FILES else path.stem
+
+
+def named_paths(case: Case) -> list[Path]:
+    """Return the absolute paths of the files and folders that a case names."""
+    names = [case.fixture, case.recording]
+    names += case.expected.files.values() if case.expected is not None else ()
+    names += (case.harbor.tests,) if case.harbor is not None else ()
+    names += (case.verifier.environment,) if case.verifier is not None else ()
+    names += (os.path.dirname(case.environment.dockerfile) or ".",) if case.environment is not None else ()  # noqa: PTH120
+    return [Path(os.path.normpath(case.folder.resolve() / name)) for name in names if name]
+
+
+def case_digest(case: Case) -> str:
+    """Return a digest of the case and its files. Raise `OSError` if a file cannot be read."""
+    home = case.folder.resolve()
+    digest = hashlib.sha256(case.model_dump_json().encode())
+    for path in sorted({file for named in named_paths(case) for file in _files_below(named)}):
+        content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+        for part in (os.fsencode(os.path.relpath(path, home)), content):
+            digest.update(b"%d " % len(part) + part)
+    return digest.hexdigest()[:32]
+
+
+def _files_below(path: Path) -> Iterator[Path]:
+    if path.is_symlink() or path.is_file():
+        yield path
+    for folder, folders, names in os.walk(path):
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        yield from (
+            file for name in (*names, *links) if (file := Path(folder, name)).is_symlink() or file.is_file()
+        )

@@ -8,13 +8,14 @@ import math
 import os
 import re
 import shlex
+import shutil
 import signal
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from tui_agent.config.small_files import read_regular
+from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case
-from tui_agent.evals.environments.container import container_command
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
@@ -30,6 +31,15 @@ STOPPED = "was stopped after"
 """Beginning of the error text for a command that reached its time limit."""
 HANG_STATUS = 124
 """Exit status that is recorded for a test command that did not hang before the agent's work but hangs after it."""
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""Matches a decimal number, but not the other spellings that `float` accepts, such as `1_0`."""
+_PASSED = re.compile(r"(?<!\d)(\d{1,9}) passed|\bRan (\d{1,9}) test")
+_FAILED = re.compile(r"(?<!\d)(\d{1,9}) failed|(?:failures|errors)=(\d{1,9})")
+_NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: ((?:line )?\d+: )?([^\s:]+): .+")
+"""Matches the message of a shell that could not start a program."""
+_OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
+"""Signals that end a program from outside. The exit status of such a program says nothing about the workspace."""
+OWN_PLACES = ("/dev", "/proc", "/tmp", "/tests", "/logs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +51,6 @@ class CheckInput:
     log: Path
 
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-"""Matches a decimal number, but not the other spellings that `float` accepts, such as `1_0`."""
-_PASSED = re.compile(r"(?<!\d)(\d{1,9}) passed|\bRan (\d{1,9}) test")
-_FAILED = re.compile(r"(?<!\d)(\d{1,9}) failed|(?:failures|errors)=(\d{1,9})")
-
-
 def count_tests(output: str) -> tuple[int, int]:
     """Return the numbers of passed and failed tests from the output of pytest or unittest; -1 for both if unknown."""
     matches = list(_PASSED.finditer(output))
@@ -55,12 +59,6 @@ def count_tests(output: str) -> tuple[int, int]:
         return (-1, -1) if not failed else (0, failed)
     last = matches[-1]
     return (int(last[1]) if last[1] else int(last[2]) - failed), failed
-
-
-_NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: ((?:line )?\d+: )?([^\s:]+): .+")
-"""Matches the message of a shell that could not start a program."""
-_OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
-"""Signals that end a program from outside. The exit status of such a program says nothing about the workspace."""
 
 
 async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
@@ -267,3 +265,57 @@ def _describe_lost_verdict(result: ExecResult, workspace: Path, case: Case, *, o
 
 def _text(result: ExecResult) -> str:
     return result.output.decode("utf-8", "replace")
+
+
+def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -> str:
+    """Return the shell command that runs `bash /tests/test.sh` in `work_dir`.
+
+    The command sees `workspace`, `tests` and `logs` as `work_dir`, `/tests` and `/logs`. All other files are read-only.
+
+    Raise `ConfigError` if bubblewrap is not installed.
+    """
+    require_own_folder(work_dir)
+    if shutil.which("bwrap") is None:
+        raise ConfigError(
+            "Running Harbor tests on this machine needs bubblewrap.",
+            hint="Install it, e.g. apt-get install bubblewrap.",
+        )
+    words = ["bwrap", "--die-with-parent", "--unshare-pid"]
+    words += _mounts(entry for entry in Path("/").iterdir() if not _is_covered(entry, work_dir))
+    words += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    words += [
+        "--bind",
+        str(workspace),
+        work_dir,
+        "--bind",
+        str(tests),
+        "/tests",
+        "--bind",
+        str(logs),
+        "/logs",
+    ]
+    words += ["--chdir", work_dir, "--setenv", "VERIFIER_LOGS_DIR", "/logs/verifier"]
+    return shlex.join([*words, "bash", "/tests/test.sh"])
+
+
+def require_own_folder(work_dir: str) -> None:
+    """Raise `ConfigError` if the working directory of a task is a folder of the system."""
+    if work_dir == "/" or any(Path(work_dir).is_relative_to(place) for place in OWN_PLACES):
+        raise ConfigError(
+            f"The sandbox cannot use {work_dir} as the working directory of a task.",
+            hint="Use --environment docker, which builds the task's image.",
+        )
+
+
+def _is_covered(entry: Path, work_dir: str) -> bool:
+    return str(entry) in OWN_PLACES or Path(work_dir).parts[1:2] == entry.parts[1:2]
+
+
+def _mounts(entries: Iterable[Path]) -> list[str]:
+    words: list[str] = []
+    for entry in sorted(entries):
+        if entry.is_symlink():
+            words += ["--symlink", str(entry.readlink()), str(entry)]
+        elif entry.exists():
+            words += ["--ro-bind", str(entry), str(entry)]
+    return words

@@ -1,4 +1,4 @@
-"""Loads evaluation environments from Python files, and provides the decorators for their tests.
+"""Loads evaluation environments from Python files, and provides the decorators and the workspace for their tests.
 
 Invariant: decorators register nothing globally.
 """
@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from tui_agent.errors import ConfigError
-from tui_agent.evals.environments.environment_workspace import Workspace
 from tui_agent.evals.environments.timed_call import call_with_limit
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.plugin_host.modules import guard_code
+from tui_agent.ports.environment import Environment, ExecSpec
 
+MAX_OUTPUT_BYTES = 200_000
+COMMAND_TIMEOUT_S = 60.0
 ENVIRONMENT_FILE = "environment.py"
 """Name of an environment's file if the environment is given as a folder."""
 TIMEOUT_S = 600.0
@@ -26,6 +28,33 @@ LOAD_TIMEOUT_S = 60.0
 _COLLECTED = "__tui_agent_collected__"
 """Name of a global variable in an environment's file. It holds the functions that the file decorates."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """The result of a command; `exit_code` is None if the command was killed, such as at its time limit."""
+
+    exit_code: int | None
+    output: str
+
+
+class Workspace:
+    """A test's copy of the workspace. Processes that are still running are ended after the test."""
+
+    def __init__(self, path: Path, env: Environment) -> None:
+        self.path = path
+        self._env = env
+
+    async def run(
+        self, command: str, *, stdin: str = "", timeout_seconds: float = COMMAND_TIMEOUT_S
+    ) -> CommandResult:
+        """Run a command line in the workspace, in the sandbox if there is one. The output includes standard error."""
+        spec = ExecSpec(
+            script=command, stdin=stdin.encode(), timeout=timeout_seconds, max_output=MAX_OUTPUT_BYTES
+        )
+        result = await self._env.exec(spec, lambda piece: None)
+        return CommandResult(result.exit_code, result.output.decode("utf-8", "replace") or result.message)
+
 
 EnvFunction: TypeAlias = Callable[[Workspace], Awaitable[object]]
 """Function that an author decorates as a test or setup. It fails by raising an exception."""

@@ -17,8 +17,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.errors import EnvironmentFault
-from tui_agent.evals.environments.environment_file import TIMEOUT_S, EnvFunction, EvalEnvironment
-from tui_agent.evals.environments.environment_workspace import Workspace
+from tui_agent.evals.environments.environment_file import TIMEOUT_S, EnvFunction, EvalEnvironment, Workspace
 from tui_agent.evals.environments.timed_call import call_in_thread
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment

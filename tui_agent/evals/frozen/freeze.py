@@ -1,28 +1,30 @@
-"""Conversion of a session to a case: its files at the start, its messages, its answers, and proposed assertions.
+"""Conversion of a session to a case: its files at the start, its messages, its answers, proposed assertions, and the
+`case.toml` with comments for the person who edits it.
 
 Invariant: the session is only read.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 
+import tomlkit
 from anyio.to_thread import run_sync
 
 from tui_agent.errors import CheckpointError, UsageError
-from tui_agent.evals.cases.case_writer import CaseDraft, format_case
-from tui_agent.evals.frozen.frozen_replay import CallEnds
 from tui_agent.evals.frozen.frozen_session import (
     ANSWERS_FILE,
     EDITS_FOLDER,
     EVENTS_FILE,
     WORKSPACE,
+    CallEnds,
     RecordedDecision,
     RecordedEvents,
     RecordedReply,
     escape_path,
 )
 from tui_agent.export.archive.bundle import checkout_part, find_checkpoint_stores, open_store
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.divergence import Turn, split_turns
 from tui_agent.models.replay import RecordedAnswers, answers_format, read_recording, recorded_answers
 from tui_agent.ports.log import BlobReader
@@ -45,11 +47,68 @@ from tui_agent.protocol.parts import TextPart, ToolCallPart, Usage, tool_calls
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import read_records
 
+BUDGET_FACTOR = 2
+"""Factor for a new case's limits of message parts and iterations.
+
+Each limit is this many times the number that the session used.
+"""
 RECORDING = "recording"
 FIXTURE = "fixture"
 EXPECTED = "expected"
 _REPLAYED = frozenset(("ok", "failed", "denied", "invalid"))
 """Statuses of calls whose results a replay can reproduce."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseDraft:
+    """The content of a case that was made from a session.
+
+    `parts`, `iterations`: numbers of parts and iterations in the session.
+    """
+
+    session: str
+    messages: tuple[str, ...]
+    policy: str
+    allowed_tools: tuple[str, ...] | None
+    fixture: str
+    recording: str
+    test_command: str
+    tools: tuple[str, ...]
+    files: Mapping[str, str]
+    parts: int
+    iterations: int
+
+
+def format_case(name: str, draft: CaseDraft) -> str:
+    """Return the text of `case.toml` for the case in the folder `name`."""
+    document = tomlkit.document()
+    document.add(
+        tomlkit.comment(f"Frozen from the session {draft.session}. To replay it without an API key:")
+    )
+    document.add(tomlkit.comment(f"tui-agent eval run {name} -m oracle"))
+    first, *others = draft.messages
+    document["prompt"] = tomlkit.string(first, multiline="\n" in first)
+    if others:
+        document["follow_ups"] = tomlkit.item(others).multiline(multiline=True)
+    document["category"] = "frozen"
+    document["policy"] = draft.policy
+    if draft.allowed_tools is not None:
+        document["allowed_tools"] = list(draft.allowed_tools)
+    document["fixture"] = draft.fixture
+    document["recording"] = draft.recording
+    if draft.test_command:
+        document["test_command"] = draft.test_command
+        document["test_command"].comment("the last tests that passed")
+    document["budgets"] = tomlkit.table()
+    document["budgets"].comment(f"{BUDGET_FACTOR} times what the session used")
+    document["budgets"]["max_parts"] = BUDGET_FACTOR * draft.parts
+    document["budgets"]["max_iterations"] = BUDGET_FACTOR * max(1, draft.iterations)
+    document["expected"] = tomlkit.table()
+    document["expected"].comment("delete checks that another good solution may fail")
+    document["expected"]["tools"] = list(draft.tools)
+    if draft.files:
+        document["expected"]["files"] = dict(draft.files)
+    return tomlkit.dumps(document)
 
 
 @dataclass(slots=True)

@@ -2,28 +2,28 @@
 
 Results are paired by case and repetition.
 
-Invariant: a comparison without a significant result is never reported as equality.
+Invariant: a comparison without a significant result is never reported as equality. The p-values are exact.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from math import comb, sqrt
+from statistics import NormalDist
 from typing import TypeAlias
 
 from pydantic import computed_field
 
 from tui_agent.errors import ConfigError
-from tui_agent.evals.report.statistics import (
-    MIN_DISCORDANT_PAIRS,
-    SIGNIFICANCE_LEVEL,
-    adjust_p_values,
-    mcnemar_p_value,
-)
 from tui_agent.evals.runs.run_results import ArmResults, RunResults
 from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.unicode_text import format_count
 
 Verdicts: TypeAlias = Mapping[tuple[str, int], bool]
 """Maps (case, repetition) to True if this run of the case passed."""
+SIGNIFICANCE_LEVEL = 0.05
+CONFIDENCE_Z = NormalDist().inv_cdf(1 - SIGNIFICANCE_LEVEL / 2)
+MIN_DISCORDANT_PAIRS = 6
+"""Minimum number of pairs with different results for a significant difference. With 5, p cannot be below 0.0625."""
 
 
 class Comparison(FrozenModel):
@@ -190,7 +190,7 @@ def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult
     not_compared = []
     for arm, verdicts in before.items():
         for case in dict.fromkeys(case for case, _ in verdicts):
-            old, new = _of_case(verdicts, case), _of_case(now.get(arm, {}), case)
+            old, new = _case_verdicts(verdicts, case), _case_verdicts(now.get(arm, {}), case)
             if not new:
                 not_compared.append(f"{case} ({arm})")
             elif all(old) != all(new):
@@ -213,5 +213,40 @@ def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult
     )
 
 
-def _of_case(verdicts: Verdicts, case: str) -> list[bool]:
+def _case_verdicts(verdicts: Verdicts, case: str) -> list[bool]:
     return [passed for (name, _), passed in verdicts.items() if name == case]
+
+
+def wilson_interval(successes: int, total: int) -> tuple[float, float]:
+    """Return the 95 % confidence interval of a rate by Wilson's score method. `total` must not be 0.
+
+    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22, 1927.
+    """
+    squared = CONFIDENCE_Z**2
+    rate = successes / total
+    centre = rate + squared / (2 * total)
+    half_width = CONFIDENCE_Z * sqrt(rate * (1 - rate) / total + squared / (4 * total**2))
+    scale = 1 + squared / total
+    low = 0.0 if successes == 0 else (centre - half_width) / scale
+    high = 1.0 if successes == total else (centre + half_width) / scale
+    return low, high
+
+
+def mcnemar_p_value(only_first: int, only_second: int) -> float:
+    """Return the two-sided p-value of McNemar's exact test.
+
+    `only_first`, `only_second`: numbers of pairs in which only the first or only the second run succeeded.
+    """
+    pairs = only_first + only_second
+    tail = sum(comb(pairs, count) for count in range(min(only_first, only_second) + 1))
+    return min(1.0, 2 * tail / (1 << pairs))
+
+
+def adjust_p_values(p_values: Sequence[float]) -> list[float]:
+    """Return the p-values adjusted for the number of comparisons, by the method of Holm (1979)."""
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted

@@ -15,8 +15,8 @@ from tui_agent.evals.report.arm_comparison import (
     Comparison,
     compare_arms,
     compare_with_baseline,
+    wilson_interval,
 )
-from tui_agent.evals.report.statistics import wilson_interval
 from tui_agent.evals.runs.plan import CellResult
 from tui_agent.evals.runs.run_results import ArmResults, DamagedResult, RunResults, read_metrics
 from tui_agent.folds.trace.metrics import MetricsView

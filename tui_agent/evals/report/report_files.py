@@ -15,8 +15,7 @@ from tui_agent.evals.report.report_sections import (
     format_interval,
     report_sections,
 )
-from tui_agent.export.html.markup import SafeHtml, element, join
-from tui_agent.export.html.plain_page import html_table, plain_page
+from tui_agent.export.html.markup import SafeHtml, element, html_table, join, plain_page
 from tui_agent.export.markdown import escape_inline, inline_code
 from tui_agent.protocol.unicode_text import clip_line, format_count, reveal_invisible
 from tui_agent.units import format_tokens

@@ -25,20 +25,18 @@ from tui_agent.errors import (
     StoreError,
     TuiAgentError,
 )
-from tui_agent.evals.cases.case import Case
-from tui_agent.evals.cases.case_files import case_digest
+from tui_agent.evals.cases.case import Case, case_digest
 from tui_agent.evals.cases.case_image import CaseImage, build_case_image
 from tui_agent.evals.checks.case_functions import load_case_functions
 from tui_agent.evals.checks.commit_checks import CheckedCommit, CommitChecks, describe_results
 from tui_agent.evals.checks.workspace import create_workspace
-from tui_agent.evals.checks.workspace_checks import Checker, CheckResults
+from tui_agent.evals.checks.workspace_checks import Checker, CheckResults, run_static_checks
 from tui_agent.evals.runs.attribution import Conduct, Verdict, judge
 from tui_agent.evals.runs.oracle import CaseOracle
 from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.runs.pool import end_with_fault
 from tui_agent.evals.runs.preflight import require_model
-from tui_agent.evals.runs.static_checks import run_static_checks
-from tui_agent.export.trajectory.writer import TraceWriter
+from tui_agent.export.trajectory.trajectory_file import TraceWriter
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import ContinueTurn, Interrupt, RecordResult

@@ -1,8 +1,11 @@
 """A pool of child processes for the cells of a plan. If a process dies, its cell is started again.
 
-Invariant: a finished cell stays finished even if its process or this process is killed.
+Invariant: a finished cell stays finished even if its process or this process is killed. Before a run is resumed, all
+its earlier processes have released the run's lock.
 """
+# The lock is a `flock`, which the kernel releases even if a process is killed.
 
+import fcntl
 import os
 import shutil
 import signal
@@ -35,6 +38,9 @@ INTERRUPTED_STATUS = 130
 MAX_ATTEMPT_CHARS = 500
 MIN_FREE_BYTES = 16_384
 """Minimum free disk space for storing a result or a message, in bytes."""
+RunAttempt = Callable[[RunFolder, Cell], Awaitable[tuple[int, str]]]
+"""Function that tries once to run a cell, and returns (exit status, reason if there is no result)."""
+_LOCK_FILE = "cells.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +64,6 @@ class CellRetry:
     pause_s: float
 
 
-RunAttempt = Callable[[RunFolder, Cell], Awaitable[tuple[int, str]]]
-"""Function that tries once to run a cell, and returns (exit status, reason if there is no result)."""
 Report = Callable[[Cell, CellResult | CellFault | CellRetry], None]
 """Function called with each cell that has ended or will be tried again."""
 
@@ -188,3 +192,27 @@ def _environment() -> dict[str, str]:
 def _last_line(log: Path) -> str:
     lines = log.read_bytes()[-4_000:].decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:MAX_ATTEMPT_CHARS] if lines else ""
+
+
+def share_cell_lock(run: RunFolder) -> int:
+    """Acquire the shared lock of the run's cells. Closing the returned descriptor releases the lock."""
+    descriptor = _open_lock(run)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def wait_for_cells(run: RunFolder, report: Callable[[], None]) -> None:
+    """Block until no cell process works in the run's folder; call `report` if this takes time."""
+    descriptor = _open_lock(run)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    finally:
+        os.close(descriptor)
+
+
+def _open_lock(run: RunFolder) -> int:
+    return os.open(run.path / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

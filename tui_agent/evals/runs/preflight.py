@@ -14,11 +14,10 @@ from tui_agent.config.project.trust import current_trust_keys
 from tui_agent.context.skills import GUIDE
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.errors import ConfigError
-from tui_agent.evals.cases.case_files import case_digest
+from tui_agent.evals.cases.case import case_digest
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.checks.workspace import create_workspace
-from tui_agent.evals.runs.arms import ABLATIONS
-from tui_agent.evals.runs.plan import ORACLE, Arm, Plan, RunFolder
+from tui_agent.evals.runs.plan import ABLATIONS, ORACLE, Arm, Plan, RunFolder
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.protocol.unicode_text import list_first

@@ -21,8 +21,7 @@ from anyio import to_thread
 
 from tui_agent.config.settings.extras import load_package
 from tui_agent.errors import ConfigError
-from tui_agent.evals.cases.case import Case
-from tui_agent.evals.cases.case_files import named_paths
+from tui_agent.evals.cases.case import Case, named_paths
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.runs.plan import Cell, Plan, RunFolder
 from tui_agent.evals.runs.pool import FAULT_STATUS, GRACE_PERIOD_S, RunAttempt, run_child

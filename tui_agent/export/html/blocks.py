@@ -1,19 +1,27 @@
-"""Conversion of outputs, diffs and tables to HTML. Long outputs and long diffs are folded."""
+"""Conversion of outputs, diffs, tables and a model's Markdown to HTML. Long outputs and long diffs are folded.
+
+Invariant: HTML inside the Markdown is shown as text, and no picture is fetched.
+"""
 
 import base64
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from tui_agent.export.export_content import ExportedChange, Texts
 from tui_agent.export.html.markup import Child, SafeHtml, element, join
-from tui_agent.export.html.prose import markdown_html
 from tui_agent.export.labels import AUTHORS, block_text
+from tui_agent.folds.text.markdown_names import keep_names
 from tui_agent.folds.text.placeholders import note_hidden_differences
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
 from tui_agent.protocol.parts import image_type
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import NO_LINES, format_line_changes, format_number
 
+_WEB = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 OUTPUT_ROWS = 8
 """Number of unfolded lines at the end of an output."""
 DIFF_ROWS = 40
@@ -22,6 +30,37 @@ MAX_OUTPUT_CHARS = 400_000
 """Maximum characters of an output in the page. The middle of a longer output is left out."""
 PICTURE_BYTES = 4_000_000
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.disable(["html_block", "html_inline", "image"])
+    keep_names(parser)
+    parser.validateLink = lambda url: _WEB.match(url.strip()) is not None  # type: ignore[method-assign]
+    return parser
+
+
+def markdown_html(text: str) -> SafeHtml:
+    """Convert a model's Markdown to HTML."""
+    parser = _parser()
+    tokens = parser.parse(text)
+    for token in tokens:
+        _restrict_token(token)
+        for child in token.children or []:
+            _restrict_token(child)
+    return SafeHtml(parser.renderer.render(tokens, parser.options, {}))
+
+
+def _restrict_token(token: Token) -> None:
+    if token.type == "link_open":
+        token.attrs["rel"] = "noreferrer noopener nofollow"
+        token.attrs["target"] = "_blank"
+    elif token.type in ("th_open", "td_open") and "style" in token.attrs:
+        side = str(token.attrs.pop("style")).rpartition(":")[2]
+        token.attrs["class"] = side if side in ("left", "right", "center") else ""
+    elif token.type == "fence":
+        token.info = "".join(token.info.split()[:1])
 
 
 def block_html(shown: DisplayBlock, texts: Texts) -> SafeHtml:

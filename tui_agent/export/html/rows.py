@@ -10,11 +10,11 @@ from tui_agent.export.html.blocks import (
     change_html,
     diff_html,
     line_counts_html,
+    markdown_html,
     output_html,
     picture_html,
 )
 from tui_agent.export.html.markup import Child, SafeHtml, element, join
-from tui_agent.export.html.prose import markdown_html
 from tui_agent.export.labels import (
     MESSAGE_STATES,
     STATES,

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tui_agent.errors import UsageError
-from tui_agent.export.html.markup import SafeHtml, element, join
-from tui_agent.export.html.plain_page import COLOURS, html_table, plain_page
+from tui_agent.export.html.markup import COLOURS, SafeHtml, element, html_table, join, plain_page
 from tui_agent.export.trajectory.records import AgentTrace, EnvoiCall
 from tui_agent.fast_dataclass import dataclass
 

@@ -19,11 +19,11 @@ from tui_agent.errors import StoreError, StoreFull, UsageError
 from tui_agent.export.trajectory.parquet import TEMPORARY_PREFIX, DamagedParquet, read_rows, read_trace
 from tui_agent.export.trajectory.records import AgentTrace
 from tui_agent.export.trajectory.trajectory_file import (
+    TraceWriter,
     TrajectoryFile,
     read_session_trace,
     update_trajectory,
 )
-from tui_agent.export.trajectory.writer import TraceWriter
 from tui_agent.protocol.base import AgentId, CallId, Payload
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
@@ -282,7 +282,7 @@ from functools import partial
 from pathlib import Path
 import anyio
 from tests.unit.export.trajectory.test_trajectory_file import a_call, session
-from tui_agent.export.trajectory import writer
+from tui_agent.export.trajectory import trajectory_file as writer
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.store.redaction.redactor import Redactor
 

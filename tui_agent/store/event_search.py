@@ -1,6 +1,6 @@
-"""Finds every permission decision in a log. Other lines are not decoded, so the search is fast.
+"""Searches in logs for events of a few kinds: permission decisions, and file changes by other sessions.
 
-Invariant: decisions that a fork inherits are not found.
+Invariant: other lines are not decoded, so a search is fast. Events that a fork inherits are not found.
 """
 
 import re
@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.ports.log import OtherChange
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
+from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
-from tui_agent.store.log_chunks import read_chunks
-from tui_agent.store.log_line import decode_line
+from tui_agent.store.log_chunks import find_lines, read_chunks
+from tui_agent.store.log_line import decode_line, payload_mark
 from tui_agent.store.log_reader import require_readable
+from tui_agent.store.session_store import SessionStore
 
 _RELEVANT = re.compile(
     rb'"payload":\{"kind":"(permission\.decided|permission\.revoked|env\.started|tool\.called)"'
@@ -63,3 +67,29 @@ def find_decisions(folder: Path) -> Iterator[DecisionRecord]:
                 yield DecisionRecord(record.seq, tool, workspace, sandboxed, tuple(granted), payload)
                 if payload.decision == "allow" and payload.rule and payload.reach != "once":
                     granted[payload.rule] = None
+
+
+def find_changes_by_others(
+    store: SessionStore, own_id: str, workspace: str, since: float
+) -> Iterator[OtherChange]:
+    """Yield the file changes by other sessions of a workspace after `since` (seconds since the epoch).
+
+    Changes by persons are left out. Raise `StoreError` if the sessions cannot be listed.
+    """
+    states = [
+        state for state in store.log_states() if state.folder.name != own_id and state.modified_at >= since
+    ]
+    for summary in store.index.summaries(states):
+        if summary.workspace != workspace or summary.is_other_version:
+            continue
+        try:
+            lines = list(find_lines(summary.path, payload_mark(FileChanged)))
+        except OSError:
+            continue  # the session has been removed meanwhile
+        for line in lines:
+            record = decode_line(line)
+            if not isinstance(record, Envelope) or record.time < since:
+                continue
+            change = record.payload
+            if isinstance(change, FileChanged) and change.author != "human":
+                yield OtherChange(summary.title or summary.id, record.time, change)
