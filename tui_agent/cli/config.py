@@ -80,9 +80,15 @@ def show_config(arguments: argparse.Namespace) -> None:
     if rows:
         table(rows, ["setting", "value", "from"])
     if not arguments.all:
-        say(f"{len(settings) - len(shown)} more settings have their default value. To list them, add --all.")
+        say(describe_hidden(len(settings) - len(shown)))
     for notice in ignored_file_notices(config):
         say(notice)
+
+
+def describe_hidden(count: int) -> str:
+    """Return a remark about the number of settings that have their default value."""
+    subject = "1 more setting has its" if count == 1 else f"{count} more settings have their"
+    return f"{subject} default value. To list {'it' if count == 1 else 'them'}, add --all."
 
 
 def _describe_origin(config: Config, key: str) -> str:
