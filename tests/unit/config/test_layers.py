@@ -132,6 +132,18 @@ def test_a_fault_names_file_line_and_key(place: Place, text: str, line: int, wor
     assert words in caught.value.message
 
 
+def test_all_wrong_keys_of_a_file_are_named_in_one_message(place: Place) -> None:
+    path = place.user('modle = "b"\npolicy = "never"\n\n[budgets]\nmax_parts = -1\n[[hook]]\ncommand = "x"\n')
+    with pytest.raises(ConfigError) as caught:
+        place.load()
+    assert caught.value.message == (
+        f"{path}, line 1: unknown key 'modle'. Did you mean 'model'? "
+        "Line 2: 'policy' is 'never': input should be 'plan', 'ask', 'accept-edits' or 'bypass'. Correct the value. "
+        "Line 5: 'budgets.max_parts' is -1: input should be greater than 0. Correct the value. "
+        "'hook.0.event' is missing. Add it."
+    )
+
+
 def test_values_nested_beyond_reason_are_a_fault_of_the_file(place: Place) -> None:
     path = place.user("a = " + "[" * 100_000)
     with pytest.raises(ConfigError, match="nests values too deeply") as caught:
@@ -142,6 +154,10 @@ def test_values_nested_beyond_reason_are_a_fault_of_the_file(place: Place) -> No
 def test_a_wrong_variable_is_named(place: Place) -> None:
     with pytest.raises(ConfigError, match=r"environment TUI_AGENT_POLICY.*'policy' is 'never'"):
         place.load(TUI_AGENT_POLICY="never")
+    with pytest.raises(
+        ConfigError, match=r"environment TUI_AGENT_POLICY: .* environment TUI_AGENT_MAX_PARTS: "
+    ):
+        place.load(TUI_AGENT_POLICY="never", TUI_AGENT_MAX_PARTS="many")
 
 
 @pytest.mark.parametrize("what", ["folder", "fifo", "bytes"])

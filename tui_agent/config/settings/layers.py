@@ -20,7 +20,7 @@ from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project.project_effects import refusal_of_settings
 from tui_agent.config.project.trust import Project, load_projects
 from tui_agent.config.settings.settings import Config
-from tui_agent.config.settings.validation_errors import describe_error
+from tui_agent.config.settings.validation_errors import describe_wrong_keys
 from tui_agent.config.small_files import read_small
 from tui_agent.config.user_choices import FILE_NAME, load_choices
 from tui_agent.errors import ConfigError
@@ -232,10 +232,19 @@ def parse_config(text: str, path: Path) -> Tree:
     try:
         Config.model_validate(_fill_model_names(tree))
     except ValidationError as error:
-        key, problem = describe_error(error.errors()[0], tree, Config)
-        line = find_line(text, key)
-        raise ConfigError(f"{path}, line {line}: {problem}" if line else f"{path}: {problem}") from error
+        raise ConfigError(_describe_errors(error, tree, text, path)) from error
     return tree
+
+
+def _describe_errors(error: ValidationError, tree: Tree, text: str, path: Path) -> str:
+    """Describe each wrong key of a configuration file with its line, in the order of the lines."""
+    wrong_keys = describe_wrong_keys(error, tree, Config)
+    lines = [(find_line(text, key), problem) for key, problem in wrong_keys]
+    numbered = sorted((line, problem) for line, problem in lines if line is not None)
+    problems = [f"Line {line}: {problem}" for line, problem in numbered]
+    problems += [problem for line, problem in lines if line is None]
+    text = " ".join(problems)
+    return f"{path}, line{text.removeprefix('Line')}" if numbered else f"{path}: {text}"
 
 
 def _fill_model_names(tree: Tree) -> Tree:
@@ -277,10 +286,12 @@ def _validate(tree: Tree, origins: Mapping[str, str]) -> Config:
     try:
         return Config.model_validate(tree)
     except ValidationError as error:
-        parts, problem = describe_error(error.errors()[0], tree, Config)
-        key, table = ".".join(parts), ".".join(parts[:-1]) or ".".join(parts)
-        beside = (origin for name, origin in origins.items() if name.startswith(f"{table}."))
-        raise ConfigError(f"{origins.get(key) or next(beside, 'configuration')}: {problem}") from error
+        problems = []
+        for parts, problem in describe_wrong_keys(error, tree, Config):
+            key, table = ".".join(parts), ".".join(parts[:-1]) or ".".join(parts)
+            beside = (origin for name, origin in origins.items() if name.startswith(f"{table}."))
+            problems.append(f"{origins.get(key) or next(beside, 'configuration')}: {problem}")
+        raise ConfigError(" ".join(problems)) from error
 
 
 def _options_layer(options: SessionOptions) -> Tree:

@@ -55,6 +55,18 @@ def describe_errors(error: ValidationError, tree: object, kind: Any, *, place: P
     return " ".join(problems)
 
 
+def describe_wrong_keys(error: ValidationError, tree: object, kind: Any) -> list[tuple[list[str], str]]:
+    """Return (path, description) for each wrong or missing key of `tree`.
+
+    `kind`: the expected type of `tree`.
+    """
+    errors = error.errors()
+    described = [describe_error(details, tree, kind, lists_known=len(errors) == 1) for details in errors]
+    # A value that fits no type of a union has one error for each type. The first one is enough.
+    first = {tuple(parts): (parts, problem) for parts, problem in reversed(described)}
+    return list(reversed(first.values()))
+
+
 def describe_error(
     details: ErrorDetails, tree: object, kind: Any, *, place: Place = (), lists_known: bool = True
 ) -> tuple[list[str], str]:
