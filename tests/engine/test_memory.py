@@ -52,6 +52,20 @@ async def test_the_model_sees_it_in_mode_memory_only(tmp_path: Path, mode: Conte
         assert len({one.prefix_digest for one in packed}) == 1
 
 
+@pytest.mark.parametrize("mode", ["none", "pack"])
+async def test_files_that_the_user_mentions_count_as_read(tmp_path: Path, mode: ContextMode) -> None:
+    (tmp_path / "workspace").mkdir()
+    for name in "ab":
+        (tmp_path / "workspace" / f"{name}.py").write_text("X = 1\n")
+    async with running(tmp_path, [say("Done.")], []) as bench:
+        bench.submit(SetContextMode(mode=mode))
+        bench.submit(SubmitPrompt(text="Look at @a.py, @no.py and @b.py"))
+        await bench.until("turn.finished")
+        assert bench.recorder.state.memory.get("explored_files") == (
+            None if mode == "none" else ["a.py", "b.py"]
+        )
+
+
 async def test_nothing_that_calls_at_once_found_is_lost(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     names = [f"m{number}.py" for number in range(6)]

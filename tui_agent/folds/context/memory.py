@@ -10,6 +10,7 @@ from typing import Final
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.context import MemoryUpdated
 from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.mentions import Mention
 
 TITLES: Final = {
     "task": "Task",
@@ -82,6 +83,14 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
                     if item != suffix and not item.endswith(f" {suffix}")
                 ]
     return updated
+
+
+def apply_mentions(memory: JsonMap, mentions: Sequence[Mention]) -> JsonMap:
+    """Return the memory after a user's message. The model gets the text of the mentioned files, so it has read them."""
+    paths = [
+        mention.path for mention in mentions if mention.path and mention.kind in ("file", "symbol", "image")
+    ]
+    return apply_update(memory, MemoryUpdated(appended={"explored_files": tuple(paths)})) if paths else memory
 
 
 def strip_change_note(fact: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from operator import attrgetter
 from typing import Any
 
+from tui_agent.folds.context.memory import apply_mentions
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.delegates import new_delegate
 from tui_agent.folds.session.lifecycle import LIFECYCLE_HANDLERS
@@ -112,6 +113,8 @@ def _add_read_mentions(draft: Draft, mentions: tuple[Mention, ...]) -> None:
             was_complete = known is not None and known.complete and known.digest == mention.sha256
             draft.explored_paths[mention.path] = None
             draft.read_files[mention.path] = ReadFile(mention.sha256, mention.is_whole_file or was_complete)
+    if draft.settings is not None and draft.settings.context_mode != "none":
+        draft.memory = apply_mentions(draft.memory, mentions)
 
 
 @_HANDLERS.on(UserQueued)
