@@ -369,6 +369,12 @@ def test_the_reason_says_what_a_sandbox_does_not_bound(script: str, reason: str)
     assert reason in confined(script).reason
 
 
+@rows("script", ["npm set", "npm set x y", "npm export"])
+def test_a_word_that_only_a_shell_can_run_is_not_read_as_a_command(script: str) -> None:
+    assert "it may run" not in confined(script).reason
+    assert "prints secrets" in confined("npm env").reason
+
+
 @rows(
     "script",
     [

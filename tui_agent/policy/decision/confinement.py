@@ -24,6 +24,8 @@ MAX_READINGS: Final = 40
 """Maximum number of a command's words tried as a program name."""
 MAX_WRITTEN: Final = 200
 """Maximum number of commands read from the scripts that a command line might write."""
+_SHELL_ONLY: Final = frozenset({"export", "set"})
+"""Shell builtins that no other program can start: in `npm set`, the word is a subcommand of npm."""
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 """Kinds of doubts that leave the meaning of a command's words unknown."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
@@ -52,7 +54,7 @@ def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineRepor
     for start, word in enumerate(words[1:], start=1):
         if _BLANK.search(word):
             yield from ((inner, True) for inner in read(RunEffect(script=word)).commands)
-        elif word[:1] not in ("", "-"):
+        elif word[:1] not in ("", "-") and word not in _SHELL_ONLY:
             yield from ((inner, False) for inner in read(RunEffect(argv=tuple(words[start:]))).commands)
 
 
