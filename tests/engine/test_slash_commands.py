@@ -23,9 +23,10 @@ from tui_agent.protocol.app_commands import NO_OWN_COMMANDS
 from tui_agent.protocol.commands import Interrupt, RunCommand, SendQueued, Steer, SubmitPrompt
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.events.command import CommandRan, CommandsOffered, OfferedCommand
-from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
+from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.messages import UserMessage
+from tui_agent.session.command_effects import describe_effect
 from tui_agent.session.pending_commands import RunningPrompt
 from tui_agent.wiring.plugins.extensions import PROJECT_FILES_CHANGED, ProjectCommand
 from tui_agent.workspace.local.environment import LocalEnvironment
@@ -278,7 +279,7 @@ async def test_one_that_exists_only_in_the_app_is_refused_with_that_reason(tmp_p
         for number, command in enumerate(
             (
                 RunCommand(name="theme"),
-                SubmitPrompt(text="/undo turn 2"),
+                SubmitPrompt(text="/undo the turn"),
                 SubmitPrompt(text=f"/find {'word ' * 99}"),
             ),
             1,
@@ -287,7 +288,7 @@ async def test_one_that_exists_only_in_the_app_is_refused_with_that_reason(tmp_p
             await bench.until("command.rejected", number)
     assert [(rejected.reason, rejected.hint) for rejected in bench.of(CommandRejected)] == [
         ("/theme works only in the full-screen app.", "Open the session there, and type the command."),
-        ("/undo turn 2 works only in the full-screen app.", "Open the session there, and type the command."),
+        ("/undo the turn names no turn.", "Type its number, for example /undo 2."),
         (
             "/find word word word word word word… works only in the full-screen app.",
             "Open the session there, and type the command.",
@@ -307,6 +308,37 @@ async def test_a_message_with_a_command_about_the_session_runs_it(tmp_path: Path
         for event in bench.events:
             pending.take(event)
         assert moved.cause == undo.id and pending.done.is_set() and pending.error is None
+
+
+@pytest.mark.parametrize("text", ["/undo 2", "/undo turn 2"])
+async def test_an_undo_of_an_older_turn_undoes_the_later_ones_too(tmp_path: Path, text: str) -> None:
+    answers = [say("One."), say("Two."), say("Three."), say("New.")]
+    async with running(tmp_path, answers) as bench:
+        for number in (1, 2, 3):
+            bench.submit(SubmitPrompt(text=f"message {number}"))
+            await bench.until("turn.finished", number)
+        bench.submit(SubmitPrompt(text="/undo 4"))
+        rejected = await bench.until_payload(CommandRejected)
+        undo = SubmitPrompt(text=text)
+        bench.submit(undo)
+        moved = await bench.until("session.head_moved")
+        starts = [event.seq for event in bench.events if isinstance(event.payload, UserMessageReceived)]
+        assert isinstance(moved.payload, SessionHeadMoved) and moved.cause == undo.id
+        assert moved.payload.to_seq == starts[1] - 1
+        assert describe_effect(moved) == "Undid these turns. /redo brings them back."
+        await bench.until_so(lambda: bench.events[-1].payload.kind == "agent.state_changed")
+        bench.submit(SubmitPrompt(text="/redo"))
+        await bench.until("session.head_moved", 2)
+        await bench.until_so(lambda: bench.events[-1].payload.kind == "agent.state_changed")
+        bench.submit(SubmitPrompt(text="/undo 3"))
+        newest = await bench.until("session.head_moved", 3)
+        await bench.until_so(lambda: bench.events[-1].payload.kind == "agent.state_changed")
+        assert isinstance(newest.payload, SessionHeadMoved)
+        assert (newest.payload.to_seq, newest.payload.reason) == (starts[2] - 1, "undo")
+        bench.submit(SubmitPrompt(text="/undo 3"))
+        await bench.until("command.rejected", 2)
+    assert rejected.reason == "There is no turn 4 to undo."
+    assert bench.of(CommandRejected)[-1].reason == "There is no turn 3 to undo."
 
 
 async def test_the_command_of_a_file_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -> None:

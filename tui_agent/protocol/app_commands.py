@@ -19,7 +19,11 @@ trust undo unqueue usage vim what-if
 )
 SHARED_COMMANDS: Final = (
     OfferedCommand(name="compact", help="summarise old turns", arguments="[FOCUS]"),
-    OfferedCommand(name="undo", help="undo the last turn and its file changes"),
+    OfferedCommand(
+        name="undo",
+        help="undo the last turn and its file changes, or turn N and all later ones",
+        arguments="[turn N]",
+    ),
     OfferedCommand(name="redo", help="redo what you last undid"),
     OfferedCommand(name="context", help="show what fills the context"),
     OfferedCommand(name="cost", help="show spending"),

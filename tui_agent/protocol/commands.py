@@ -315,9 +315,13 @@ class RevertHunk(CommandBase):
 
 
 class Undo(CommandBase):
-    """Undo the newest turn and its file changes."""
+    """Undo the newest turn and its file changes.
+
+    `turn`: number of the oldest turn to undo; later turns are undone too (null: only the newest turn).
+    """
 
     kind: Literal["undo"] = "undo"
+    turn: int | None = None
     overwrite: tuple[str, ...] = ()
 
 

@@ -15,6 +15,7 @@ from tui_agent.units import format_estimate
 _MOVES: Final[Mapping[str, str]] = {
     "undo": "Undid the last turn. /redo brings it back.",
     "redo": "Redid the undone turn.",
+    "revert": "Undid these turns. /redo brings them back.",
 }
 
 

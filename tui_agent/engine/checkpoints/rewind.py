@@ -257,7 +257,13 @@ class Rewind:
             case Undo():
                 if known.undo_to is None:
                     raise UsageError("Nothing to undo.", hint="Send a message first.")
-                to_seq, reason, conversation, files = known.undo_to, "undo", True, True
+                to_seq = known.undo_to
+                if command.turn is not None:
+                    to_seq = known.find_turn_start(command.turn)
+                    if to_seq is None:
+                        raise UsageError(f"There is no turn {command.turn} to undo.")
+                reason = "undo" if to_seq == known.undo_to else self._reason(to_seq)
+                conversation = files = True
             case Redo():
                 if known.redo_to is None:
                     raise UsageError("Nothing to redo.", hint="/undo undoes the last turn.")
@@ -270,7 +276,7 @@ class Rewind:
         last = self._recorder.state.seq
         if not 0 <= to_seq <= last:
             raise UsageError(f"There is no event {to_seq}.", hint=f"The newest event is {last}.")
-        if isinstance(command, Revert) and not self._recorder.has_event(to_seq):
+        if not isinstance(command, Redo) and not self._recorder.has_event(to_seq):
             raise UsageError(
                 f"There is no event {to_seq} in this session.",
                 hint="A fork lacks some events of its parent; `sessions tree` shows where the fork began.",

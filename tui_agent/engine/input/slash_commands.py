@@ -1,5 +1,6 @@
 """Slash commands that run in the engine: built-in ones, and those of plugins, Markdown files and MCP servers."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -43,6 +44,8 @@ from tui_agent.units import format_cost, format_number, format_time_limit, forma
 COMMAND_LIMIT_S = 60.0
 MAX_MESSAGE_CHARS = 200_000
 MAX_TYPED_CHARS = 40
+_TURN = re.compile(r"(?:turn )?([0-9]{1,9})")
+"""Matches the argument of `/undo`: the number of a turn."""
 """Maximum length of the user's command when a refusal quotes it, in characters."""
 COMPLETION_LIMIT_S = 1.0
 MAX_COMPLETIONS = 100
@@ -178,6 +181,11 @@ class SlashCommands:
 
     def _explain_absence(self, name: str, typed: str) -> tuple[str, str]:
         """Return the reason why the engine does not run the command, and a hint (can be empty)."""
+        if name == "undo":
+            return (
+                f"{clip_line(typed, MAX_TYPED_CHARS)} names no turn.",
+                "Type its number, for example /undo 2.",
+            )
         if name in APP_COMMANDS:
             return (
                 f"{clip_line(typed, MAX_TYPED_CHARS)} works only in the full-screen app.",
@@ -218,11 +226,14 @@ class SlashCommands:
 def session_command(message: SubmitPrompt) -> Command | None:
     """Convert a message with `/compact`, `/undo` or `/redo` to that command. Return None for any other message."""
     name, _, argument = message.text.strip().partition(" ")
+    turn = _TURN.fullmatch(argument.strip())
     match name:
         case "/compact":
             return Compact(id=message.id, focus=argument.strip())
         case "/undo" if not argument:
             return Undo(id=message.id)
+        case "/undo" if turn is not None:
+            return Undo(id=message.id, turn=int(turn[1]))
         case "/redo" if not argument:
             return Redo(id=message.id)
         case _:

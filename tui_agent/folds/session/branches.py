@@ -6,7 +6,7 @@ then form another branch.
 Invariant: the records of all branches are applied, and every move of the head can be reverted.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Literal
 
@@ -57,6 +57,14 @@ class BranchesView:
     moves: tuple[HeadMove, ...] = ()
     undo_to: int | None = None
     redo_to: int | None = None
+    turns: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Maps the number of a turn to (its prompt, the event before it), on all branches."""
+
+    def find_turn_start(self, turn: int) -> int | None:
+        """Return the event before the turn with this number. None if the current branch has no such turn."""
+        seq, parent = self.turns.get(turn, (-1, -1))
+        last = max(seq, self.moves[-1].seq if self.moves else -1)
+        return parent if is_on_branch(seq, stretches(self.moves, last)) else None
 
     @property
     def undone_move(self) -> HeadMove | None:
@@ -104,11 +112,13 @@ class BranchesState:
     """The complete state of `Branches`, for a snapshot.
 
     `prompts`: (seq, parent) of each prompt, and of each continuation without a message, on all branches.
+    `turns`: maps the number of a turn to its entry in `prompts`. A number is never used again after an undo.
     """
 
     moves: list[HeadMove] = field(default_factory=list)
     prompts: list[tuple[int, int]] = field(default_factory=list)
     undone: list[int] = field(default_factory=list)
+    turns: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
 class Branches:
@@ -123,15 +133,19 @@ class Branches:
         match payload:
             case SessionHeadMoved():
                 self._apply_move(ev, payload)
-            case UserMessageReceived() | TurnStarted(is_continuation=True) if (
-                ev.agent == MAIN_AGENT and ev.parent is not None
-            ):
-                self.state.prompts.append((ev.seq, ev.parent))
-                self.state.undone.clear()
+            case UserMessageReceived() | TurnStarted() if ev.agent == MAIN_AGENT and ev.parent is not None:
+                self._apply_turn(ev.seq, ev.parent, payload)
             case _:
                 return False
         self._view = None
         return True
+
+    def _apply_turn(self, seq: int, parent: int, payload: UserMessageReceived | TurnStarted) -> None:
+        if isinstance(payload, UserMessageReceived) or payload.is_continuation:
+            self.state.prompts.append((seq, parent))
+            self.state.undone.clear()
+        if isinstance(payload, TurnStarted) and self.state.prompts:
+            self.state.turns[payload.turn] = self.state.prompts[-1]
 
     def _apply_move(self, ev: Envelope, payload: SessionHeadMoved) -> None:
         move = HeadMove(ev.seq, ev.time, payload.to_seq, payload.from_seq, payload.reason, payload.files)
@@ -144,7 +158,9 @@ class Branches:
     def view(self) -> BranchesView:
         if self._view is None:
             redo_to = self.state.undone[-1] if self.state.undone else None
-            self._view = BranchesView(tuple(self.state.moves), self._undo_target(), redo_to)
+            self._view = BranchesView(
+                tuple(self.state.moves), self._undo_target(), redo_to, dict(self.state.turns)
+            )
         return self._view
 
     def count_restored_turns(self, to_seq: int, last: int) -> int:
@@ -187,7 +203,11 @@ class Branches:
         )
 
     def _undo_target(self) -> int | None:
+        branch = self._current_branch()
+        return next(
+            (parent for seq, parent in reversed(self.state.prompts) if is_on_branch(seq, branch)), None
+        )
+
+    def _current_branch(self) -> tuple[Stretch, ...]:
         moves, prompts = self.state.moves, self.state.prompts
-        last = max(prompts[-1][0] if prompts else -1, moves[-1].seq if moves else -1)
-        branch = stretches(moves, last)
-        return next((parent for seq, parent in reversed(prompts) if is_on_branch(seq, branch)), None)
+        return stretches(moves, max(prompts[-1][0] if prompts else -1, moves[-1].seq if moves else -1))

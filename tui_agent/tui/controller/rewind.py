@@ -79,8 +79,9 @@ class RewindActions:
     def undo(self, argument: str = "") -> None:
         """Undo the newest turn, and put its message back into the prompt.
 
-        `argument`: `turn N` to ask about an undo of this turn and all later ones.
+        `argument`: `turn N` or `N` to ask about an undo of this turn and all later ones.
         """
+        argument = f"turn {argument}" if argument.isdecimal() else argument
         if argument and not self._is_newest_turn(argument):
             self._undo_from(argument)
             return

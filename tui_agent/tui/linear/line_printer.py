@@ -81,6 +81,7 @@ from tui_agent.units import format_duration, format_percent
 Say = Callable[[str], None]
 HELP = (
     "Type a message, or a number to answer a question. /undo and /redo undo and redo a turn, "
+    "/undo 2 undoes turn 2 and all later ones, "
     "/diff prints the changes, /stop stops the turn, /quit quits."
 )
 _COMMANDS: Mapping[str, Callable[[], Command]] = {"/stop": Interrupt, "/undo": Undo, "/redo": Redo}
@@ -370,7 +371,8 @@ def _question_lines(question: QuestionAsked) -> list[str]:
 def _undo_lines(payload: SessionHeadMoved | CheckpointRestored) -> list[str]:
     """Return the lines to print about an undo or redo, with the restored files."""
     if isinstance(payload, SessionHeadMoved):
-        done = f"{payload.reason} done" if payload.reason in ("undo", "redo") else ""
+        verb = "undo" if payload.reason == "revert" else payload.reason
+        done = f"{verb} done" if verb in ("undo", "redo") else ""
         return [line for line in (done, describe_kept_commits(payload.kept_commits)) if line]
     unrestored = describe_kept(payload)
     return [f"{describe_restored(payload)} {unrestored}." if unrestored else describe_restored(payload)]
