@@ -1,19 +1,19 @@
-"""Client that fetches one web page over HTTP.
+"""Client that fetches one web page over HTTP, and the plain form of addresses that it and the policy use.
 
-Invariant: the client never connects to addresses that the policy denies, and sends no cookies and no keys.
+Invariant: the client never connects to addresses that the policy denies, and sends no cookies and no keys. Every parser
+finds the same host in a plain address.
 """
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from tui_agent.plugin_api import ToolError, format_time_limit
-
-from .addresses import host_and_port, host_of, plain_address
 
 if TYPE_CHECKING:
     import httpx
@@ -26,6 +26,9 @@ HEADERS = {
     "Accept": "text/html,application/xhtml+xml,text/*;q=0.9,*/*;q=0.5",
     "User-Agent": "Mozilla/5.0 (compatible; tui-agent)",
 }
+PORTS = {"http": 80, "https": 443}
+MAX_ADDRESS_CHARS = 2_000
+_HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|[0-9a-f:.]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +138,41 @@ async def _read(address: str, response: "httpx.Response") -> Page:
         if len(body) > MAX_BYTES:
             break
     return replace(page, body=bytes(body[:MAX_BYTES]), is_cut=len(body) > MAX_BYTES)
+
+
+def plain_address(address: str) -> str:
+    """Return the address with an ASCII host, without a fragment.
+
+    Raise `ValueError` if it is not the address of a page.
+    """
+    if len(address) > MAX_ADDRESS_CHARS:
+        raise ValueError(f"the address is longer than {MAX_ADDRESS_CHARS} characters")
+    if re.search(r"[\x00-\x20\x7f\\]", address):
+        raise ValueError("the address contains a space, a backslash or a control character")
+    parts = urlsplit(address)
+    if parts.scheme not in PORTS:
+        raise ValueError("the address must begin with http:// or https://")
+    if "@" in parts.netloc:
+        raise ValueError("the address must not contain a user name or password")
+    try:
+        host = (parts.hostname or "").encode("idna").decode().lower()
+    except UnicodeError as error:
+        raise ValueError("the host is not valid") from error
+    if not _HOST.fullmatch(host):
+        raise ValueError("the host is not valid")
+    port = parts.port
+    shown = f"[{host}]" if ":" in host else host
+    place = shown if port in (None, PORTS[parts.scheme]) else f"{shown}:{port}"
+    path, query = (quote(text, safe="/:;,@!$&'()*+=~?[]%-._") for text in (parts.path or "/", parts.query))
+    return urlunsplit((parts.scheme, place, path, query, ""))
+
+
+def host_of(address: str) -> str:
+    """Return the host of a plain address, and the port if it is not the default one."""
+    return urlsplit(address).netloc
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Return a plain address's host (without brackets) and port."""
+    parts = urlsplit(address)
+    return parts.hostname or "", parts.port or PORTS[parts.scheme]

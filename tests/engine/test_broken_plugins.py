@@ -32,7 +32,7 @@ from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextContent, ToolCallPart
-from tui_agent.wiring.plugins.hooks import build_listeners
+from tui_agent.wiring.extensions import build_listeners
 
 
 class Unprintable(BaseException):

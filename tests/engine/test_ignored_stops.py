@@ -30,7 +30,7 @@ from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished
 from tui_agent.protocol.parts import ToolCallPart
-from tui_agent.wiring.plugins.hooks import ask_plugin_function
+from tui_agent.wiring.extensions import ask_plugin_function
 
 IGNORED = "it kept running for 0.1 s after it was cancelled"
 

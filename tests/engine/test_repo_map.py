@@ -23,7 +23,7 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.settings import ContextMode, RepoMapOptions
-from tui_agent.wiring.workspace.repomap import SessionMaps, index_folder
+from tui_agent.wiring.repomap import SessionMaps, index_folder
 
 
 @dataclass

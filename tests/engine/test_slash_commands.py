@@ -28,7 +28,7 @@ from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.session.command_effects import describe_effect
 from tui_agent.session.pending_commands import RunningPrompt
-from tui_agent.wiring.plugins.extensions import PROJECT_FILES_CHANGED, ProjectCommand
+from tui_agent.wiring.extensions import PROJECT_FILES_CHANGED, ProjectCommand
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 

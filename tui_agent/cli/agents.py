@@ -12,7 +12,7 @@ from tui_agent.engine.agent_programs.program_agent import DESCRIPTIONS
 from tui_agent.engine.middleware.subagents import BUNDLED_AGENTS, Subagents
 from tui_agent.ports.delegate import Role
 from tui_agent.wiring.models import build_model_factory
-from tui_agent.wiring.plugins.plugins import agent_folders, build_tool_registry, plugin_host
+from tui_agent.wiring.plugins import agent_folders, build_tool_registry, plugin_host
 
 EXAMPLES = """\
 examples:

@@ -18,7 +18,6 @@ from tui_agent.engine.compaction.commands import pin_messages
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.delta_merge import FlushTimer
 from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
-from tui_agent.engine.input.attachments import load_attachments
 from tui_agent.engine.input.command_checks import (
     Refusal,
     check_can_continue,
@@ -27,6 +26,7 @@ from tui_agent.engine.input.command_checks import (
 )
 from tui_agent.engine.input.prompt_hooks import (
     PromptHooks,
+    load_attachments,
     prompt_from_queue,
     prompt_from_steering,
     queue_from_steering,
@@ -38,9 +38,8 @@ from tui_agent.engine.mailbox import Mailbox, PendingAnswers
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
-from tui_agent.engine.tools.background import Background
 from tui_agent.engine.tools.jobs import JobManager
-from tui_agent.engine.tools.programs import ProgramKeeper
+from tui_agent.engine.tools.programs import Background, ProgramKeeper
 from tui_agent.engine.turns.agents import INIT_SOURCE, require_role
 from tui_agent.engine.turns.session_title import record_message
 from tui_agent.engine.turns.turns import Turns

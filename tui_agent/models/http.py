@@ -6,9 +6,10 @@ Invariant: every failure becomes one `ModelFault`, and leaving the stream closes
 import json
 import re
 import ssl
+import sys
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
@@ -20,13 +21,32 @@ from pydantic_core import PydanticSerializationError, to_json
 from tui_agent.config.settings.providers import find_by_host
 from tui_agent.models import faults
 from tui_agent.models.endpoint import Endpoint
-from tui_agent.models.lean_httpx import httpx
 from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelChunk, ModelFault
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FaultKind
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.units import format_time_limit
+
+_UNUSED_MODULES = ("httpx._main", "httpcore._async.http2", "httpcore._sync.http2")
+"""Modules that httpx and httpcore treat as optional: a command line, and HTTP/2. Without them, httpx loads faster."""
+
+
+@contextmanager
+def _hide_modules(modules: tuple[str, ...]) -> Iterator[None]:
+    """Make imports of these modules raise `ImportError` inside the block, as if they were not installed."""
+    absent = [name for name in modules if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None: not to be found
+    try:
+        yield
+    finally:
+        for name in absent:
+            sys.modules.pop(name, None)
+
+
+with _hide_modules(_UNUSED_MODULES):
+    import httpcore  # noqa: F401 - otherwise httpx would import it later, for its first client
+    import httpx
 
 ERROR_BODY_LIMIT = 64 << 10
 WHOLE_BODY_LIMIT, LIST_BODY_LIMIT = 64 << 20, 4 << 20

@@ -38,8 +38,8 @@ from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.store.session_log import SessionLog
 from tui_agent.wiring.ablation import Ablation
+from tui_agent.wiring.repomap import SessionMaps
 from tui_agent.wiring.startup_context import StartupContext
-from tui_agent.wiring.workspace.repomap import SessionMaps
 
 
 class ContextComposition:

@@ -17,7 +17,7 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.session_store import SessionStore
-from tui_agent.wiring.plugins.plugins import plugin_host
+from tui_agent.wiring.plugins import plugin_host
 from tui_agent.wiring.startup_context import StartupContext
 
 

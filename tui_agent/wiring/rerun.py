@@ -58,7 +58,7 @@ from tui_agent.session.resume import record_new_session
 from tui_agent.store.lineage import load_lineage, open_blobs
 from tui_agent.store.session_store import SessionStore
 from tui_agent.wiring.ablation import Ablation
-from tui_agent.wiring.plugins.plugins import agent_factories, plugin_host
+from tui_agent.wiring.plugins import agent_factories, plugin_host
 from tui_agent.wiring.policy import build_policy
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment

@@ -63,11 +63,11 @@ from tui_agent.store.log_reader import pause_gc, read_marks
 from tui_agent.store.session_log import SessionLog
 from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.context import ContextComposition
+from tui_agent.wiring.environments import Environments, start_detection, start_environments
+from tui_agent.wiring.extensions import ExtensionBuilder, build_listeners
 from tui_agent.wiring.mcp import build_servers
 from tui_agent.wiring.models import ClientCache, build_model_factory
-from tui_agent.wiring.plugins.extensions import ExtensionBuilder
-from tui_agent.wiring.plugins.hooks import build_listeners
-from tui_agent.wiring.plugins.plugins import (
+from tui_agent.wiring.plugins import (
     agent_factories,
     agent_folders,
     load_records_folder,
@@ -77,11 +77,9 @@ from tui_agent.wiring.plugins.plugins import (
     watched_folders,
 )
 from tui_agent.wiring.policy import build_policy
+from tui_agent.wiring.repomap import SessionMaps, index_folder
 from tui_agent.wiring.settings import apply_fork_changes, apply_options, build_settings
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
-from tui_agent.wiring.workspace.environments import Environments, start_environments
-from tui_agent.wiring.workspace.repomap import SessionMaps, index_folder
-from tui_agent.wiring.workspace.sandbox import start_detection
 from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 

@@ -13,7 +13,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings.settings import Config
 from tui_agent.protocol.settings import RepoMapOptions
 from tui_agent.tui.screens.map.queries import map_arguments
-from tui_agent.wiring.workspace.repomap import index_folder
+from tui_agent.wiring.repomap import index_folder
 
 
 def run(root: Path, *words: str) -> "subprocess.CompletedProcess[str]":

@@ -17,7 +17,7 @@ from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.load_records import ENDED_THE_PROGRAM
 from tui_agent.plugin_host.modules import files_state
 from tui_agent.testing import PluginSession
-from tui_agent.wiring.plugins.plugins import plugin_host
+from tui_agent.wiring.plugins import plugin_host
 from tui_agent.wiring.startup_context import load_startup_context
 
 

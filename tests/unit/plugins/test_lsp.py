@@ -57,7 +57,7 @@ async def running_server(folder: Path, mode: str = "good", timeout: float = 20) 
     workspace.mkdir()
     log.touch()
     command = shlex.join([sys.executable, str(SERVER), mode, str(log)])
-    settings = module_of("lsp", "servers").LspSettings(
+    settings = module_of("lsp", "server").LspSettings(
         commands={"py": command if mode != "real" else f"{PYRIGHT} --stdio"}, timeout=timeout
     )
     bench = Bench(workspace, tools_of("lsp", settings))

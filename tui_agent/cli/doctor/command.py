@@ -33,12 +33,11 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.store_cleanup import measure_session
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 from tui_agent.units import MEGABYTE, format_bytes, format_number
+from tui_agent.wiring.environments import build_confinement, find_sandbox, start_environments
 from tui_agent.wiring.models import build_model_factory
-from tui_agent.wiring.plugins.plugins import load_external_plugins, plugin_host
+from tui_agent.wiring.plugins import load_external_plugins, plugin_host
 from tui_agent.wiring.policy import load_catalog, load_rules
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
-from tui_agent.wiring.workspace.environments import start_environments
-from tui_agent.wiring.workspace.sandbox import build_confinement, find_sandbox
 from tui_agent.workspace.checkpoints.checkpoint_limits import find_git, unavailable_reason
 from tui_agent.workspace.local.environment import LocalEnvironment
 

@@ -19,7 +19,7 @@ from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
 from tui_agent.plugin_host.load_records import LoadRecords
 from tui_agent.plugin_host.places import plugin_places
 from tui_agent.tui.actions import TYPED
-from tui_agent.wiring.plugins.plugins import load_records_folder, plugin_host
+from tui_agent.wiring.plugins import load_records_folder, plugin_host
 
 EXAMPLES = """\
 examples:

@@ -22,9 +22,9 @@ from tui_agent.policy.decision.table_check import check_table_path
 from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Effect, RunEffect
+from tui_agent.wiring.environments import build_confinement, find_sandbox
 from tui_agent.wiring.policy import RULES_FILE, load_rules, make_policy
 from tui_agent.wiring.startup_context import StartupContext
-from tui_agent.wiring.workspace.sandbox import build_confinement, find_sandbox
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.local.secret_files import find_public_certificates
 

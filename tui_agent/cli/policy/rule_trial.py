@@ -32,7 +32,7 @@ from tui_agent.protocol.settings import PolicyName
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.event_search import DecisionRecord, find_decisions
 from tui_agent.wiring import policy as policy_wiring
-from tui_agent.wiring.plugins.plugins import load_external_plugins
+from tui_agent.wiring.plugins import load_external_plugins
 from tui_agent.wiring.startup_context import StartupContext
 
 Change: TypeAlias = Literal["saved", "passes", "opened", "stopped", "asked", "same"]

@@ -44,7 +44,7 @@ _CALLERS = frozenset(
         "tui_agent.engine.tools.arguments",
         "tui_agent.plugin_functions",
         "tui_agent.plugin_host.offers",
-        "tui_agent.wiring.plugins.hooks",
+        "tui_agent.wiring.extensions",
     }
 )
 """The modules that call plugins inside a plugin guard."""

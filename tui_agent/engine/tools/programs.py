@@ -1,4 +1,4 @@
-"""Programs that tools keep running between their calls, such as language servers.
+"""Programs that tools keep running between their calls, such as language servers, and their group with background jobs.
 
 Invariant: a program has the permissions of the call that uses it, and ends with the session at the latest.
 """
@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.plugins.guard import guard_plugin
+from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.sandbox_retry import SandboxGrant
 from tui_agent.errors import PluginError, ToolError, TuiAgentError
 from tui_agent.ports.environment import CommandOpener, ExecSpec, PipedProcess
@@ -128,3 +129,21 @@ class CallPrograms:
 
     async def end(self, name: str) -> None:
         await self._keeper.end(self._owner, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Runs and ends the background jobs and the programs of a session."""
+
+    jobs: JobManager
+    programs: ProgramKeeper
+
+    def begin(self, group: TaskGroup) -> None:
+        """Set the task group in which jobs and programs run."""
+        self.jobs.begin(group)
+        self.programs.begin(group)
+
+    async def end_all(self) -> None:
+        """End all jobs and programs at the end of the session."""
+        await self.jobs.end_all("session")
+        await self.programs.end_all()

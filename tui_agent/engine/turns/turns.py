@@ -20,10 +20,10 @@ from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_awaiting_approval, close_calls
 from tui_agent.engine.questions import Asker
-from tui_agent.engine.tools.background import Background
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.judged_call import RestorableFiles
 from tui_agent.engine.tools.phase import ToolPhase
+from tui_agent.engine.tools.programs import Background
 from tui_agent.engine.tools.runner import CallRunner
 from tui_agent.engine.turns.agents import INIT_SOURCE, HandoffAgent, InitAgent, ShellFirstAgent
 from tui_agent.engine.turns.delegates import CallDelegates, DelegateRunner

@@ -16,8 +16,8 @@ from tui_agent.evals.cases.case import Case
 from tui_agent.evals.checks.checks import require_own_folder
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
+from tui_agent.wiring.environments import create_machine, create_remote
 from tui_agent.wiring.startup_context import StartupContext
-from tui_agent.wiring.workspace.environments import create_machine, create_remote
 from tui_agent.workspace.containers.command_lines import ContainerSettings
 from tui_agent.workspace.containers.environment import ContainerEnvironment
 from tui_agent.workspace.containers.image_build import ImageBuilder

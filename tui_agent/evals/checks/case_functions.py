@@ -21,7 +21,7 @@ from tui_agent.protocol.events.eval import VerifierFinished
 from tui_agent.protocol.unicode_text import limit_text
 from tui_agent.store.log_reader import read_records
 from tui_agent.units import format_time_limit
-from tui_agent.wiring.plugins.plugins import plugin_host
+from tui_agent.wiring.plugins import plugin_host
 from tui_agent.wiring.startup_context import StartupContext
 
 MAX_OUTPUT_CHARS = 200_000

@@ -27,8 +27,8 @@ from tui_agent.evals.runs.plan import CheckProgram, Findings
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment, ExecSpec
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
+from tui_agent.wiring.environments import build_confinement
 from tui_agent.wiring.startup_context import StartupContext
-from tui_agent.wiring.workspace.sandbox import build_confinement
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 CHECKED = "checked"

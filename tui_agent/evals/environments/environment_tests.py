@@ -21,8 +21,8 @@ from tui_agent.evals.environments.environment_file import TIMEOUT_S, EnvFunction
 from tui_agent.evals.environments.timed_call import call_in_thread
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
+from tui_agent.wiring.environments import build_confinement
 from tui_agent.wiring.startup_context import StartupContext
-from tui_agent.wiring.workspace.sandbox import build_confinement
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 OpenEnvironment: TypeAlias = Callable[[Path], Environment]

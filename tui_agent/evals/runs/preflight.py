@@ -23,7 +23,7 @@ from tui_agent.protocol.settings import SessionSettings
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.models import build_model_factory
-from tui_agent.wiring.plugins.plugins import agent_factories, missing_program, plugin_host, require_agent
+from tui_agent.wiring.plugins import agent_factories, missing_program, plugin_host, require_agent
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.settings import build_settings, lacks_model
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context

@@ -14,8 +14,8 @@ import pytest
 from tests.stubs.sandboxed import SECRET, World, elsewhere, git, require_sandbox
 from tui_agent.config.options import SessionOptions
 from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.wiring.environments import build_confinement
 from tui_agent.wiring.startup_context import load_startup_context
-from tui_agent.wiring.workspace.sandbox import build_confinement
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.sandbox import bubblewrap
 from tui_agent.workspace.sandbox.sockets import find_listening_below

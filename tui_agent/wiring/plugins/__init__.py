@@ -1,1 +1,0 @@
-"""Composition of a session's extensions: plugins, hooks and slash commands."""
