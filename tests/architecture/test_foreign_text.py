@@ -20,7 +20,7 @@ SEQUENCES = {
     "tui_agent/tui/text.py": "the boundary: what it looks for",
     "tui_agent/tui/transcript/output.py": "the colours and links that it takes out of a program's output",
     "tui_agent/tui/terminal/keyboard.py": "asks the terminal for its keys",
-    "tui_agent/folds/text/control_sequences.py": "what it takes out of a program's output",
+    "tui_agent/folds/text/plain_text.py": "what it takes out of a program's output",
     "tui_agent/mcp/content/outside_text.py": "what it takes out of the text of a server",
     "tui_agent/cli/console/output.py": "colour of its own",
     "tui_agent/cli/themes.py": "colour of its own",

@@ -9,8 +9,8 @@ from tui_agent.cli.console.output import say, say_json, shorten, terminal_width,
 from tui_agent.cli.run.parts import print_part
 from tui_agent.folds.base import fold
 from tui_agent.folds.text.labels import FAILURE_LABELS, SPAN_STATE_LABELS, TURN_END_LABELS, describe_failures
+from tui_agent.folds.text.session_figures import describe_work, measure_rows
 from tui_agent.folds.trace.fold import Trace
-from tui_agent.folds.trace.measure_labels import describe_work, measure_rows
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts
 from tui_agent.folds.trace.spans import Span, TraceView

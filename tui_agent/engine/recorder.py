@@ -16,7 +16,7 @@ from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.context.token_calibration import Calibration
 from tui_agent.folds.context.window_limits import InferredWindows
 from tui_agent.folds.session.branches import Branches, BranchesView, Stretch, stretches
-from tui_agent.folds.session.commits import Commits
+from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.snapshot import Snapshot, take_snapshot
 from tui_agent.folds.session.view import SessionStateView

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.text.charset import show_text
+from tui_agent.folds.text.plain_text import show_text
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.unicode_text import list_first
 

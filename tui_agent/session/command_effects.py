@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tui_agent.folds.session.generated_files import describe_restored
-from tui_agent.folds.text.kept_commits import describe_kept_commits
+from tui_agent.folds.text.restored_files import describe_kept_commits, describe_restored
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted, ContextStuck
 from tui_agent.protocol.events.files import CheckpointRestored

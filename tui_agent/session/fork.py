@@ -18,7 +18,7 @@ from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.branches import Branches, stretches
-from tui_agent.folds.session.commits import Commits
+from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.known_files import find_event_with_known_files
 from tui_agent.folds.session.view import OpenCall

@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from tui_agent.engine.checkpoints.revert_plan import NO_CHECKPOINT, plan_event
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Branches, stretches
-from tui_agent.folds.session.commits import Commits
+from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.protocol.events.files import CheckpointPlanned
 from tui_agent.session.fork_workspace import STORE_NAME, load_state
 from tui_agent.store.log_reader import read_records

@@ -2,7 +2,7 @@
 
 from tests.tui.app.driving import golden
 from tui_agent.folds.base import fold
-from tui_agent.folds.trace.measure_labels import describe_work, measure_rows
+from tui_agent.folds.text.session_figures import describe_work, measure_rows
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.units import format_tokens
 

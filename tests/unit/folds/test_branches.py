@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.session.branches import Branches, BranchesView, is_on_branch, stretches
-from tui_agent.folds.session.commits import Commits
+from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.protocol.base import MAIN_AGENT, Payload, SessionId
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.files import CheckpointTaken

@@ -1,7 +1,7 @@
 """Sums of generated files: exact where files are made, and no more than the folder has where they change again."""
 
 from tests.stubs.rows import rows
-from tui_agent.folds.session.generated_files import GeneratedFiles, format_files, format_folders
+from tui_agent.folds.session.changed_files import GeneratedFiles, format_files, format_folders
 from tui_agent.protocol.events.files import FolderChange
 
 

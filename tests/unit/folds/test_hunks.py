@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.folds.text.hunks import first_line, hunk_sides, revert_hunk, split_hunks
-from tui_agent.folds.text.line_diff import diff_lines
+from tui_agent.folds.text.line_diff import diff_lines, first_line, hunk_sides, revert_hunk, split_hunks
 
 OLD = "".join(f"line {number}\n" for number in range(1, 31))
 NEW = OLD.replace("line 3\n", "LINE 3\n").replace("line 20\n", "LINE 20\nmore\n")

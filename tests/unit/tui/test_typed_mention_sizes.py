@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tui_agent.folds.context.mention_limits import MAX_CHARS
+from tui_agent.folds.text.mention_parser import MAX_MENTION_CHARS
 from tui_agent.tui.prompt.typed_mentions import (
     CHARS_PER_LINE,
     NUMBER_CHARS,
@@ -14,7 +14,7 @@ from tui_agent.tui.prompt.typed_mentions import (
 def test_mentioned_files_count_once_each_and_within_the_limits(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x" * 3_000)
     (tmp_path / "a b.md").write_text("y" * 500)
-    (tmp_path / "huge.log").write_text("z" * (MAX_CHARS + 1))
+    (tmp_path / "huge.log").write_text("z" * (MAX_MENTION_CHARS + 1))
     (tmp_path / "src").mkdir()
 
     def chars(text: str) -> int:
@@ -27,4 +27,4 @@ def test_mentioned_files_count_once_each_and_within_the_limits(tmp_path: Path) -
     (tmp_path / "src" / "lib").mkdir()
     assert chars("look into @src/") == len("main.py\nlib\n"), "a mentioned folder adds the list of its names"
     assert chars("@a.py:10-19") == 10 * (CHARS_PER_LINE + NUMBER_CHARS)
-    assert chars("@huge.log") == MAX_CHARS
+    assert chars("@huge.log") == MAX_MENTION_CHARS

@@ -20,7 +20,7 @@ from tui_agent.cli.console.output import escape_control, say, say_json, shorten
 from tui_agent.errors import UsageError
 from tui_agent.folds.comparison.files import LineCounter
 from tui_agent.folds.replay_cursor import views_at
-from tui_agent.folds.session.state_json import state_to_json
+from tui_agent.folds.session.view import state_to_json
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Record

@@ -31,7 +31,7 @@ from tui_agent.folds.actions import Error, HistoryEntry, list_history
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.branch_tree import fork_name
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.state_json import state_to_json
+from tui_agent.folds.session.view import state_to_json
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionTitled

@@ -2,8 +2,7 @@
 
 from tui_agent.cli.console.output import say, table, warn
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.generated_files import describe_restored
-from tui_agent.folds.text.kept_commits import describe_kept_commits
+from tui_agent.folds.text.restored_files import describe_kept_commits, describe_restored
 from tui_agent.protocol.commands import Revert
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FolderChange
 from tui_agent.protocol.events.session import SessionHeadMoved

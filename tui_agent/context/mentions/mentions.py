@@ -14,15 +14,16 @@ from tui_agent.context.mentions.definitions import end_of, search_definitions
 from tui_agent.context.priorities import divide_evenly
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.context.mention_limits import MAX_ALL_CHARS, MAX_CHARS, MAX_ENTRIES
-from tui_agent.folds.text.charset import decode_text
 from tui_agent.folds.text.mention_parser import (
+    MAX_ALL_MENTIONS_CHARS,
+    MAX_FOLDER_ENTRIES,
+    MAX_MENTION_CHARS,
     MentionCandidate,
     MentionedPath,
     find_candidates,
     split_resource,
 )
-from tui_agent.folds.text.numbered_lines import notes_on_cut_lines, notes_on_text, number_lines
+from tui_agent.folds.text.plain_text import decode_text, notes_on_cut_lines, notes_on_text, number_lines
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.knowledge import FindSymbol, SymbolLocation
 from tui_agent.ports.tool import ResourceContent
@@ -74,7 +75,7 @@ class Sources:
     servers: Collection[str] = ()
     read_resource: ReadResource | None = None
     images: bool = False
-    room: int = MAX_ALL_CHARS
+    room: int = MAX_ALL_MENTIONS_CHARS
     names_s: float = SYMBOL_SEARCH_S
 
 
@@ -202,8 +203,8 @@ async def _read_mention(reading: MentionedPath, info: FileInfo, sources: Sources
 async def _directory_mention(reading: MentionedPath, path: str, sources: Sources) -> Mention:
     entries = [info for info in await sources.env.listdir(path) if info.path.rpartition("/")[2] != ".git"]
     names = [info.path.rpartition("/")[2] + ("/" if info.kind == "directory" else "") for info in entries]
-    shown = "\n".join(escape_unprintable(name) for name in names[:MAX_ENTRIES])
-    more = len(names) - MAX_ENTRIES
+    shown = "\n".join(escape_unprintable(name) for name in names[:MAX_FOLDER_ENTRIES])
+    more = len(names) - MAX_FOLDER_ENTRIES
     note = f"\n[{format_number(more)} more; to list them use list_directory]" if more > 0 else ""
     shown_path = "." if path in ("", ".") else f"{path}/"
     text = f"<directory path={_quote(shown_path)}>\n{shown or '[empty]'}{note}\n</directory>"
@@ -237,7 +238,7 @@ async def _resource_lookup(
         return _Lookup(mention.model_copy(update={"kind": "refused", "note": note}))
     head = f"<resource server={_quote(server)} uri={_quote(uri)}>"
     within = partial(_cut_resource, mention, head, content.text)
-    return _Lookup(within(MAX_CHARS), within)
+    return _Lookup(within(MAX_MENTION_CHARS), within)
 
 
 def _cut_resource(mention: Mention, head: str, text: str, room: int) -> Mention:
@@ -284,7 +285,7 @@ def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
     last = min(reading.last_line or len(lines), len(lines))
     sendable = lines[first - 1 : last][:MAX_LINES]
     part = _LineRange(reading, mention, sendable, first, last, len(lines), notes_on_text(decoded))
-    return _Lookup(part.fit_to(MAX_CHARS), part.fit_to)
+    return _Lookup(part.fit_to(MAX_MENTION_CHARS), part.fit_to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +401,7 @@ async def _read_definitions(
     if not definitions:
         return None
     within = partial(_symbol_mention, place, definitions, len(places))
-    return _Lookup(within(MAX_CHARS), within)
+    return _Lookup(within(MAX_MENTION_CHARS), within)
 
 
 def _symbol_mention(
@@ -411,7 +412,7 @@ def _symbol_mention(
     for definition in definitions:
         if texts and room < MIN_FILE_CHARS:
             break
-        text, end, is_short = definition.show(min(room, MAX_CHARS // SYMBOL_PLACES))
+        text, end, is_short = definition.show(min(room, MAX_MENTION_CHARS // SYMBOL_PLACES))
         texts.append(text)
         last, room, is_cut = last or end, room - len(text), is_cut or is_short
     notes = [f"{len(texts)} places"] if len(texts) > 1 else []

@@ -17,7 +17,7 @@ from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound, CheckpointError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.generated_files import GeneratedFiles
+from tui_agent.folds.session.changed_files import GeneratedFiles
 from tui_agent.folds.session.view import OpenCall
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, RestoreResult
 from tui_agent.ports.log import Blobs

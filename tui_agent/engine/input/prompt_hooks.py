@@ -14,8 +14,8 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import Hooks, HookVerdict
 from tui_agent.engine.tools.access import denial_reason, resource_denial_reason
 from tui_agent.errors import ConfigError, ToolError, os_errors_as
-from tui_agent.folds.context.mention_limits import MAX_ALL_CHARS
 from tui_agent.folds.session.view import PROMPT_HOOKS_REASON
+from tui_agent.folds.text.mention_parser import MAX_ALL_MENTIONS_CHARS
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ResourceContent
 from tui_agent.protocol.base import LongText, RequestId
@@ -76,7 +76,10 @@ class PromptHooks:
             images=settings is not None and settings.model.images,
             servers=self._mentionable_servers(message),
             read_resource=self._read_resource,
-            room=min(round(window * MAX_WINDOW_SHARE * CHARS_PER_TOKEN) or MAX_ALL_CHARS, MAX_ALL_CHARS),
+            room=min(
+                round(window * MAX_WINDOW_SHARE * CHARS_PER_TOKEN) or MAX_ALL_MENTIONS_CHARS,
+                MAX_ALL_MENTIONS_CHARS,
+            ),
         )
         mentions = await resolve_mentions(
             parts.blobs.read_text(message.text), sources, message.typed_mentions

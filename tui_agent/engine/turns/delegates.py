@@ -19,7 +19,7 @@ from tui_agent.engine.turns.agents import ModelAgent
 from tui_agent.engine.turns.loop import Outcome, TurnLoop
 from tui_agent.errors import ConfigError, StoreError, ToolError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.delegates import delegate_chain
+from tui_agent.folds.session.agents import delegate_chain
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.models.normalisation import canonical_name
 from tui_agent.plugin_api import BaseMiddleware

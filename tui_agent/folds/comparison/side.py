@@ -12,9 +12,8 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.files import LineCounter, NetFileChange, net_file_changes
 from tui_agent.folds.session.branch_tree import MAIN_BRANCH
-from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.folds.session.changed_files import FilesChanged, FolderFiles
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.generated_files import FolderFiles
 from tui_agent.folds.text.labels import TURN_END_LABELS, describe_failing_tests
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts

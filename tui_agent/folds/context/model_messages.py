@@ -13,8 +13,14 @@ from tui_agent.folds.context.compacted_history import (
     calls_by_id,
 )
 from tui_agent.folds.context.instructions import joined_content
-from tui_agent.folds.context.model_notes import fork_note, hook_notes, is_job_note, job_note
-from tui_agent.folds.context.plans import approved_plan, own_words
+from tui_agent.folds.context.model_notes import (
+    approved_plan,
+    fork_note,
+    hook_notes,
+    is_job_note,
+    job_note,
+    own_words,
+)
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.unfinished_work import PROGRAM_CLOSED
 from tui_agent.protocol.base import (

@@ -1,11 +1,16 @@
-"""Notes to the model, in the conversation, about hooks, background jobs and the folder of a fork."""
+"""Texts for the model, in the conversation, about hooks, background jobs, the folder of a fork and answers to plans.
+
+Invariant: an edited plan counts as approved only if the user chose to approve it.
+"""
 
 import json
 from collections.abc import Iterator
 
+from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.job import STOP_REASONS, JobEnd, JobFinished
 from tui_agent.protocol.events.session import ForkChange, WorkspaceKind
+from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked
 from tui_agent.protocol.messages import Message, UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.units import format_bytes, format_duration
@@ -63,3 +68,15 @@ def is_job_note(message: Message, job: str) -> bool:
     first = message.content[0] if isinstance(message, UserMessage) and message.content else None
     text = first.text if isinstance(first, TextContent) else ""
     return isinstance(text, str) and text.startswith(_JOB + job)
+
+
+def own_words(plan: QuestionAsked, answer: QuestionAnswered) -> LongText:
+    """Return the edited plan or the reason for the refusal, or an empty text."""
+    # An answer without own words repeats the plan or the option.
+    return "" if answer.answer in (plan.text, *plan.options) else answer.answer
+
+
+def approved_plan(plan: QuestionAsked, answer: QuestionAnswered) -> LongText:
+    """Return the plan that the user approved, as the user edited it, or an empty text if it was refused."""
+    is_approved = answer.choice is not None and answer.choice < len(plan.options) - 1
+    return (own_words(plan, answer) or plan.text) if is_approved else ""

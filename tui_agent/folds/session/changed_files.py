@@ -1,18 +1,65 @@
-"""The files that the session changed, on the current branch and across all undos and redos.
+"""The files that the session changed, on the current branch and across all undos and redos, and the estimated number
+of changed files in generated folders such as `.venv/`.
 
-Invariant: a file that only a person changed is left out.
+Invariant: a file that only a person changed is left out. The estimate for a folder is never larger than its number of
+files.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.generated_files import FolderFiles, GeneratedFiles
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
+from tui_agent.protocol.events.files import (
+    Author,
+    CheckpointRestored,
+    CheckpointTaken,
+    FileChanged,
+    FolderChange,
+)
 from tui_agent.protocol.events.session import RevertedHunk, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.unicode_text import format_count
+
+FolderFiles: TypeAlias = tuple[str, int]
+"""The path of a generated folder (with `/` at the end), and the number of changed files in the folder."""
+TAKES = (FileChanged, TurnStarted, CheckpointTaken, SessionHeadMoved)
+"""The classes of event payloads that `FilesChanged` handles."""
+
+
+class GeneratedFiles:
+    """Adds up the changed files of each generated folder over several checkpoints."""
+
+    def __init__(self) -> None:
+        self._changed: dict[str, int] = {}
+        self._total: dict[str, int] = {}
+
+    def add(self, folders: Iterable[FolderChange]) -> None:
+        """Add a checkpoint's counts of changed files in each folder."""
+        for folder in folders:
+            self._changed[folder.path] = self._changed.get(folder.path, 0) + folder.files
+            self._total[folder.path] = max(self._total.get(folder.path, 0), folder.total)
+
+    def view(self) -> tuple[FolderFiles, ...]:
+        """Return the folders in order of their first change."""
+        return tuple(
+            (path, min(count, max(self._total[path], 1))) for path, count in self._changed.items() if count
+        )
+
+
+def format_folders(folders: Sequence[FolderFiles], most: int = 3) -> str:
+    """Format folders as text, e.g. `.venv/ 2,570 files, target/ 1 file and 2 more generated folders`."""
+    text = ", ".join(f"{path} {format_count(count, 'file')}" for path, count in folders[:most])
+    rest = len(folders) - most
+    return f"{text} and {format_count(rest, 'more generated folder')}" if rest > 0 else text
+
+
+def format_files(count: int, folders: Sequence[FolderFiles]) -> str:
+    """Format a number of files and generated folders as text, e.g. `2 files and .venv/ 2,570 files`."""
+    own = format_count(count, "file") if count or not folders else ""
+    return " and ".join(filter(None, (own, format_folders(folders))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +155,6 @@ class FilesChangedView:
         """The numbers of added and removed lines, or None if a file changed more than once."""
         # With several changes, a line could be counted twice.
         return None if any(file.changes > 1 for file in self.files) else (self.added, self.removed)
-
-
-TAKES = (FileChanged, TurnStarted, CheckpointTaken, SessionHeadMoved)
-"""The classes of event payloads that `FilesChanged` handles."""
 
 
 class FilesChanged:

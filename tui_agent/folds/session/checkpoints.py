@@ -1,14 +1,15 @@
-"""A session's checkpoints in order, each with its changes and their authors.
+"""A session's checkpoints in order, each with its changes and their authors, and the commit at a given event.
 
 Invariant: the records of all branches are applied.
 """
 
-from dataclasses import replace
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import field, replace
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
-from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
-from tui_agent.folds.session.generated_files import FolderFiles
+from tui_agent.folds.session.branches import Branches, Stretch, is_on_branch, stretches
+from tui_agent.folds.session.changed_files import ChangedFile, FolderFiles, unchanged_file
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -107,3 +108,40 @@ class Checkpoints:
             replace(checkpoint, on_branch=is_on_branch(checkpoint.seq, current))
             for checkpoint in self._checkpoints
         )
+
+
+@dataclass(slots=True)
+class Commits:
+    """Collects the seq and the commit of each `checkpoint.taken` and `checkpoint.restored`, oldest first."""
+
+    # The user's changes between two turns are checkpointed late, in the later turn. Such a checkpoint has the seq of
+    # the event before that turn (`as_of_seq`), so that an undo of the turn keeps the user's changes.
+
+    seqs: list[int] = field(default_factory=list)
+    commits: list[str] = field(default_factory=list)
+
+    def apply(self, ev: Envelope) -> bool:
+        match ev.payload:
+            case CheckpointTaken(as_of_seq=int(as_of_seq), commit=commit):
+                seq = max([as_of_seq, *self.seqs[-1:]])
+            case CheckpointTaken(commit=commit) | CheckpointRestored(commit=commit):
+                seq = ev.seq
+            case _:
+                return False
+        self.seqs.append(seq)
+        self.commits.append(commit)
+        return True
+
+    def view(self) -> tuple[str, ...]:
+        return tuple(self.commits)
+
+    def commit_on(self, branch: Sequence[Stretch]) -> str:
+        """Return the newest commit on a branch. If the branch has none, return the session's first commit.
+
+        Return an empty string if the session has no commits.
+        """
+        for stretch in reversed(branch):
+            index = bisect_right(self.seqs, stretch.last) - 1
+            if index >= 0 and self.seqs[index] >= stretch.first:
+                return self.commits[index]
+        return self.commits[0] if self.commits else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from tui_agent.folds.context.memory import apply_mentions
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.session.delegates import new_delegate
+from tui_agent.folds.session.agents import new_delegate
 from tui_agent.folds.session.lifecycle import LIFECYCLE_HANDLERS
 from tui_agent.folds.session.state import Draft
 from tui_agent.folds.session.view import OpenCall, ReadFile, SessionStateView, Totals, call_digest

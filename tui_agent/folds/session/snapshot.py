@@ -17,7 +17,7 @@ from tui_agent.folds.context.model_messages import History, ModelMessages
 from tui_agent.folds.context.token_calibration import Calibration
 from tui_agent.folds.context.window_limits import InferredWindow, InferredWindows
 from tui_agent.folds.session.branches import Branches, BranchesState
-from tui_agent.folds.session.commits import Commits
+from tui_agent.folds.session.checkpoints import Commits
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state import Draft
 

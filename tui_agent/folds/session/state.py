@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tui_agent.folds.context.instructions import AgentInstructions
-from tui_agent.folds.session.delegates import DelegateState
+from tui_agent.folds.session.agents import DelegateState
 from tui_agent.folds.session.view import OpenCall, ReadFile, Totals, UncheckpointedChange, own_subtask
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JobId, JsonMap, RequestId, RunId

@@ -1,4 +1,4 @@
-"""The state of a session, for the engine's checks, agents and tools.
+"""The state of a session, for the engine's checks, agents and tools, and as JSON for readers.
 
 Invariant: all data is plain, picklable and derived from events.
 """
@@ -7,12 +7,15 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import cache
 from typing import Literal
+
+from pydantic import TypeAdapter
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
+from tui_agent.folds.session.agents import DelegateState
 from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
-from tui_agent.folds.session.delegates import DelegateState
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, RunId, text_preview
 from tui_agent.protocol.events.command import OfferedCommand
@@ -388,3 +391,23 @@ class SessionStateView:
 def own_subtask(todo: Sequence[TodoItem], root_task: str) -> str:
     """Return the todo item in progress, or the whole task if no item is in progress."""
     return next((item.content for item in todo if item.status == "in_progress"), root_task)
+
+
+@cache
+def _adapter() -> TypeAdapter[SessionStateView]:
+    return TypeAdapter(SessionStateView)
+
+
+def state_to_json(state: SessionStateView) -> JsonMap:
+    """Return the state as a JSON object, with all fields and some derived values."""
+    plain: JsonMap = _adapter().dump_python(state, mode="json")
+    budgets = state.settings.budgets.model_dump(mode="json") if state.settings is not None else {}
+    plain |= {name: getattr(state, name) for name in ("almost_stuck", "turn_cost_usd")}
+    plain["open_questions"] = list(state.open_questions)
+    plain["confirmation_mode"] = state.asks_before_acting
+    plain["budget"] = {**budgets, "used": state.used.model_dump()}
+    plain["file_summaries"] = {
+        path: f"{'fully read' if read_file.complete else 'partly read'}, content {read_file.digest[:12]}"
+        for path, read_file in state.read_files.items()
+    }
+    return plain

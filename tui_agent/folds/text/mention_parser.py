@@ -1,4 +1,5 @@
-"""Finds possible mentions in a message: `@path`, `@dir/`, `@"a path"`, `@symbol`, pasted workspace paths.
+"""Finds possible mentions in a message (`@path`, `@dir/`, `@"a path"`, `@symbol`, pasted workspace paths), and defines
+the limits of the texts that mentions add to the message.
 
 Invariant: all functions are pure.
 """
@@ -9,6 +10,14 @@ from dataclasses import replace
 from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
+
+MAX_MENTION_CHARS: Final = 50_000
+"""Maximum length of the text of one mention, in characters."""
+MAX_FOLDER_ENTRIES: Final = 200
+"""Maximum number of names that the mention of a folder lists."""
+MAX_ALL_MENTIONS_CHARS: Final = 160_000
+"""Maximum length of the texts of all mentions of a message, in characters."""
+
 
 MAX_MENTIONS: Final = 20
 MAX_PASTED_PATHS: Final = 5

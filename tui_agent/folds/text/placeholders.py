@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from tui_agent.folds.text.charset import decode_text
+from tui_agent.folds.text.plain_text import decode_text
 
 PLACEHOLDER_START: Final = "[redacted: "
 HIDDEN_DIFFERENCE: Final = " [a hidden value differs]"

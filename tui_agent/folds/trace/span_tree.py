@@ -5,20 +5,28 @@ Invariant: a node comes after its parent, and its totals include the totals of i
 
 import copy
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
-from tui_agent.folds.transcript.packed_entries import PackedSpans
-from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
+from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS, PackedList
 from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.parts import Usage, add_cost
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import CostPrecision, combine_precision
+
+GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))
+_shared_fields = attrgetter(
+    *(field.name for field in fields(Span) if field.name not in ("parent", "children"))
+)
+"""Function that returns the values of all fields of a span except `parent` and `children`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +67,21 @@ class Node:
     estimated: bool = False
 
 
-GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))
+@cache
+def _span_adapter() -> TypeAdapter[list[Span]]:
+    return TypeAdapter(list[Span])
+
+
+class PackedSpans(PackedList[Span]):
+    """A packed list of trace spans."""
+
+    @staticmethod
+    def dump(items: Sequence[Span]) -> bytes:
+        return _span_adapter().dump_json(list(items))
+
+    @staticmethod
+    def load(data: bytes) -> Sequence[Span]:
+        return _span_adapter().validate_json(data)
 
 
 class SpanTree:
@@ -250,12 +272,6 @@ class SpanTree:
                 self._has_costs,
             )
         return self._view
-
-
-_shared_fields = attrgetter(
-    *(field.name for field in fields(Span) if field.name not in ("parent", "children"))
-)
-"""Function that returns the values of all fields of a span except `parent` and `children`."""
 
 
 def _freeze_node(node: Node) -> Span:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.generated_files import FolderFiles
+from tui_agent.folds.session.changed_files import FolderFiles
 from tui_agent.protocol.base import AgentId, CallId, JsonMap, LongText, RequestId, text_preview
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.events.turn import TurnEnd

@@ -7,14 +7,17 @@ from typing import Final
 from pydantic import JsonValue
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.session.generated_files import describe_restored
-from tui_agent.folds.text.kept_commits import describe_kept_commits
-from tui_agent.folds.text.kept_files import describe_kept, list_names
 from tui_agent.folds.text.labels import (
     fork_changes,
     skipped_lines_notice,
     unknown_events_notice,
     unknown_price_warning,
+)
+from tui_agent.folds.text.restored_files import (
+    describe_kept_commits,
+    describe_kept_files,
+    describe_restored,
+    list_names,
 )
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel, UserEntry
 from tui_agent.folds.transcript.state import Draft
@@ -365,7 +368,7 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
 @NOTICE_HANDLERS.on(CheckpointRestored)
 def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> None:
     kept, names = (
-        describe_kept(payload),
+        describe_kept_files(payload),
         (*payload.skipped_paths, *(path for path, _ in payload.kept_folders)),
     )
     move, draft.file_move = draft.file_move, None

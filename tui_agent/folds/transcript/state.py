@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeAlias, TypedDict
 
-from tui_agent.folds.session.changed_files import ChangedFile, unchanged_file
-from tui_agent.folds.session.generated_files import FolderFiles, GeneratedFiles
+from tui_agent.folds.session.changed_files import ChangedFile, FolderFiles, GeneratedFiles, unchanged_file
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,

@@ -1,20 +1,53 @@
-"""A list of transcript entries whose texts grow by streamed pieces.
+"""The list of transcript entries: older entries are packed as JSON, and texts grow by streamed pieces.
 
 Invariant: adding a piece of text takes constant time.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import overload
+from functools import cache
+from typing import Any, get_args, overload
+
+from pydantic import TypeAdapter
 
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry
-from tui_agent.folds.transcript.packed_entries import PackedEntries
-from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
+from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS, PackedList
 
 OUTPUT_TAIL_CHARS = 16 * 1024
 """If a running tool's output is cut, this many characters at its end are kept."""
 _MAX_OUTPUT_CHARS = 4 * OUTPUT_TAIL_CHARS
 """Length at which a running tool's output is cut, in characters."""
+_ENTRY_CLASSES: tuple[type, ...] = get_args(Entry)
+
+
+@cache
+def _adapter(entry_class: type) -> TypeAdapter[list[Any]]:
+    return TypeAdapter(list[entry_class])  # type: ignore[valid-type]
+
+
+class PackedEntries(PackedList[Entry]):
+    """A packed list of transcript entries."""
+
+    # The first line of a chunk has one byte for each entry: the number of its class. Each class then has one line of
+    # JSON.
+
+    @staticmethod
+    def dump(items: Sequence[Entry]) -> bytes:
+        order = bytes(_ENTRY_CLASSES.index(type(item)) for item in items)
+        groups = [
+            _adapter(entry_class).dump_json([item for item in items if type(item) is entry_class])
+            for entry_class in _ENTRY_CLASSES
+        ]
+        return b"\n".join([order, *groups])
+
+    @staticmethod
+    def load(data: bytes) -> Sequence[Entry]:
+        order, *groups = data.split(b"\n")
+        waiting = [
+            iter(_adapter(entry_class).validate_json(group))
+            for entry_class, group in zip(_ENTRY_CLASSES, groups, strict=True)
+        ]
+        return [next(waiting[number]) for number in order]
 
 
 @dataclass(slots=True)

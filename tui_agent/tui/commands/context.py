@@ -13,7 +13,7 @@ from tui_agent.folds.context.meter import (
     ContextMeterView,
     MeterSection,
 )
-from tui_agent.folds.context.next_turn import estimate_next_turn
+from tui_agent.folds.text.session_figures import estimate_next_turn
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer

@@ -13,8 +13,9 @@ from tui_agent.folds.text.session_figures import (
     describe_model,
     describe_sandbox,
     describe_tokens,
+    describe_work,
+    measure_rows,
 )
-from tui_agent.folds.trace.measure_labels import describe_work, measure_rows
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import json_rows, text_of

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.folds.context.meter import ContextMeterView
-from tui_agent.folds.context.next_turn import estimate_next_turn
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.text.session_figures import estimate_next_turn
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.plugin import RESOURCES, PluginLoaded

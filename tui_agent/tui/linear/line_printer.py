@@ -12,11 +12,8 @@ from tui_agent.errors import BlobNotFound
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.comparison.files import diff_contents
 from tui_agent.folds.session.approvals import Approvals
-from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
+from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged, format_folders
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.generated_files import describe_restored, format_folders
-from tui_agent.folds.text.kept_commits import describe_kept_commits
-from tui_agent.folds.text.kept_files import describe_kept
 from tui_agent.folds.text.labels import (
     MAP_COMES_LATER,
     always_label,
@@ -25,6 +22,7 @@ from tui_agent.folds.text.labels import (
     mention_result,
     missing_map_notice,
 )
+from tui_agent.folds.text.restored_files import describe_kept_commits, describe_kept_files, describe_restored
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.app_commands import SHARED_COMMANDS
 from tui_agent.protocol.base import MAIN_AGENT, text_preview
@@ -374,7 +372,7 @@ def _undo_lines(payload: SessionHeadMoved | CheckpointRestored) -> list[str]:
         verb = "undo" if payload.reason == "revert" else payload.reason
         done = f"{verb} done" if verb in ("undo", "redo") else ""
         return [line for line in (done, describe_kept_commits(payload.kept_commits)) if line]
-    unrestored = describe_kept(payload)
+    unrestored = describe_kept_files(payload)
     return [f"{describe_restored(payload)} {unrestored}." if unrestored else describe_restored(payload)]
 
 

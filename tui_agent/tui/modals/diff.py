@@ -8,10 +8,8 @@ from typing import Final, TypeAlias
 
 from textual.strip import Strip
 
-from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
-from tui_agent.folds.session.generated_files import format_folders
-from tui_agent.folds.text.hunks import first_line, hunk_sides, split_hunks
-from tui_agent.folds.text.line_diff import LineDiff, count_line_changes
+from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView, format_folders
+from tui_agent.folds.text.line_diff import LineDiff, count_line_changes, first_line, hunk_sides, split_hunks
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.protocol.commands import RevertHunk
 from tui_agent.protocol.events.session import RevertedHunk

@@ -10,8 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from tui_agent.folds.context.mention_limits import MAX_ALL_CHARS, MAX_CHARS, MAX_ENTRIES
-from tui_agent.folds.text.mention_parser import MentionCandidate, find_candidates
+from tui_agent.folds.text.mention_parser import (
+    MAX_ALL_MENTIONS_CHARS,
+    MAX_FOLDER_ENTRIES,
+    MAX_MENTION_CHARS,
+    MentionCandidate,
+    find_candidates,
+)
 from tui_agent.protocol.parts import image_type
 from tui_agent.tui.prompt.attachments import Span
 
@@ -55,9 +60,9 @@ def find_files(candidates: Iterable[MentionCandidate], root: Path) -> tuple[dict
             files[candidate.given] = reading.path
             lines = reading.last_line - reading.first_line + 1 if reading.first_line else 0
             chars += min(
-                _text_size(root / reading.path), lines * (CHARS_PER_LINE + NUMBER_CHARS) or MAX_CHARS
+                _text_size(root / reading.path), lines * (CHARS_PER_LINE + NUMBER_CHARS) or MAX_MENTION_CHARS
             )
-    return files, min(chars, MAX_ALL_CHARS)
+    return files, min(chars, MAX_ALL_MENTIONS_CHARS)
 
 
 def find_images(paths: Iterable[str], root: Path) -> frozenset[str]:
@@ -80,7 +85,7 @@ def _text_size(path: Path) -> int:
     try:
         if path.is_dir():
             with os.scandir(path) as entries:
-                return sum(len(entry.name) + 1 for entry in islice(entries, MAX_ENTRIES))
+                return sum(len(entry.name) + 1 for entry in islice(entries, MAX_FOLDER_ENTRIES))
         size = path.stat().st_size if path.is_file() else 0
         return size + -(-size // CHARS_PER_LINE) * NUMBER_CHARS
     except (OSError, ValueError):

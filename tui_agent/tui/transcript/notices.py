@@ -5,7 +5,7 @@ Invariant: a notice names the event, the affected thing, the kept data and the n
 
 from typing import Final
 
-from tui_agent.folds.session.generated_files import format_folders
+from tui_agent.folds.session.changed_files import format_folders
 from tui_agent.folds.text.labels import TURN_END_LABELS
 from tui_agent.folds.transcript.entries import NoticeEntry, TurnEntry
 from tui_agent.protocol.base import text_preview

@@ -14,8 +14,8 @@ from anyio.to_thread import run_sync
 
 from tui_agent.errors import CheckpointError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.text.charset import decode_text
 from tui_agent.folds.text.line_diff import split_lines
+from tui_agent.folds.text.plain_text import decode_text
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, RestoreAction, RestorePlan
 from tui_agent.workspace.checkpoints.change_detection import unsaveable_reason
 from tui_agent.workspace.checkpoints.commit import REVERTED

@@ -9,9 +9,8 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from textual.strip import Strip
 
-from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.session.changed_files import ChangedFile, format_files, format_folders
 from tui_agent.folds.session.checkpoints import Checkpoint
-from tui_agent.folds.session.generated_files import format_files, format_folders
 from tui_agent.folds.text.line_diff import FileCounts, LineDiff
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import read_rows

@@ -4,7 +4,7 @@ import pytest
 
 from tui_agent.folds.comparison.files import diff_contents
 from tui_agent.folds.session.changed_files import ChangedFile
-from tui_agent.folds.text.charset import decode_text, encode_text
+from tui_agent.folds.text.plain_text import decode_text, encode_text
 from tui_agent.plugin_api import FileContent
 from tui_agent.workspace.checkpoints.restore_plan import count_changed_lines
 from tui_agent.workspace.local.change_recorder import count_lines

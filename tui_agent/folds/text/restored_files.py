@@ -1,0 +1,79 @@
+"""Sentences about the files that an undo or revert restored, removed or kept, and about the commits that stay.
+
+Invariant: a text names only a few files, and shows `…` if there are more.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tui_agent.folds.session.changed_files import format_files
+from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.unicode_text import format_count
+
+MAX_FILES_NAMED: Final = 3
+MAX_COMMITS_NAMED = 3
+"""Maximum number of commits that the sentence names."""
+
+
+def describe_restored(restored: CheckpointRestored) -> str:
+    """Describe a restore in a sentence, e.g. `2 files restored, 1 file and .venv/ 2,570 files removed.`"""
+    total = len(restored.paths) + restored.unlisted_count
+    kept = [(folder.path, folder.files - folder.removed) for folder in restored.folders]
+    gone = [(folder.path, folder.removed) for folder in restored.folders]
+    parts = [
+        f"{format_files(count, counted)} {word}"
+        for count, folders, word in (
+            (total - restored.removed_count, kept, "restored"),
+            (restored.removed_count, gone, "removed"),
+        )
+        if (counted := [folder for folder in folders if folder[1]]) or count
+    ]
+    return f"{', '.join(parts)}." if parts else "No file was changed."
+
+
+def list_names(names: Sequence[str], *, is_complete: bool) -> str:
+    """Join the first names with commas, and append `…` if any are missing.
+
+    `is_complete`: False if `names` already lacks some names.
+    """
+    listed = ", ".join(names[:MAX_FILES_NAMED])
+    return listed if is_complete and len(names) <= MAX_FILES_NAMED else f"{listed}, …"
+
+
+def describe_kept_files(restored: CheckpointRestored) -> str:
+    """Return the kept files with the reasons, e.g. `1 file kept, because you changed it: a.py`.
+
+    Return an empty string if no file was kept.
+    """
+    reasons = restored.skipped_reasons
+    by_reason: dict[str, list[str]] = {}
+    for path in restored.skipped_paths:
+        by_reason.setdefault(reasons.get(path, ""), []).append(path)
+    by_user = [*by_reason.pop("", []), *(path for path, _ in restored.kept_folders)]
+    count = restored.kept_count - sum(map(len, by_reason.values()))
+    parts = []
+    if count:
+        pronoun = "it" if count == 1 else "them"
+        listed = list_names(by_user, is_complete=count <= len(by_user))
+        parts.append(f"{format_count(count, 'file')} kept, because you changed {pronoun}: {listed}")
+    parts += [
+        f"{format_count(len(paths), 'file')} kept, {reason}: {list_names(paths, is_complete=True)}"
+        for reason, paths in by_reason.items()
+    ]
+    return "; ".join(parts)
+
+
+def describe_kept_commits(commits: Sequence[str]) -> str:
+    """Return a sentence about the commits of undone turns, with the git command to undo them.
+
+    `commits`: ids with subjects, oldest first.
+    """
+    if not commits:
+        return ""
+    named = [f"{commit[:7]} “{commit[8:]}”" for commit in commits[:MAX_COMMITS_NAMED]]
+    more = f" and {len(commits) - MAX_COMMITS_NAMED} more" if len(commits) > MAX_COMMITS_NAMED else ""
+    if len(commits) == 1:
+        subject, pronoun = f"Commit {named[0]} stays", "it"
+    else:
+        subject, pronoun = f"These commits stay: {', '.join(named)}{more}", "them"
+    return f"{subject}. To undo {pronoun} in git and keep all files: git reset {commits[0][:7]}~1"
