@@ -254,16 +254,14 @@ class Rewind:
             case Revert():
                 to_seq, reason = command.to_seq, self._reason(command.to_seq)
                 conversation, files = command.conversation, command.files
-            case Undo():
+            case Undo(turn=turn):
                 if known.undo_to is None:
                     raise UsageError("Nothing to undo.", hint="Send a message first.")
-                to_seq = known.undo_to
-                if command.turn is not None:
-                    to_seq = known.find_turn_start(command.turn)
-                    if to_seq is None:
-                        raise UsageError(f"There is no turn {command.turn} to undo.")
-                reason = "undo" if to_seq == known.undo_to else self._reason(to_seq)
-                conversation = files = True
+                start = known.undo_to if turn is None else known.find_turn_start(turn)
+                if start is None:
+                    raise UsageError(f"There is no turn {turn} to undo.")
+                to_seq, conversation, files = start, True, True
+                reason = "undo" if start == known.undo_to else self._reason(start)
             case Redo():
                 if known.redo_to is None:
                     raise UsageError("Nothing to redo.", hint="/undo undoes the last turn.")
