@@ -27,6 +27,11 @@ _SEALED = (
     "such as git add and git commit. Run them in a separate call, without programs that run code."
 )
 _READ_ONLY_RUN = "The command tried to change the workspace, which is read-only for this command."
+_NEEDS_RIGHTS = re.compile(r"maybe need administrative\s+privileges", re.IGNORECASE)
+"""CMake's message if it cannot create a folder of the installation, without the error of the system."""
+_MODE_OF_MISSING = re.compile(r"cannot change permissions of .*: no such file or directory", re.IGNORECASE)
+"""Message of `install -d` if it cannot create a folder."""
+_CMAKE_ERROR = re.compile(r"^CMake Error.*(?:\n {2}.*)+", re.MULTILINE)
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b", re.IGNORECASE)
 _CROSS_DEVICE = re.compile(r"cross-device link|\bEXDEV\b|os error 18\b|errno 18\b", re.IGNORECASE)
 _WRITE_REFUSED = re.compile(f"{_READ_ONLY.pattern}|{_BUSY.pattern}", re.IGNORECASE)
@@ -82,7 +87,9 @@ def explain_denial(
 
     `sealed`, `read_only`: see `repository_read_only` and `read_only` of `ExecSpec`.
     """
-    lines = output[-MAX_OUTPUT_CHARS:].splitlines()
+    # CMake breaks its messages into lines, even between a path and the error.
+    tail = _CMAKE_ERROR.sub(lambda match: " ".join(match[0].split()), output[-MAX_OUTPUT_CHARS:])
+    lines = tail.splitlines()
     if exit_code == _BAD_SYSTEM_CALL or any("bad system call" in line.lower() for line in lines):
         return "The command made a system call that the sandbox blocks."
     for line in reversed(lines):
@@ -196,6 +203,8 @@ def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
         return "The command tried to use the network, which the sandbox does not allow."
     if _SERVICES.search(line):
         return "The command tried to use a service on your machine, which the sandbox hides."
+    if outside and (_NEEDS_RIGHTS.search(line) or _MODE_OF_MISSING.search(line)):
+        return f"The command tried to change {_describe_paths(outside)}, which the sandbox does not allow."
     if DENIED.search(line) and outside:
         return f"The command tried to access {_describe_paths(outside)}, which the sandbox does not allow."
     if _NOT_PERMITTED.search(line):

@@ -235,6 +235,13 @@ def test_what_the_policy_guards_by_name_the_sandbox_guards_by_place() -> None:
 REFUSED_WORDS = {
     "mkdir: cannot create directory ‘/usr/include/x’: Read-only file system": "change /usr/include/x,",
     "touch: cannot touch '/etc/x': Read-only file system": "/etc/x",
+    "install: cannot change permissions of ‘/usr/lib/demo’: No such file or directory": "change /usr/lib/demo,",
+    "CMake Error at cmake_install.cmake:52 (file):\n  file cannot create directory: /opt/x/bin.  Maybe need\n"
+    "  administrative privileges.\n\nmake: *** [Makefile:100: install] Error 1": "change /opt/x/bin,",
+    'CMake Error at cmake_install.cmake:52 (file):\n  file INSTALL cannot copy file "/work/build/a-program" to\n'
+    '  "/usr/local/share/a-folder-of-a-long-name/a-program": Read-only file\n  system.\n\n': (
+        "change /usr/local/share/a-folder-of-a-long-name/a-program,"
+    ),
     "error[E0463]: failed to write /home/ada/.cargo/registry/x: Read-only file system (os error 30)": "/home/ada/.cargo",
     "PermissionError: [Errno 13] Permission denied: '/home/ada/.netrc'": "/home/ada/.netrc",
     "npm error code EROFS": "something outside the workspace",
