@@ -285,6 +285,68 @@ async def test_a_write_outside_that_the_user_allowed_is_asked_about_once() -> No
             assert target.read_text() == "mine\n"
 
 
+async def test_a_removal_outside_that_the_user_allowed_runs_outside_after_one_question() -> None:
+    require_sandbox()
+    with elsewhere() as base:
+        target = AsyncPath(base / "outside.txt")
+        await target.write_text("mine\n")
+        root = base / "workspace"
+
+        def confined(_: Path) -> LocalEnvironment:
+            return LocalEnvironment(root, confinement=confinement(root, base / "home", base / "records"))
+
+        root.mkdir()
+        async with running(
+            base, run(f"rm {target}"), tools(), env=confined, policy=RulePolicy().decide, policy_name="ask"
+        ) as bench:
+            answering(bench, "allow", rule="")
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished")
+            (asked,) = bench.of(PermissionRequested)
+            assert asked.reason == f"{target} is outside this workspace"
+            assert asked.risk == (
+                "It may delete things that /undo cannot restore. The command runs outside the sandbox."
+            )
+            assert (asked.sandbox, asked.default_no, asked.rerun) == ("", True, "")
+            assert [choice.offered for choice in asked.choices] == [True, False, False]
+            assert asked.choices[1].unavailable_reason == "not available outside the sandbox"
+            assert told(bench) == "[exit 0, no output]" and not await target.exists()
+
+
+async def test_a_program_in_the_sandboxs_own_tmp_is_not_offered_outside() -> None:
+    require_sandbox()
+    with elsewhere() as base:
+        program = f"/tmp/tui-agent-test-{uuid4().hex}"
+        script = f"#!/bin/sh\necho x > {base}/outside.txt"
+        lines = [f"printf '%s' '{script}' > {program} && chmod +x {program}", program]
+        root = base / "workspace"
+
+        def confined(_: Path) -> LocalEnvironment:
+            return LocalEnvironment(root, confinement=confinement(root, base / "home", base / "records"))
+
+        root.mkdir()
+        answers = [call(("run_command", json.dumps({"command": line}))) for line in lines]
+        async with running(
+            base,
+            [*answers, say("Done.")],
+            tools(),
+            env=confined,
+            policy=RulePolicy().decide,
+            policy_name="accept-edits",
+        ) as bench:
+            answering(bench, "allow", rule="")
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished")
+            assert bench.of(PermissionRequested) == []
+            end, decided = bench.of(ToolFinished)[-1], bench.of(PermissionDecided)[-1]
+            note = text(ToolResult(ok=True, content=end.content))
+            assert (
+                f"The command cannot be run again: {program} does not exist outside the sandbox. "
+                "Create it in the workspace instead." in note
+            ), note
+            assert (decided.decision, decided.rule_id) == ("deny", "sandbox.leave")
+
+
 async def test_a_file_of_somebody_in_tmp_is_neither_read_nor_written_unasked() -> None:
     require_sandbox()
     with elsewhere() as base, TemporaryDirectory(dir="/tmp") as theirs:

@@ -119,12 +119,13 @@ class Sandbox:
     """The sandbox of an environment's commands.
 
     If there is no sandbox, `kind` is empty, and `unavailable_reason` says why. `lines`: sentences for the user, one for
-    each restriction.
+    each restriction. `writable_folders`: folders outside the workspace in which commands can write.
     """
 
     kind: str = ""
     lines: tuple[str, ...] = ()
     unavailable_reason: str = ""
+    writable_folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

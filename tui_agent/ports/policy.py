@@ -31,6 +31,8 @@ class PolicyFacts:
     """True if read-only git commands could run programs, or read files that their arguments do not name."""
     sandboxed: bool = False
     """True if commands run in a sandbox: they write only the workspace, have no network and cannot read `secrets`."""
+    writable_folders: tuple[str, ...] = ()
+    """Absolute paths of folders outside the workspace in which sandboxed commands can write."""
     private_temp_paths: frozenset[str] = frozenset()
     """Absolute paths such as `/tmp/x`. In the sandbox, they lead to its own temporary folder."""
     restorable_files: frozenset[str] = frozenset()
@@ -65,6 +67,7 @@ class Decision:
     - `repository_conflict`: reason why the command would fail with a read-only git repository; otherwise empty.
     - `private_temp_paths`: paths that must lead to the sandbox's own temporary folder.
     - `nobody_to_ask`: True if the call is denied only because there is no user to ask.
+    - `leaves_sandbox`: True if the sandbox would refuse what the commands do, and `risk` says that they run outside it.
     - `can_try_in_sandbox`: True if the policy asks or denies only because it cannot analyse the command. The
       command can then be tried in the sandbox first.
     """
@@ -83,6 +86,7 @@ class Decision:
     repository_conflict: str = ""
     private_temp_paths: tuple[str, ...] = ()
     nobody_to_ask: bool = False
+    leaves_sandbox: bool = False
     can_try_in_sandbox: bool = False
 
 
@@ -143,6 +147,13 @@ class Policy(Protocol):
         `PolicyFacts.restorable_files`.
         """
         # A moved file can get the name of a deleted file.
+        ...
+
+    def needed_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """Return the files and folders that must exist for the commands to succeed, relative to the workspace.
+
+        Paths that the commands themselves write are left out.
+        """
         ...
 
     def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Which commands `accept-edits` runs unasked where a sandbox bounds them, and which it asks about all the same."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.corpora.lines import read_corpus
@@ -367,6 +369,40 @@ def test_nothing_that_another_program_deletes_goes_unasked(script: str) -> None:
 )
 def test_the_reason_says_what_a_sandbox_does_not_bound(script: str, reason: str) -> None:
     assert reason in confined(script).reason
+
+
+OUTSIDE = "The command runs outside the sandbox."
+
+
+@rows(
+    "script, leaves",
+    [
+        ("rm /home/ada/notes.txt", True),
+        ("rm -r ../other/build", True),
+        ("mv /home/ada/notes.txt notes.txt", True),
+        ("ls; rm ../a.txt", True),
+        ("cp a.txt ../b.txt", False),
+        ("mv a.txt ../b.txt", False),
+        ("rm /tmp/out", False),
+        ("rm /opt/scratch/a.txt", False),
+        ("rm ../a.txt; make", False),
+        ("rm ../a.txt && foo", False),
+        ("rm ../*.txt", False),
+        ("rm a.txt", False),
+    ],
+)
+def test_a_removal_outside_is_asked_about_once_and_then_runs_outside(script: str, leaves: bool) -> None:
+    facts = PolicyFacts(
+        WORKSPACE,
+        "ask",
+        sandboxed=True,
+        private_temp_paths=frozenset({"/tmp/out"}),
+        writable_folders=("/opt/scratch",),
+    )
+    judged = RulePolicy().decide("run_command", (RunEffect(script=script),), facts)
+    assert judged.leaves_sandbox == leaves == judged.risk.endswith(OUTSIDE), judged
+    without = replace(facts, sandboxed=False)
+    assert not RulePolicy().decide("run_command", (RunEffect(script=script),), without).leaves_sandbox
 
 
 @rows("script", ["npm set", "npm set x y", "npm export"])

@@ -4,18 +4,14 @@ Invariant: before a call starts, the log has a `permission.decided` for exactly 
 """
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import replace
-
-from anyio import to_thread
 
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import HOOK_RULE, NO_VERDICT, HookVerdict, merge_decisions
 from tui_agent.engine.mailbox import PendingAnswers
-from tui_agent.engine.tools.access import allowed_tools
-from tui_agent.engine.tools.judged_call import JudgedCall, RestorableFiles
+from tui_agent.engine.tools.judged_call import CallFacts, JudgedCall, RestorableFiles
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.sandbox_retry import (
     ONCE_ONLY,
@@ -32,17 +28,15 @@ from tui_agent.engine.tools.sandbox_retry import (
 from tui_agent.errors import ConfigError, EnvironmentFault, ToolCrash, ToolError
 from tui_agent.policy.decision.choices import ALLOWED, only_once
 from tui_agent.policy.decision.classes import NETWORK, READ_ONLY
+from tui_agent.policy.decision.confinement import OUTSIDE_RISK
 from tui_agent.policy.decision.edited_rule import find_fault
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.ports.environment import (
     ExecResult,
     PrivateTempFinder,
-    ProgramFinder,
-    WorkspaceScan,
-    WorkspaceScanner,
     workspace_sandbox,
 )
-from tui_agent.ports.policy import Decision, PolicyFacts
+from tui_agent.ports.policy import Decision
 from tui_agent.ports.tool import Preview
 from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.commands import DecidePermission
@@ -53,13 +47,11 @@ from tui_agent.protocol.events.policy import CommandEffects, PermissionDecided, 
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import AgentState, PolicyName
 from tui_agent.workspace.local.granted_paths import GrantedEnvironment, grant_paths
-from tui_agent.workspace.local.secret_files import find_public_certificates
 
 _MAX_STAT_FILES = 20
 _ASKED_BEFORE = "you were asked about this call, but tui-agent exited before you answered"
 LEAVE_SANDBOX_RULE, OPEN_FILES_RULE = "sandbox.leave", "sandbox.open"
 TRY_IN_SANDBOX_RULE = "sandbox.try"
-OUTSIDE_RISK = "The command runs outside the sandbox."
 _READING_PROFILES = frozenset({"plan", "read-only-delegate"})
 NOBODY_TO_ASK = "no one is there to answer"
 ASK_IMPOSSIBLE = f"the policy asks, and {NOBODY_TO_ASK}"
@@ -79,6 +71,7 @@ class Gate:
         self._states = states
         self._waiting = waiting
         self._restorable = restorable
+        self._facts = CallFacts(parts)
 
     async def decide(
         self, checked: CheckedCall, hook_verdict: HookVerdict = NO_VERDICT, tried: ExecResult | None = None
@@ -89,14 +82,14 @@ class Gate:
 
         Raise `ToolError` if the call would fail even with permission.
         """
-        scan, restorable = await self._scan_workspace(checked), await self._restorable.find(checked)
+        scan, restorable = await self._facts.scan_workspace(checked), await self._restorable.find(checked)
         case = JudgedCall.from_checked(checked, hook_verdict, scan, restorable, tried)
         open_calls = self._parts.recorder.state.open_calls
         asked_before = any(item.awaits_decision for item in open_calls if item.call_id == case.call.call_id)
         preview = Preview(())
         rejected: dict[str, str] = {}
         while True:
-            judged = self._resolve_paths(case)
+            judged = self._facts.resolve_paths(case)
             decision = merge_decisions(self._judge(case, judged), hook_verdict)
             if decision.verdict == "allow" and decision.repository_conflict:
                 raise ToolError(
@@ -121,13 +114,14 @@ class Gate:
                     nobody = f"{decision.reason.rstrip(' .')}, and {NOBODY_TO_ASK}"
                 return self._verdict_by_rule(case, decision, "", judged, nobody)
             preview = await self._preview(case, judged)
-            request, answer = await self._ask_user(case, decision, judged, preview, rejected)
+            outside = self._outside_changes(case, preview.content) if decision.leaves_sandbox else {}
+            request, answer = await self._ask_user(case, decision, judged, preview, {**outside, **rejected})
             fault = self._find_rule_fault(case, request, answer)
             rejected = {"rule_error": fault, "rejected_rule": answer.rule, "rejected_reach": answer.reach}
             if fault:
                 continue  # an answer with an invalid rule has no effect, so ask again
             present = await self._preview(case, judged)
-            is_unchanged = present.content == preview.content and self._resolve_paths(case) == judged
+            is_unchanged = present.content == preview.content and self._facts.resolve_paths(case) == judged
             if answer.decision == "deny" or is_unchanged:
                 # The rules may have changed while the user decided; a new deny rule wins.
                 latest = merge_decisions(self._judge(case, judged), hook_verdict)
@@ -193,7 +187,7 @@ class Gate:
                 f"The command was not run again with access to {names}: {ASK_IMPOSSIBLE}. "
                 "Use --readable to let commands read files."
             )
-        judged, rule_fault = self._resolve_paths(case), ""
+        judged, rule_fault = self._facts.resolve_paths(case), ""
         while True:
             preview = await self._preview(case, judged)
             content = f"{opening_rule(paths)} {preview.content}"
@@ -208,22 +202,40 @@ class Gate:
         return Rerun(f"The command was not run again with access to {names}: {verdict.for_model}")
 
     async def _decide_outside(self, case: JudgedCall, refused: ExecResult) -> Rerun:
-        judged = self._resolve_paths(case)
+        judged = self._facts.resolve_paths(case)
+        missing = self._find_sandbox_only_path(case, judged)
         decision = Decision(
             "ask", LEAVE_SANDBOX_RULE, refused.blocked, choices=ONCE_ONLY, risk=OUTSIDE_RISK, default_no=True
         )
         if not self._parts.interactive:
             self._record(case, decision, False, ASK_IMPOSSIBLE, "")
             return Rerun(f"The command was not run outside the sandbox: {ASK_IMPOSSIBLE}.")
+        if missing:
+            why = f"{missing} does not exist outside the sandbox"
+            self._record(case, decision, False, why, "")
+            return Rerun(f"The command cannot be run again: {why}. Create it in the workspace instead.")
         preview = await self._preview(case, judged)
-        digest = self._digest(case, f"outside {preview.content}")
-        outside = {"digest": digest, "sandbox": "", "rerun": "outside"}
-        request, answer = await self._ask_user(case, decision, judged, preview, outside)
+        outside = self._outside_changes(case, preview.content)
+        request, answer = await self._ask_user(
+            case, decision, judged, preview, {**outside, "rerun": "outside"}
+        )
         answer = answer.model_copy(update={"reach": "once", "rule": ""})
         verdict = self._verdict_by_user(case, decision, request, answer, judged)
         if verdict.allowed:
             return Rerun()
         return Rerun(f"The command was not run outside the sandbox: {verdict.for_model}")
+
+    def _find_sandbox_only_path(self, case: JudgedCall, judged: dict[str, str]) -> str:
+        """Return a path that the call needs and that only the sandbox's own temporary folder can have, or ""."""
+        env, needed = self._parts.env, self._parts.policy.needed_paths(case.effects)
+        if not isinstance(env, PrivateTempFinder):
+            return ""
+        paths = [judged[path] for path in needed if path in judged]
+        return min(env.find_private_temp_paths(paths), default="")
+
+    def _outside_changes(self, case: JudgedCall, content: str) -> dict[str, str]:
+        """Return the changes of a permission request for a command that runs outside the sandbox."""
+        return {"sandbox": "", "digest": self._digest(case, f"outside {content}")}
 
     def _find_rule_fault(
         self, case: JudgedCall, request: PermissionRequested, answer: DecidePermission
@@ -236,60 +248,11 @@ class Gate:
         if choice is not None and answer.rule == choice.rule:
             return ""
         return find_fault(
-            answer.rule, lambda rule: self._judge(case, self._resolve_paths(case), rule).verdict
+            answer.rule, lambda rule: self._judge(case, self._facts.resolve_paths(case), rule).verdict
         )
-
-    def _resolve_paths(self, case: JudgedCall) -> dict[str, str]:
-        paths = self._parts.policy.decision_paths(case.effects, self._parts.recorder.state.granted_rules)
-        # In a command's path, expand `~` and `~user` as its shell does. For file tools they are ordinary names.
-        expand = os.path.expanduser if case.is_command else str  # an unknown user's home is left unexpanded
-        expanded = {path: expand(path) for path in sorted(paths)}
-        resolved = self._parts.env.resolve_all(expanded.values())
-        return {path: resolved[expanded_path] for path, expanded_path in expanded.items()}
-
-    async def _scan_workspace(self, checked: CheckedCall) -> WorkspaceScan:
-        """If the call runs a command, scan the workspace for files that change the meaning of commands."""
-        env = self._parts.env
-        if isinstance(env, WorkspaceScanner) and checked.is_command:
-            opened = files_opened_by(self._parts.recorder.state.granted_rules)
-            scan = await to_thread.run_sync(env.scan)
-            secrets = tuple(file for file in scan.secrets if file.path.rstrip("/") not in opened)
-            return replace(scan, secrets=secrets)
-        return WorkspaceScan()
 
     def _judge(self, case: JudgedCall, judged: dict[str, str], *more: str) -> Decision:
-        return self._parts.policy.decide(case.call.name, case.effects, self._facts(case, judged, *more))
-
-    def _facts(self, case: JudgedCall, judged: dict[str, str], *more: str) -> PolicyFacts:
-        state = self._parts.recorder.state_of(case.agent)
-        env, policy = self._parts.env, self._parts.policy
-        programs, local = policy.started_programs(case.effects), policy.local_programs(case.effects)
-        finder = env if isinstance(env, ProgramFinder) else None
-        return PolicyFacts(
-            workspace=env.root,
-            policy=state.settings.policy if state.settings else "ask",
-            resolved=judged,
-            session_rules=(*state.granted_rules, *more),
-            allowed_tools=allowed_tools(self._parts, case.agent),
-            interactive=self._parts.interactive or case.hook_verdict.decision in {"allow", "deny"},
-            workspace_programs=finder.find_workspace_programs(programs) if finder else frozenset(),
-            local_programs=finder.find_files(local) if finder else frozenset(),
-            git_is_steered=bool(
-                finder and GIT in programs and finder.git_is_steered(policy.git_folders(case.effects))
-            ),
-            sandboxed=bool(workspace_sandbox(env)),
-            private_temp_paths=env.find_private_temp_paths(judged.values())
-            if isinstance(env, PrivateTempFinder)
-            else frozenset(),
-            restorable_files=case.restorable,
-            secrets=case.scan.secrets,
-            public_files=find_public_certificates(judged.values()),
-            links=case.scan.links,
-            option_names=case.scan.option_names,
-            odd_names=case.scan.odd_names,
-            steering_files=case.scan.steering_files,
-            unscanned=case.scan.unscanned,
-        )
+        return self._parts.policy.decide(case.call.name, case.effects, self._facts.find(case, judged, *more))
 
     async def _preview(self, case: JudgedCall, judged: dict[str, str]) -> Preview:
         """Return a preview of what the call would do. Raise `ToolError` if the call would fail."""
@@ -317,7 +280,7 @@ class Gate:
             with suppress(EnvironmentFault):  # a path that cannot be checked does not count as new
                 if await self._parts.env.stat(path) is None:
                     new.add(path)
-        return self._parts.policy.describe_effects(case.effects, new, self._facts(case, judged))
+        return self._parts.policy.describe_effects(case.effects, new, self._facts.find(case, judged))
 
     async def _ask_user(
         self,
@@ -473,6 +436,7 @@ class Gate:
             repository_read_only=decision.repository_read_only,
             private_temp_paths=decision.private_temp_paths,
             read_only=is_read_only or policy in _READING_PROFILES,
+            unsandboxed=decision.leaves_sandbox,
         )
         return Verdict(True, sandbox_grant=granted, only_reads=only_reads)
 

@@ -3,21 +3,36 @@
 Invariant: the newest checkpoint has the current content of each of these files.
 """
 
+import os
 import posixpath
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
+
+from anyio import to_thread
 
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
+from tui_agent.engine.tools.access import allowed_tools
 from tui_agent.engine.tools.registry import CheckedCall
+from tui_agent.engine.tools.sandbox_retry import files_opened_by
 from tui_agent.errors import CheckpointError
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.profiles import PROFILES
 from tui_agent.ports.checkpoint import Checkpoints
-from tui_agent.ports.environment import Environment, ExecResult, WorkspaceScan
-from tui_agent.ports.policy import Decision, Policy
+from tui_agent.ports.environment import (
+    Environment,
+    ExecResult,
+    PrivateTempFinder,
+    ProgramFinder,
+    WorkspaceScan,
+    WorkspaceScanner,
+    workspace_sandbox,
+)
+from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import Effect
+from tui_agent.workspace.local.secret_files import find_public_certificates
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +118,65 @@ async def _holds(store: Checkpoints, path: str) -> bool:
     except CheckpointError:  # missing, or it could not be restored
         return False
     return True
+
+
+class CallFacts:
+    """Finds the facts for the policy's decision about a call."""
+
+    def __init__(self, parts: EngineParts) -> None:
+        self._parts = parts
+
+    def resolve_paths(self, case: JudgedCall) -> dict[str, str]:
+        """Map each path that the policy needs for its decision to its real path."""
+        paths = self._parts.policy.decision_paths(case.effects, self._parts.recorder.state.granted_rules)
+        # In a command's path, expand `~` and `~user` as its shell does. For file tools they are ordinary names.
+        expand = os.path.expanduser if case.is_command else str  # an unknown user's home is left unexpanded
+        expanded = {path: expand(path) for path in sorted(paths)}
+        resolved = self._parts.env.resolve_all(expanded.values())
+        return {path: resolved[expanded_path] for path, expanded_path in expanded.items()}
+
+    async def scan_workspace(self, checked: CheckedCall) -> WorkspaceScan:
+        """If the call runs a command, scan the workspace for files that change the meaning of commands."""
+        env = self._parts.env
+        if isinstance(env, WorkspaceScanner) and checked.is_command:
+            opened = files_opened_by(self._parts.recorder.state.granted_rules)
+            scan = await to_thread.run_sync(env.scan)
+            secrets = tuple(file for file in scan.secrets if file.path.rstrip("/") not in opened)
+            return replace(scan, secrets=secrets)
+        return WorkspaceScan()
+
+    def find(self, case: JudgedCall, judged: dict[str, str], *more: str) -> PolicyFacts:
+        """Return the facts about a call.
+
+        `judged`: the result of `resolve_paths`. `more`: rules to apply in addition to the session's rules.
+        """
+        state = self._parts.recorder.state_of(case.agent)
+        env, policy = self._parts.env, self._parts.policy
+        programs, local = policy.started_programs(case.effects), policy.local_programs(case.effects)
+        finder = env if isinstance(env, ProgramFinder) else None
+        return PolicyFacts(
+            workspace=env.root,
+            policy=state.settings.policy if state.settings else "ask",
+            resolved=judged,
+            session_rules=(*state.granted_rules, *more),
+            allowed_tools=allowed_tools(self._parts, case.agent),
+            interactive=self._parts.interactive or case.hook_verdict.decision in {"allow", "deny"},
+            workspace_programs=finder.find_workspace_programs(programs) if finder else frozenset(),
+            local_programs=finder.find_files(local) if finder else frozenset(),
+            git_is_steered=bool(
+                finder and GIT in programs and finder.git_is_steered(policy.git_folders(case.effects))
+            ),
+            sandboxed=bool(workspace_sandbox(env)),
+            writable_folders=env.sandbox.writable_folders,
+            private_temp_paths=env.find_private_temp_paths(judged.values())
+            if isinstance(env, PrivateTempFinder)
+            else frozenset(),
+            restorable_files=case.restorable,
+            secrets=case.scan.secrets,
+            public_files=find_public_certificates(judged.values()),
+            links=case.scan.links,
+            option_names=case.scan.option_names,
+            odd_names=case.scan.odd_names,
+            steering_files=case.scan.steering_files,
+            unscanned=case.scan.unscanned,
+        )

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 import anyio
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.policy.decision.choices import UNCONFINED
 from tui_agent.ports.environment import (
     Environment,
     ExecResult,
@@ -43,6 +44,8 @@ class SandboxGrant:
     """Paths in temporary folders that did not exist when the call was judged (see `ExecSpec`)."""
     read_only: bool = False
     """True if the workspace is mounted read-only (see `ExecSpec`)."""
+    unsandboxed: bool = False
+    """True if the commands run outside the sandbox."""
     trial: bool = False
     """True if the commands run as a trial: briefly, read-only, and without the network or the user's own files."""
 
@@ -57,6 +60,7 @@ class SandboxGrant:
             repository_read_only=self.repository_read_only,
             private_temp_paths=self.private_temp_paths,
             read_only=self.read_only,
+            unsandboxed=spec.unsandboxed or self.unsandboxed,
             resolved_cwd=self.judged.get(spec.cwd, "") if spec.cwd else "",
         )
 
@@ -113,7 +117,7 @@ ONCE_ONLY: Final = tuple(
         reach=reach,
         rule="",
         offered=reach == "once",
-        unavailable_reason="" if reach == "once" else "not available outside the sandbox",
+        unavailable_reason="" if reach == "once" else UNCONFINED,
     )
     for reach in _OFFERED_REACHES
 )

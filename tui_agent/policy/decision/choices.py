@@ -25,6 +25,7 @@ from tui_agent.protocol.events.policy import PermissionChoice
 UNSEEN = "not available: misleading characters"
 SECRET = "not available: this call would read files with secrets"
 OUTSIDE = "not available outside the workspace"
+UNCONFINED = "not available outside the sandbox"
 RULED = "not available: a rule asks about this each time"
 HOOKED = "not available: a hook asks about this"
 ALLOWED = "not needed: such calls are already allowed"

@@ -13,9 +13,12 @@ from tui_agent.policy.decision.classes import runs_anything
 from tui_agent.policy.decision.command_rules import words_of
 from tui_agent.policy.decision.effect_words import effect_words
 from tui_agent.policy.decision.escalations import runs_git
+from tui_agent.policy.decision.line_uses import Lines, file_uses
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX
 from tui_agent.policy.decision.word_lists import name_patterns, word_list, word_search
-from tui_agent.policy.interpreter.report import CommandReport, LineReport
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, LineReport
+from tui_agent.policy.places.paths import place
+from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 
 InnerCommand: TypeAlias = tuple[CommandReport, bool]
@@ -31,6 +34,7 @@ _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
 """Effects that are reported even for a quoted text that may be just prose."""
 _CUTS = re.compile(r"[=:]+")
+OUTSIDE_RISK: Final = "The command runs outside the sandbox."
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")
 _LOOP = re.compile(r"\b(?:while|until)\b|\bfor\s*\(\(|\{\d+\.\.\d{6,}")
@@ -108,6 +112,31 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
         return f'it contains "{word}", so it may delete something'
     word = _listed_word(words[1:], "endless") if runs else ""
     return f'it contains "{word}", so it may never end' if word else ""
+
+
+def must_leave_sandbox(lines: Lines, facts: PolicyFacts) -> bool:
+    """Return True if commands delete or move a file that the sandbox protects, and do nothing that is not understood.
+
+    The file is outside the workspace. The sandbox cannot make a single file there removable.
+    """
+    # Code must not run outside the sandbox just because the same line deletes a file there.
+    if not facts.sandboxed or any(
+        line.refusal or any(map(may_run_other_code, line.commands)) for line in lines.values()
+    ):
+        return False
+    removed = (
+        place(path, facts)
+        for effect, line in lines.items()
+        for command in line.commands
+        for use, path in file_uses(effect, command)
+        if use.action in ("delete", "move") and use.certainty is Certainty.KNOWN
+    )
+    return any(
+        not file.inside
+        and file.absolute not in facts.private_temp_paths
+        and not any(f"{file.absolute}/".startswith(f"{folder}/") for folder in facts.writable_folders)
+        for file in removed
+    )
 
 
 def find_repository_conflict(line: LineReport) -> str:

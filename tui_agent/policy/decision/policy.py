@@ -9,10 +9,21 @@ from dataclasses import replace
 from tui_agent.policy.catalog.catalog import Catalog, built_in_catalog
 from tui_agent.policy.decision.assumptions import settle_doubts
 from tui_agent.policy.decision.call_judge import CallJudge
-from tui_agent.policy.decision.choices import RULED, SECRET, UNSEEN, offer_choices, only_once
+from tui_agent.policy.decision.choices import (
+    RULED,
+    SECRET,
+    UNCONFINED,
+    UNSEEN,
+    offer_choices,
+    only_once,
+)
 from tui_agent.policy.decision.classes import call_classes
 from tui_agent.policy.decision.concealment import find_concealed
-from tui_agent.policy.decision.confinement import find_repository_conflict
+from tui_agent.policy.decision.confinement import (
+    OUTSIDE_RISK,
+    find_repository_conflict,
+    must_leave_sandbox,
+)
 from tui_agent.policy.decision.escalations import GIT, program_name, runs_git, secrets_read
 from tui_agent.policy.decision.explanation import effect_rows, explain
 from tui_agent.policy.decision.file_judge import is_single_deletion
@@ -119,6 +130,13 @@ class RulePolicy:
         found = (path for use, path in uses if is_single_deletion(use))
         return tuple(dict.fromkeys(found))
 
+    def needed_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        written = self._files(effects, ("write",), Certainty.KNOWN)
+        needed = self._files(effects, ("read", "list", "start"), Certainty.KNOWN)
+        return tuple(
+            path for path in needed if not any(f"{path}/".startswith(f"{other}/") for other in written)
+        )
+
     def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         return self._files(effects, ("read", "write"), Certainty.KNOWN, Certainty.BOUNDED)
 
@@ -196,7 +214,10 @@ class RulePolicy:
             refused = Decision("deny", decided.rule_id, reason, classes, risk=decided.risk)
             return replace(refused, nobody_to_ask=silent == NOBODY, can_try_in_sandbox=may_try)
         shown = next((judgement for judgement in asking if judgement.is_concealed), decided)
-        if shown.is_concealed:
+        leaves_sandbox = not shown.is_concealed and must_leave_sandbox(lines, facts)
+        if leaves_sandbox:
+            choices = only_once(UNCONFINED)
+        elif shown.is_concealed:
             choices = only_once(UNSEEN)
         elif any(judgement.is_rule for judgement in asking):
             choices = only_once(RULED)
@@ -215,9 +236,10 @@ class RulePolicy:
             shown.reason,
             classes,
             choices,
-            shown.risk,
-            shown.default_no,
+            f"{shown.risk} {OUTSIDE_RISK}".strip() if leaves_sandbox else shown.risk,
+            shown.default_no or leaves_sandbox,
             by_profile=all(_is_of_profile(judgement, facts) for judgement in asking),
+            leaves_sandbox=leaves_sandbox,
             can_try_in_sandbox=may_try,
         )
 

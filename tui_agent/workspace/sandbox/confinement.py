@@ -117,7 +117,11 @@ class Confinement:
         self.sandbox = (
             Sandbox(unavailable_reason=why_not)
             if why_not
-            else Sandbox(support.kind, describe_sandbox(support, bounds))
+            else Sandbox(
+                support.kind,
+                describe_sandbox(support, bounds),
+                writable_folders=tuple(map(os.path.realpath, bounds.writable)),
+            )
         )
 
     @contextmanager
