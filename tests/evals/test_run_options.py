@@ -14,7 +14,7 @@ import pytest
 from tests.features.test_environments import PLUGIN
 from tests.stubs.cells import stored_run
 from tests.unit.plugin_host.test_plugin_loading import write
-from tui_agent.cli.evals.suite_run import _Progress
+from tui_agent.cli.evals.run_progress import Progress
 from tui_agent.cli.main import main
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.suites import load_suite
@@ -125,7 +125,7 @@ def test_a_failed_harbor_task_names_the_instructions_that_were_not_done(
     run, cell = run_harbor(tmp_path, script="echo 0 > /logs/verifier/reward.txt", dockerfile=dockerfile)
     result = run.read_result(cell)
     assert result is not None and result.notes == ("Not done in this environment: COPY a /opt/a",)
-    _Progress(1, 0, as_json=False).report(cell, result)
+    Progress(1, 0, as_json=False).report(cell, result)
     assert capsys.readouterr().out.splitlines()[1:] == ["    Not done in this environment: COPY a /opt/a"]
 
 

@@ -41,9 +41,8 @@ from anyio import Lock, to_thread
 from anyio.abc import TaskGroup
 
 from tui_agent import __version__
+from tui_agent.acp.editor_input import EditorServer, PromptBlock, build_prompt, server_entries
 from tui_agent.acp.editor_session import EditorSession
-from tui_agent.acp.mcp_servers import EditorServer, server_entries
-from tui_agent.acp.prompt_blocks import PromptBlock, build_prompt
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionNotFound, TuiAgentError, UsageError
 from tui_agent.plugin_host.loader import LoadedPlugins

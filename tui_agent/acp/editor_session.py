@@ -1,5 +1,7 @@
 """A session that an editor controls, with its prompts, permission requests, questions and updates.
 
+The slash commands `/compact`, `/undo` and `/redo` start no turn.
+
 Invariant: the session is used through the same interface as in the app.
 """
 
@@ -13,7 +15,6 @@ from acp.interfaces import Client
 from acp.schema import PermissionOption, PromptResponse, StopReason, ToolCallUpdate
 from anyio.abc import TaskGroup
 
-from tui_agent.acp.session_commands import ReportedCommand
 from tui_agent.acp.updates import Update, UpdateTranslator, command_update
 from tui_agent.acp.user_requests import (
     chosen_option,
@@ -37,7 +38,21 @@ from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ErrorRaised, RunStarted
 from tui_agent.protocol.events.turn import QuestionAsked, TurnEnd
 from tui_agent.protocol.settings import SessionSettings
-from tui_agent.session.pending_commands import PendingCommand, RunningPrompt
+from tui_agent.session.command_effects import describe_effect
+from tui_agent.session.pending_commands import PendingCommand, RunningPrompt, SettledCommand
+
+
+class ReportedCommand(SettledCommand):
+    """A command without a turn, such as `/undo`, that was sent to the session. `report`: sentences about the command's effect."""
+
+    report = ""
+
+    def take(self, event: Envelope) -> None:
+        """Process the session's next event."""
+        if not self.done.is_set():
+            self.report = f"{self.report} {describe_effect(event)}".strip()
+        super().take(event)
+
 
 SESSION_ENDED = TuiAgentError(
     "The session ended before the command was done.", hint="Send a message to open the session again."

@@ -1,6 +1,7 @@
 """Entry point: runs the command named on the command line, prints errors as one line and returns an exit status.
 
-Invariant: only the called command's module is imported, and every exit goes through `main`.
+Invariant: only the called command's module is imported, and every exit goes through `main`. Secrets are removed from
+everything that is written on standard error.
 """
 
 import difflib
@@ -14,15 +15,17 @@ from contextlib import redirect_stderr, suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from tui_agent import __version__
 from tui_agent.cli.console import exit_codes
-from tui_agent.cli.console.error_stream import ErrorStream
 from tui_agent.cli.console.options import Parser
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.lazy_import import load_module
 from tui_agent.protocol.unicode_text import replace_invisible
+
+if TYPE_CHECKING:
+    from tui_agent.store.redaction.redactor import Redactor
 
 
 class Verb(NamedTuple):
@@ -84,7 +87,69 @@ examples:
 """
 
 
+MIN_REDACTED_CHARS = 8
+"""Minimum length of a text to be redacted, in characters; a shorter text cannot contain a secret."""
 OUTPUT_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
+
+
+class ErrorStream(io.TextIOBase):
+    """Text stream that removes the secrets from each text, and writes the text to `out`.
+
+    `words`: the words of the command line after the program's name.
+    """
+
+    def __init__(self, out: TextIO, words: Sequence[str] = ()) -> None:
+        self._out = out
+        self._words = words
+        self._redactor: Redactor | None = None
+
+    def write(self, text: str) -> int:
+        """Write the text without its secrets."""
+        self._out.write(text if len(text) < MIN_REDACTED_CHARS else self._load_redactor().redact_text(text))
+        return len(text)
+
+    def _load_redactor(self) -> "Redactor":
+        if self._redactor is None:
+            # Imported only here: the redactor is slow to load, and only errors need it.
+            redactor: Redactor = import_module("tui_agent.session.fault_redaction").build_fault_redactor(
+                dict(os.environ), working_folder(self._words)
+            )
+            self._redactor = redactor
+        return self._redactor
+
+    def flush(self) -> None:
+        self._out.flush()
+
+    def fileno(self) -> int:
+        return self._out.fileno()
+
+    def isatty(self) -> bool:
+        return self._out.isatty()
+
+    def writable(self) -> bool:
+        return True
+
+
+def working_folder(words: Sequence[str] = ()) -> Path:
+    """Return the folder that the command line gives by `-C` or `--cwd`; by default, the current folder.
+
+    If the current folder was deleted, `/` is used in its place.
+    """
+    # The command line can be invalid, so argparse is not used.
+    try:
+        current = Path.cwd()
+    except OSError:
+        current = Path("/")
+    requested = None
+    for index, word in enumerate(words):
+        if word == "--":
+            break
+        option, equals, value = word.partition("=")
+        if option == "--cwd":
+            requested = value if equals else next(iter(words[index + 1 :]), None)
+        elif word.startswith("-C"):
+            requested = word[2:] or next(iter(words[index + 1 :]), None)
+    return current / requested if requested else current
 
 
 class ClosedOutput(io.TextIOBase):

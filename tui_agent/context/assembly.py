@@ -17,7 +17,7 @@ from tui_agent.context.history_tokens import (
     sections_of,
     split_shares,
 )
-from tui_agent.context.instruction_limits import RULES_LABEL, cut_rules
+from tui_agent.context.instructions import RULES_LABEL, cut_rules
 from tui_agent.context.summary.summary import CutText
 from tui_agent.context.token_counter import CHARS_PER_TOKEN, Tokens
 from tui_agent.context.window_fit import FittedHistory, HistoryFitter

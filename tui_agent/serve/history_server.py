@@ -4,7 +4,6 @@ Invariant: every request passes `AccessControl`, and only histories below the gi
 """
 
 import html
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -14,6 +13,8 @@ from anyio import to_thread
 
 from tui_agent.serve.access import AccessControl
 from tui_agent.serve.app_pages import AppPages, Listener, redirect
+from tui_agent.serve.page_app import HISTORY_FLAG
+from tui_agent.serve.page_connection import PAGE_COMMAND
 from tui_agent.simulation.job_folder import find_histories
 
 _LIST = """<!DOCTYPE html>
@@ -75,7 +76,7 @@ class HistoryServer:
     async def _serve_socket(self, request: web.Request) -> web.StreamResponse:
         name = await self._require(request)
         file = self._path if self._path.is_file() else self._path / name
-        command = (sys.executable, "-P", "-m", "tui_agent.serve.history_app", str(file))
+        command = (*PAGE_COMMAND, HISTORY_FLAG, str(file))
         return await self._pages.serve_socket(request, command, file.parent)
 
 

@@ -17,6 +17,8 @@ from aiohttp import WSMsgType, web
 
 from tui_agent.config.options import SessionOptions
 
+PAGE_COMMAND: Final = (sys.executable, "-P", "-m", "tui_agent.serve.page_app")
+"""Start of the command that draws a page; the arguments follow."""
 STALL_S: Final = 30.0
 QUIT_S: Final = 5.0
 MAX_CELLS: Final = 1_000
@@ -105,7 +107,7 @@ class PageConnection:
 
 def app_command(options: SessionOptions) -> tuple[str, ...]:
     """Return the command that runs the app for a page."""
-    return sys.executable, "-P", "-m", "tui_agent.serve.page_app", json.dumps(options.to_json())
+    return *PAGE_COMMAND, json.dumps(options.to_json())
 
 
 def clamp_cells(cells: int) -> int:

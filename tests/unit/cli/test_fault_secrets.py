@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.console.error_stream import ErrorStream
-from tui_agent.cli.main import main, report
+from tui_agent.cli.main import ErrorStream, main, report
 from tui_agent.config.paths import find_paths
 from tui_agent.config.project import trust
 from tui_agent.config.project.project_files import read_project_files

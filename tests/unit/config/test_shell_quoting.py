@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.config.shell_quoting import fill_template
+from tui_agent.config.extensions.command_files import fill_template
 from tui_agent.errors import ConfigError
 
 HOSTILE = (

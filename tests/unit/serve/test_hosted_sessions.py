@@ -1,7 +1,6 @@
 """Which engine a client gets, and when it ends."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +75,10 @@ async def test_a_session_that_cannot_be_opened_is_tried_again_by_the_next_client
 
 
 def test_the_app_of_a_page_says_that_its_server_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = SessionOptions(cwd=tmp_path, engine_socket=tmp_path / "none.sock")
-    monkeypatch.setattr(sys, "argv", ["page_app", json.dumps(options.to_json())])
-    assert page_app.main() == 1
+    assert page_app.main([json.dumps(options.to_json())]) == 1
     assert capsys.readouterr().err == (
         "tui-agent: The server that ran this session has ended. Start tui-agent serve again.\n"
     )

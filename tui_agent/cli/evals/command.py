@@ -1,17 +1,33 @@
 """Run suites of tasks and compare models and configurations; show how many tests passed during a session."""
 
 import argparse
+import re
+import shlex
 from pathlib import Path
 
-from tui_agent.cli.console.options import Parser, Verbs
-from tui_agent.cli.console.output import say, say_json, table
+import anyio
+
+from tui_agent.cli.console.options import RECORDING_HELP, Parser, Verbs, add_option, load_context
+from tui_agent.cli.console.output import say, say_json, say_result, table, warn
 from tui_agent.cli.evals.commits import add_commits_verb
-from tui_agent.cli.evals.freeze import add_freeze_verb
 from tui_agent.cli.evals.graph import add_graph_verb
 from tui_agent.cli.evals.report import add_report_verb
 from tui_agent.cli.evals.suite_run import EXAMPLES, add_suite_verbs
+from tui_agent.errors import UsageError
 from tui_agent.evals.cases.suites import bundled_suites
+from tui_agent.evals.frozen.freeze import freeze_session
 from tui_agent.evals.runs.board import list_runs
+from tui_agent.protocol.unicode_text import format_count
+
+FREEZE_EXAMPLES = """\
+examples:
+  tui-agent eval freeze latest
+  tui-agent eval freeze ses_01 --to evals/fix-the-parser
+  tui-agent eval run evals/fix-the-parser -m oracle
+
+The case replays the recorded answers with the real tools, without an API key. Edit its case.toml, which
+lists the expected files, tools and tests. Files are copied unchanged: look for keys in them before you share the case.
+"""
 
 
 def configure(parser: Parser) -> None:
@@ -42,3 +58,28 @@ def list_suites(arguments: argparse.Namespace) -> None:
         say("")
         rows = [(str(run.path), run.state, f"{run.done}/{run.cells}") for run in runs]
         table(rows, ("run", "state", "cells done"))
+
+
+def add_freeze_verb(verbs: Verbs) -> None:
+    """Add the subcommand `freeze`."""
+    freeze = verbs.add("freeze", freeze_case, "make a test case from a session", examples=FREEZE_EXAMPLES)
+    freeze.add_argument("id", metavar="SESSION", help=RECORDING_HELP)
+    add_option(freeze, "--to DIR", "a new folder (default: frozen/SESSION)", type=Path)
+
+
+def freeze_case(arguments: argparse.Namespace) -> None:
+    """Write a case made from a session, and print how to run it."""
+    session = load_context(arguments).store.find(arguments.id)
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", session.name)
+    dest = (arguments.to or Path("frozen") / name).expanduser()
+    if dest.exists() and (not dest.is_dir() or any(dest.iterdir())):
+        raise UsageError(f"{dest} exists already.", hint="Name a new folder with --to.")
+    frozen = anyio.run(freeze_session, session, dest.absolute())
+    for note in frozen.notes:
+        warn(note)
+    counts = f"{format_count(frozen.turns, 'turn')}, {format_count(frozen.calls, 'call')}"
+    say_result(
+        {"session": session.name, "path": str(dest.absolute()), "turns": frozen.turns, "notes": frozen.notes},
+        f"{dest}  {counts}\nTo run the case: tui-agent eval run {shlex.quote(str(dest))} -m oracle",
+        as_json=arguments.json,
+    )

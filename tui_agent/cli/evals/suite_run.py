@@ -24,9 +24,9 @@ from tui_agent.cli.console.options import (
     add_option,
     count,
 )
-from tui_agent.cli.console.output import escape_control, say, say_json, warn
-from tui_agent.cli.evals.detached_run import start_detached
+from tui_agent.cli.console.output import say, warn
 from tui_agent.cli.evals.report import print_sections
+from tui_agent.cli.evals.run_progress import Progress, start_detached
 from tui_agent.cli.run.command import warn_of_cost
 from tui_agent.errors import ConfigError, SessionLocked, UsageError, os_errors_as
 from tui_agent.evals.cases.case import Case, Suite
@@ -38,8 +38,6 @@ from tui_agent.evals.runs.plan import (
     LOCK_FILE,
     RUNS_FOLDER,
     Arm,
-    Cell,
-    CellResult,
     CheckProgram,
     Plan,
     RunFolder,
@@ -47,14 +45,14 @@ from tui_agent.evals.runs.plan import (
     matrix_arms,
     single_arm,
 )
-from tui_agent.evals.runs.pool import CellFault, CellRetry, RunAttempt, run_child, run_pool, wait_for_cells
+from tui_agent.evals.runs.pool import RunAttempt, run_child, run_pool, wait_for_cells
 from tui_agent.evals.runs.preflight import MAX_NAMED_CASES, find_changed_cases, require_runnable
 from tui_agent.evals.runs.ray_cluster import open_cluster
 from tui_agent.evals.runs.run_results import load_run
 from tui_agent.protocol.settings import Budgets
-from tui_agent.protocol.unicode_text import clip_line, format_count, list_first
+from tui_agent.protocol.unicode_text import format_count, list_first
 from tui_agent.store.writer_lock import WriterLock
-from tui_agent.units import file_time_stamp, format_duration, format_time_limit
+from tui_agent.units import file_time_stamp
 
 EXAMPLES = """\
 examples:
@@ -76,8 +74,6 @@ gives the known-good answers of each case.
 exit status: 0 every case passed, 1 not every case passed, 2 usage or configuration, 130 interrupted (use --resume)
 """
 
-MAX_DETAIL_CHARS = 200
-"""Maximum length of the printed reason why a run of a case failed, in characters."""
 RESUME_OPTIONS = frozenset(("resume", "detach", "jobs", "engine", "address", "json", "debug", "call"))
 """Names of command-line arguments that can differ when a run is resumed."""
 OPTION_NAMES = {
@@ -367,7 +363,7 @@ def _run_cells(folder: RunFolder, plan: Plan, arguments: argparse.Namespace, run
     # Ray itself starts no more cells than its cluster has processors.
     jobs = arguments.jobs or (os.cpu_count() or 1 if is_local else len(cells))
     left = folder.unfinished_cells(plan)
-    progress = _Progress(len(cells), len(cells) - len(left), as_json=as_json)
+    progress = Progress(len(cells), len(cells) - len(left), as_json=as_json)
     if not as_json:
         done = f", {progress.done} done already" if progress.done else ""
         say(f"{plan.suite_name}: {format_count(len(cells), 'cell')}{done}; {folder.path}")
@@ -387,45 +383,3 @@ def _run_cells(folder: RunFolder, plan: Plan, arguments: argparse.Namespace, run
     return (
         Exit.DONE if len(results) == len(cells) and all(result.passed for result in results) else Exit.FAILED
     )
-
-
-class _Progress:
-    """Prints a line when a cell (one run of a case) ends or is tried again."""
-
-    def __init__(self, total: int, done: int, *, as_json: bool) -> None:
-        self.done = done
-        self._total = total
-        self._as_json = as_json
-        self._refused: set[str] = set()
-
-    def report(self, cell: Cell, ended: CellResult | CellFault | CellRetry) -> None:
-        """Print how a cell ended, or why it is tried again."""
-        if isinstance(ended, CellRetry):
-            reason = escape_control(clip_line(ended.reason, MAX_DETAIL_CHARS))
-            warn(
-                f"{cell.name}: attempt {ended.attempt} failed, next attempt in {format_time_limit(ended.pause_s)}: {reason}"
-            )
-            return
-        self.done += 1
-        if isinstance(ended, CellFault) and ended.is_of_case:
-            if cell.case not in self._refused:
-                self._refused.add(cell.case)
-                warn(f"No cell of this case can run: {escape_control(ended.reason)}")
-            return
-        if isinstance(ended, CellFault):
-            warn(f"{cell.name} gave no result: {escape_control(ended.reason)}")
-            return
-        if self._as_json:
-            say_json(ended.model_dump(mode="json"))
-            return
-        verdict = (
-            "passed"
-            if ended.passed
-            else "provider failed"
-            if ended.instability
-            else f"failed ({ended.failure})"
-        )
-        detail = "" if ended.passed else f": {escape_control(clip_line(ended.detail, MAX_DETAIL_CHARS))}"
-        say(f"[{self.done}/{self._total}] {cell.name}  {verdict}  {format_duration(ended.seconds)}{detail}")
-        for note in () if ended.passed else ended.notes:
-            say(f"    {escape_control(clip_line(note, MAX_DETAIL_CHARS))}")

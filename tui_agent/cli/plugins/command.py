@@ -8,9 +8,15 @@ from pathlib import Path
 
 from tui_agent.cli.console.options import Parser, Verbs, add_option, load_context
 from tui_agent.cli.console.output import say, say_json, say_result, table
-from tui_agent.cli.plugins.server_check import check_mcp_server, is_mcp_server
 from tui_agent.cli.plugins.templates import KINDS, describe_new_plugin, plugin_files
-from tui_agent.cli.plugins.trial import run_tests, try_panes, try_themes, try_tool
+from tui_agent.cli.plugins.trial import (
+    check_mcp_server,
+    is_mcp_server,
+    run_tests,
+    try_panes,
+    try_themes,
+    try_tool,
+)
 from tui_agent.config.settings.layers import read_toml
 from tui_agent.config.settings.user_file import save_plugin_names
 from tui_agent.errors import UsageError

@@ -1,9 +1,11 @@
 """The tests of `plugins check`.
 
-They call tools with made-up arguments, draw panes for a sample log, and run the plugin's own tests.
+They call tools with made-up arguments, draw panes for a sample log, and run the plugin's own tests. The folder of an
+MCP server is checked too; the server need not be in the configuration.
 """
 
 import ast
+import math
 import shutil
 import subprocess
 import sys
@@ -16,13 +18,18 @@ from pathlib import Path
 
 import anyio
 
+from tui_agent.cli.mcp import start_servers
 from tui_agent.config.settings.extras import package_install_command
 from tui_agent.engine.plugins.guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema, sample_arguments
 from tui_agent.errors import PluginError, ToolCrash
+from tui_agent.mcp.server_runner import OFF
+from tui_agent.mcp.server_settings import ServerSettings
+from tui_agent.mcp.server_tool import name_tools
 from tui_agent.plugin_host.bundled import golden_log
-from tui_agent.plugin_host.discover import FOLDS, FoundPlugin, plugin_at, plugin_theme_files
+from tui_agent.plugin_host.check import CheckReport
+from tui_agent.plugin_host.discover import FOLDS, MANIFEST, FoundPlugin, plugin_at, plugin_theme_files
 from tui_agent.plugin_host.modules import unload_modules
 from tui_agent.plugin_host.offers import OfferedTool
 from tui_agent.plugin_host.panes.pane_client import PaneClient
@@ -40,6 +47,7 @@ from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.units import format_duration, format_time_limit
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 TESTS_LIMIT_S = 300
 TOOL_LIMIT_S = 3.0
@@ -230,3 +238,31 @@ def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str], str]:
     if ran.returncode:
         return ("The plugin's tests failed:\n" + "\n".join(ran.stdout.splitlines()[-OUTPUT_LINES:]),), (), ""
     return (), (), next(reversed(ran.stdout.splitlines()), "")
+
+
+SERVER_FILE = "server.py"
+_PLUGIN_FILES = ("__init__.py", MANIFEST, FOLDS)
+
+
+def is_mcp_server(path: Path) -> bool:
+    """Return True if the folder contains an MCP server (`server.py`) and no plugin."""
+    return (path / SERVER_FILE).is_file() and not any((path / name).exists() for name in _PLUGIN_FILES)
+
+
+def check_mcp_server(path: Path) -> CheckReport:
+    """Start the server in the folder `path`, list its tools, and stop the server."""
+    folder = path.absolute()
+    file, name = folder / SERVER_FILE, folder.name
+    settings = ServerSettings(name, sys.executable, (str(file),), source=str(file))
+    [runner] = anyio.run(start_servers, LocalEnvironment(folder), [settings], math.inf)
+    fault = runner.fault.removesuffix(OFF)
+    how_to_use = (
+        f"To use the server: add it to config.toml (docs/mcp.md), then run: tui-agent mcp check {name}"
+    )
+    return CheckReport(
+        name,
+        runner.version,
+        tuple(f"tool:{tool}" for tool in name_tools(name, runner.tools)),
+        (f"The MCP server does not work: {fault}.",) if fault else (),
+        (*runner.left_out, *(() if fault else (how_to_use,))),
+    )

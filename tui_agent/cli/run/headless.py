@@ -1,8 +1,14 @@
-"""Signals and result lines of a turn that runs without the app."""
+"""Prompt, signals and result lines of a turn that runs without the app, and the undo and redo at the end of a demo.
+
+Invariant: with a prompt as argument, the run waits at most `STDIN_WAIT_S` for text on standard input. After a demo's
+redo, conversation and files are the same as before its undo.
+"""
 
 import asyncio
 import os
+import select
 import signal
+import stat
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -12,11 +18,68 @@ import anyio
 
 from tui_agent.cli.console.exit_codes import Exit
 from tui_agent.cli.console.output import warn
-from tui_agent.errors import PluginError
-from tui_agent.ports.session import STOP_SIGNAL
-from tui_agent.protocol.commands import Interrupt
-from tui_agent.session.headless_turn import Outcome
+from tui_agent.errors import PluginError, TuiAgentError, UsageError
+from tui_agent.folds.session.branches import Branches
+from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.ports.log import Follower
+from tui_agent.ports.session import STOP_SIGNAL, Session
+from tui_agent.protocol.commands import Interrupt, Redo, Revert
+from tui_agent.protocol.envelope import known_events
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.session.headless_turn import Outcome, submit_and_wait
 from tui_agent.session.local import LocalSession
+from tui_agent.units import format_time_limit
+
+STDIN_WAIT_S: Final = 3.0
+"""Maximum time to wait for text on standard input, if the prompt is an argument."""
+# In continuous integration, standard input is often open but never has text.
+STDIN_HEADING: Final = "Text from standard input:"
+_HINT: Final = 'Describe the task: tui-agent run "…"'
+
+
+def read_prompt(argument: str | None) -> str:
+    """Return the prompt: the argument, with the text of standard input below it.
+
+    Without an argument or with `-`, the prompt is standard input. Raise `UsageError` if the prompt is empty or not
+    UTF-8.
+    """
+    if argument is None and (sys.stdin is None or sys.stdin.isatty()):
+        raise UsageError("No prompt given.", hint=_HINT)
+    prompt = _read_stdin() if argument in (None, "-") else argument
+    if not prompt.strip():
+        raise UsageError("The prompt is empty.", hint=_HINT)
+    if argument in (None, "-") or not _has_piped_text():
+        return prompt
+    text = _read_stdin()
+    return f"{prompt.rstrip()}\n\n{STDIN_HEADING}\n\n{text}" if text.strip() else prompt
+
+
+def _read_stdin() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise UsageError("Standard input is not UTF-8 text.", hint="Name the file in the prompt.") from error
+
+
+def _has_piped_text() -> bool:
+    """Return True if standard input is a file, or a pipe that has text or has ended."""
+    try:
+        number = sys.stdin.fileno()
+        mode = os.fstat(number).st_mode
+    except (AttributeError, OSError, ValueError):  # Standard input is closed.
+        return False
+    if stat.S_ISREG(mode):
+        return True
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        return False
+    if select.select([number], [], [], STDIN_WAIT_S)[0]:
+        return True
+    warn(
+        f"No text arrived on standard input within {format_time_limit(STDIN_WAIT_S)}, so only the prompt is used. "
+        "If your command is slow, use `tui-agent run -`, which waits and reads the whole prompt from standard input. To skip the wait, add `</dev/null`."
+    )
+    return False
+
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 MAX_BLOCKED_S: Final = 5.0
@@ -79,3 +142,31 @@ def result_lines(outcome: Outcome) -> str:
 def failure_line(outcome: Outcome) -> str:
     """Return one line with the reason why the turn did not finish."""
     return " ".join(outcome.detail.split()) or f"The turn ended: {outcome.reason}."
+
+
+async def undo_and_redo(session: Session, outcome: Outcome) -> None:
+    """Undo and redo the turn that has just ended. Do nothing if the turn is unfinished or changed no file."""
+    if outcome.reason != "finished":
+        return
+    follower = session.follow()
+    try:
+        before = await _seq_before_turn(follower)
+        if before is not None:
+            await submit_and_wait(session, follower, Revert(to_seq=before))
+            await submit_and_wait(session, follower, Redo())
+    finally:
+        follower.close()
+
+
+async def _seq_before_turn(follower: Follower) -> int | None:
+    """Wait until the turn ends, and return the number of the event before the turn. Return None if no file changed."""
+    branches, files, ended = Branches(), FilesChanged(), False
+    while not ended:
+        batch = await follower.next_batch()
+        if not batch:
+            raise TuiAgentError("The session ended before the demo finished.")
+        for record in known_events(batch):
+            branches.apply(record)
+            files.apply(record)
+            ended = ended or isinstance(record.payload, TurnFinished)
+    return branches.view().undo_to if files.view().turn_files else None

@@ -12,7 +12,7 @@ from typing import TypeVar
 import anyio
 
 from tui_agent.cli.run.command import use_session
-from tui_agent.cli.sessions.revert_output import RevertResult
+from tui_agent.cli.sessions.revert import RevertResult
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import PlanRevert, Revert

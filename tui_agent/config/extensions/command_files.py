@@ -1,19 +1,19 @@
 """Slash commands from Markdown files: `commands/NAME.md` of the user or a trusted project, or files of other programs.
 
-Invariant: reading a file runs nothing.
+Invariant: reading a file runs nothing. The shell reads an argument that is inserted into a command as literal text.
 """
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
 from tui_agent.config.front_matter import split_front_matter
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project.neighbour_layouts import PROJECT_LAYOUTS
 from tui_agent.config.project.project_files import ProjectFiles
-from tui_agent.config.shell_quoting import PLACE, fill_template, words_for
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
@@ -21,6 +21,94 @@ from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.command import CommandAnswer
 from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.units import format_number
+
+PLACE: Final = re.compile(r"\$(ARGUMENTS|[1-9])")
+"""Pattern of a placeholder for words: `$1` to `$9`, or `$ARGUMENTS` for all of them."""
+_Context: TypeAlias = Literal["plain", "single", "double"]
+_SPECIAL_IN_DOUBLE: Final = re.compile(r'[\\"$`]')
+_TOKENS: Final[dict[_Context, re.Pattern[str]]] = {
+    "plain": re.compile(r"(?s)\\.|\$\{\w+\}|\$\((?!\()|."),
+    "double": re.compile(r"(?s)\\.|\$\{\w+\}|\$\((?!\()|."),
+    "single": re.compile(r"(?s)."),
+}
+_UNQUOTABLE: Final[dict[_Context, re.Pattern[str]]] = {
+    "plain": re.compile(r"\$\{(?!\w+\})|\$[$']|\$?\(\(|(?<![^\s;&|(])(?:#|case\s)"),
+    "double": re.compile(r"\$\{(?!\w+\})|\$\$|\$\(\("),
+    "single": re.compile(r"(?!)"),
+}
+"""Matches the start of shell syntax in which no word can be quoted safely, for each quoting context."""
+
+
+def fill_template(template: str, words: Sequence[str]) -> str:
+    """Replace the placeholders in a shell command's template by `words`.
+
+    Raise `ConfigError` if a word cannot be quoted safely.
+    """
+    filled: list[str] = []
+    contexts: list[_Context] = ["plain"]
+    position = 0
+    while position < len(template):
+        context = contexts[-1]
+        if place := PLACE.match(template, position):
+            filled.append(_QUOTE[context](words_for(place, words)))
+            position = place.end()
+        elif _UNQUOTABLE[context].match(template, position):
+            _refuse_places(template, position)
+            return "".join([*filled, template[position:]])
+        else:
+            token = _TOKENS[context].match(template, position)
+            assert token is not None
+            _track(contexts, token[0])
+            filled.append(token[0])
+            position = token.end()
+    return "".join(filled)
+
+
+def words_for(place: re.Match[str], words: Sequence[str]) -> Sequence[str]:
+    """Return all words for `$ARGUMENTS`, or the N-th word for `$N`, if there is one."""
+    return words if place[1] == "ARGUMENTS" else words[int(place[1]) - 1 : int(place[1])]
+
+
+def _quote_in_double(words: Sequence[str]) -> str:
+    return _SPECIAL_IN_DOUBLE.sub(r"\\\g<0>", " ".join(words))
+
+
+def _quote_in_single(words: Sequence[str]) -> str:
+    return " ".join(words).replace("'", "'\\''")
+
+
+_QUOTE: Final[dict[_Context, Callable[[Sequence[str]], str]]] = {
+    "plain": shlex.join,
+    "double": _quote_in_double,
+    "single": _quote_in_single,
+}
+
+
+def _track(contexts: list[_Context], token: str) -> None:
+    """Update the stack of quoting contexts for the next token of a template. The innermost context is last."""
+    match contexts[-1], token:
+        case ("single", "'") | ("double", '"'):
+            contexts.pop()
+        case ("plain" | "double", "$(") | ("plain", "("):
+            contexts.append("plain")
+        case "plain", '"':
+            contexts.append("double")
+        case "plain", "'":
+            contexts.append("single")
+        case "plain", ")" if len(contexts) > 1:
+            contexts.pop()
+        case _:
+            pass
+
+
+def _refuse_places(template: str, position: int) -> None:
+    place = PLACE.search(template, position)
+    if place is not None:
+        raise ConfigError(
+            f"`{template}` uses {place[0]} where it cannot be quoted.",
+            hint=f"Move {place[0]} before {template[position:]}",
+        )
+
 
 FOLDER = "commands"
 MAX_CHARS = 100_000

@@ -11,12 +11,11 @@ from typing import Final
 
 from tui_agent.context.repomap import history, ranking
 from tui_agent.context.repomap.file_list import Entry
-from tui_agent.context.repomap.file_text import read
 from tui_agent.context.repomap.index_db import SimilarCommit
 from tui_agent.context.repomap.indexer import pieces_of
 from tui_agent.context.repomap.path_kinds import weight_of
 from tui_agent.context.repomap.question_words import Query
-from tui_agent.context.repomap.texts import Text
+from tui_agent.context.repomap.texts import Text, read
 from tui_agent.folds.text.word_forms import find_words, split_identifier, split_text
 
 BYTES_A_WORD = 7

@@ -17,7 +17,6 @@ from tui_agent.context.repomap.evidence import (
     prefer_names,
 )
 from tui_agent.context.repomap.file_list import FileList
-from tui_agent.context.repomap.file_text import read
 from tui_agent.context.repomap.full_scan import FullScan, search_commits
 from tui_agent.context.repomap.history import BEST
 from tui_agent.context.repomap.index_db import KnownFile
@@ -30,7 +29,7 @@ from tui_agent.context.repomap.ranking import FileScore, add_related, find_relat
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.rendering import detailed_files, render_map, room_of, symbols_at, tokens_of
 from tui_agent.context.repomap.symbols import symbols_of
-from tui_agent.context.repomap.texts import Text, TextCache
+from tui_agent.context.repomap.texts import Text, TextCache, read
 from tui_agent.context.repomap.views import MapView, RankedFile, Symbol
 from tui_agent.errors import EnvironmentFault
 

@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from tui_agent.context.assembly import PackedRequest
 from tui_agent.context.budgets import Room
-from tui_agent.context.instruction_limits import RULES_LABEL
+from tui_agent.context.instructions import RULES_LABEL
 from tui_agent.context.summary.compaction_limits import chars_of, summary_cut
 from tui_agent.context.summary.facts import Facts
 from tui_agent.context.summary.room import (

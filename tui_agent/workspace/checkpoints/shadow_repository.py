@@ -21,13 +21,12 @@ from tui_agent.workspace.checkpoints import baseline, maintenance, store_setup
 from tui_agent.workspace.checkpoints import commit as commit_module
 from tui_agent.workspace.checkpoints import restore as restore_module
 from tui_agent.workspace.checkpoints import restore_plan as plan_module
-from tui_agent.workspace.checkpoints import store_repair as repair_module
 from tui_agent.workspace.checkpoints.atomic_restore import FileOperations
 from tui_agent.workspace.checkpoints.change_detection import changed_after, find_changes
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits, find_git, unavailable_reason
 from tui_agent.workspace.checkpoints.file_modes import Modes
 from tui_agent.workspace.checkpoints.git_runner import Git, RunProgram, run_program, split_names
-from tui_agent.workspace.checkpoints.redacted_history import Redact, copy_redacted
+from tui_agent.workspace.checkpoints.maintenance import Redact, copy_redacted
 from tui_agent.workspace.checkpoints.rooted_files import LINK
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error
 
@@ -133,7 +132,7 @@ class GitCheckpoints:
                 return None
             first = await baseline.take_baseline(shadow)
             if known and unchanged:
-                await run_sync(repair_module.record_stand_in, shadow.git.folder, known, first.commit)
+                await run_sync(store_setup.record_stand_in, shadow.git.folder, known, first.commit)
             return first
 
     async def load_read_only(self, known: str) -> bool:
@@ -194,7 +193,7 @@ class GitCheckpoints:
           user's.
         """
         async with self._open_exclusively() as shadow:
-            find_commit = partial(repair_module.resolve_stand_in, shadow.git.folder)
+            find_commit = partial(store_setup.resolve_stand_in, shadow.git.folder)
             source = await run_sync(find_commit, source)
             pairs = [
                 (await run_sync(find_commit, a), await run_sync(find_commit, b)) for a, b in kept_changes
@@ -321,7 +320,7 @@ class GitCheckpoints:
         """Return the commits that are missing or unreadable and have no usable replacement."""
         async with self._read_access() as shadow:
             actual = {
-                commit: await run_sync(repair_module.resolve_stand_in, shadow.git.folder, commit)
+                commit: await run_sync(store_setup.resolve_stand_in, shadow.git.folder, commit)
                 for commit in dict.fromkeys(commits)
             }
             if not actual:

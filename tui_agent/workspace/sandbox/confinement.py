@@ -41,8 +41,7 @@ from tui_agent.workspace.sandbox.mounts import (
     is_private,
     list_home_entries,
 )
-from tui_agent.workspace.sandbox.new_settings import rename_new
-from tui_agent.workspace.sandbox.placeholders import Placeholders
+from tui_agent.workspace.sandbox.placeholders import Placeholders, rename_new
 from tui_agent.workspace.sandbox.variables import confined_variables, with_stat_comparison
 
 _MAX_STATUS_BYTES = 4096

@@ -1,9 +1,10 @@
-"""Placeholders at names that commands must not create.
+"""Names that commands must not create: placeholders at them, and renaming of new files with such names.
 
-A sandbox can protect only existing paths, so an empty folder is created at each missing name. This file is also a
-program: it removes the placeholders of a killed process, with only the standard library.
+A sandbox can protect only existing paths, so an empty folder is created at each missing name. New settings of other
+programs, such as `.vscode`, are renamed when the command has ended, because other programs would use them without
+asking. This file is also a program: it removes the placeholders of a killed process, with only the standard library.
 
-Invariant: a placeholder is removed only if it is unchanged.
+Invariant: a placeholder is removed only if it is unchanged. Nothing that existed before the command is touched.
 """
 
 import fcntl
@@ -11,10 +12,42 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
+
+SUFFIX = ".sandboxed"
+
+
+@contextmanager
+def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]]) -> Iterator[list[str]]:
+    """Rename new files at the top of the workspace that have one of the `names`, at the end of the `with` block.
+
+    A file is new if it appeared during the block. Yield a list that gets a note on each renamed file.
+
+    `more`: function that returns further names at the end of the block, such as `HEAD`.
+    """
+    before = set(os.listdir(root))  # noqa: PTH208 - only names are needed
+    notes: list[str] = []
+    try:
+        yield notes
+    finally:
+        for name in (*names, *more()):
+            path = f"{root.rstrip('/')}/{name}"
+            if name not in before and os.path.lexists(path):
+                notes.append(f"{name} appeared while the command ran. {_rename(path)}")
+
+
+def _rename(path: str) -> str:
+    free = next(free for number in count() if not os.path.lexists(free := f"{path}{SUFFIX}{number or ''}"))
+    try:
+        os.rename(path, free)  # noqa: PTH104 - a link is renamed, not followed
+    except OSError as error:
+        return f"It could not be renamed ({error.strerror}), although other programs use it without asking."
+    new_name = free.rpartition("/")[2]
+    return f"It was renamed to {new_name}, because other programs use it without asking. Only the user may rename it back."
+
 
 _FILES = {"commondir": b".\n", "config.worktree": b""}
 """Maps a name in a git folder to a placeholder's content. Git ignores this content."""

@@ -8,7 +8,7 @@ import pytest
 
 from tests.stubs.rows import rows
 from tests.stubs.steered_repositories import build_plain, git
-from tui_agent.workspace.git.git_index import read_gitlinks
+from tui_agent.workspace.git.repository_layout import read_gitlinks
 from tui_agent.workspace.git.stat_cache import UnsafeRepositoryError
 
 

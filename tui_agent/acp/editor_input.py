@@ -1,19 +1,28 @@
-"""Conversion of an editor's prompt (text, links to files, embedded files, images) to a message of a session."""
+"""Conversion of what an editor sends: its prompts become messages of a session, its MCP servers settings.
+
+A prompt contains text, links to files, embedded files and images.
+"""
 
 import base64
 import binascii
+import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import mkstemp
 from typing import Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from acp.schema import (
+    AcpMcpServer,
     AudioContentBlock,
     EmbeddedResourceContentBlock,
+    HttpMcpServer,
     ImageContentBlock,
+    McpServerStdio,
     ResourceContentBlock,
+    SseMcpServer,
     TextContentBlock,
     TextResourceContents,
 )
@@ -92,3 +101,27 @@ def _save_image(data: str, folder: Path) -> Attachment:
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
     return Attachment(path=path, media_type=media_type)
+
+
+EditorServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
+MAX_NAME_CHARS: Final = 40
+_NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def server_entries(servers: Iterable[EditorServer]) -> tuple[tuple[str, str], ...]:
+    """Return (name, settings) for each supported server. The settings are JSON, as in `.mcp.json`."""
+    entries: dict[str, str] = {}
+    for server in servers:
+        settings: dict[str, object]
+        match server:
+            case McpServerStdio():
+                variables = {variable.name: variable.value for variable in server.env}
+                settings = {"command": server.command, "args": server.args, "env": variables}
+            case HttpMcpServer():
+                headers = {header.name: header.value for header in server.headers}
+                settings = {"url": server.url, "headers": headers}
+            case _:
+                continue  # the protocol does not require agents to support these kinds
+        name = _NOT_IN_NAME.sub("-", server.name).strip("-_")[:MAX_NAME_CHARS] or "server"
+        entries[name] = json.dumps(settings)
+    return tuple(entries.items())
