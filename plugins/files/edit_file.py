@@ -155,13 +155,13 @@ class Match:
     ending: str
 
 
-def find_matches(text: str, wanted: str) -> list[Match]:
-    """Return the non-overlapping matches of `wanted`, in order. Line endings may differ."""
-    if "\r" not in text and "\r" not in wanted:
-        return _find_plain(text, wanted)
+def find_matches(text: str, old: str) -> list[Match]:
+    """Return the non-overlapping matches of `old`, in order. Line endings may differ."""
+    if "\r" not in text and "\r" not in old:
+        return _find_plain(text, old)
     if "\r\n" not in text:
-        return _find_plain(text, wanted) or _find_plain(text, wanted.replace("\r\n", "\n"))
-    pattern = "\r?\n".join(re.escape(line) for line in wanted.replace("\r\n", "\n").split("\n"))
+        return _find_plain(text, old) or _find_plain(text, old.replace("\r\n", "\n"))
+    pattern = "\r?\n".join(re.escape(line) for line in old.replace("\r\n", "\n").split("\n"))
     usual = "\r\n" if 2 * text.count("\r\n") >= text.count("\n") else "\n"
     return [
         Match(match.start(), match.end(), _line_ending(match.group(), usual))
@@ -169,8 +169,8 @@ def find_matches(text: str, wanted: str) -> list[Match]:
     ]
 
 
-def _find_plain(text: str, wanted: str) -> list[Match]:
-    return [Match(match.start(), match.end(), "\n") for match in re.finditer(re.escape(wanted), text)]
+def _find_plain(text: str, old: str) -> list[Match]:
+    return [Match(match.start(), match.end(), "\n") for match in re.finditer(re.escape(old), text)]
 
 
 def _line_ending(piece: str, usual: str) -> str:

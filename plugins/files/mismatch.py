@@ -39,21 +39,23 @@ _NORMALISATIONS: tuple[tuple[Callable[[str], str], str], ...] = (
 # The sentence is empty if the indentation can differ too: `_describe_indentation` then writes the sentence.
 
 
-def explain_mismatch(text: str, wanted: str) -> str:
-    """Explain to the model, in a few lines, how `wanted` differs from the most similar lines of `text`."""
+def explain_mismatch(text: str, old_text: str) -> str:
+    """Explain to the model, in a few lines, how `old_text` differs from the most similar lines of `text`."""
     lines = [line.removesuffix("\r") for line in text.split("\n")][:MAX_LINES]
-    old = [line.removesuffix("\r") for line in wanted.split("\n")]
-    if old and old[-1] == "" and len(old) > 1:
-        old.pop()
-    if all(_NUMBERED.match(line) for line in old if line.strip()) and any(line.strip() for line in old):
+    old_lines = [line.removesuffix("\r") for line in old_text.split("\n")]
+    if old_lines and old_lines[-1] == "" and len(old_lines) > 1:
+        old_lines.pop()
+    if all(_NUMBERED.match(line) for line in old_lines if line.strip()) and any(
+        line.strip() for line in old_lines
+    ):
         return "old_text begins with line numbers: remove the number and tab that read_file adds."
-    start, reason = _find_nearest(lines, old)
+    start, reason = _find_nearest(lines, old_lines)
     if start is None:
         return "The file has nothing similar. Read it again."
-    piece = lines[start : start + min(len(old), SHOWN_LINES)]
+    piece = lines[start : start + min(len(old_lines), SHOWN_LINES)]
     shown = "\n".join(f"{start + 1 + index}\t{line[:MAX_WIDTH]}" for index, line in enumerate(piece))
-    place = f"line {start + 1}" if len(old) == 1 else f"lines {start + 1}-{start + len(old)}"
-    return f"Closest match, {place}: {reason or _first_difference(lines, old, start)}\n{shown}"
+    place = f"line {start + 1}" if len(old_lines) == 1 else f"lines {start + 1}-{start + len(old_lines)}"
+    return f"Closest match, {place}: {reason or _first_difference(lines, old_lines, start)}\n{shown}"
 
 
 def _find_nearest(lines: list[str], old: list[str]) -> tuple[int | None, str]:
@@ -99,8 +101,8 @@ def _count_blanks(text: str) -> str:
 def _find_similar(lines: list[str], old: list[str]) -> int | None:
     """Return the index in `lines` of the block most similar to `old`, or None if nothing is similar."""
     rows = [(row, line.strip()[:MAX_WIDTH]) for row, line in enumerate(old[:SHOWN_LINES])]
-    wanted = max((line for _, line in rows), key=len)
-    matcher = SequenceMatcher(None, "", wanted)
+    longest = max((line for _, line in rows), key=len)
+    matcher = SequenceMatcher(None, "", longest)
     scores: defaultdict[int, float] = defaultdict(float)
     compared = 0
     for index, line in enumerate(lines):
@@ -108,17 +110,17 @@ def _find_similar(lines: list[str], old: list[str]) -> int | None:
         for row, part in rows:
             if len(part) > 2 and part in piece:
                 scores[index - row] += len(part)
-            elif part is wanted and compared <= FUZZY_LIMIT:
+            elif part is longest and compared <= FUZZY_LIMIT:
                 matcher.set_seq1(piece)
                 if matcher.real_quick_ratio() > MIN_SIMILARITY and matcher.quick_ratio() > MIN_SIMILARITY:
                     compared += 1
                     similarity = matcher.ratio()
                     scores[index - row] += len(part) * similarity if similarity > MIN_SIMILARITY else 0
     start, score = max(scores.items(), key=lambda item: item[1], default=(0, 0.0))
-    if score > MIN_SIMILARITY * len(wanted):
+    if score > MIN_SIMILARITY * len(longest):
         return max(start, 0)
-    similar = _find_similar_part(lines, wanted)
-    return None if similar is None else max(similar - next(row for row, line in rows if line is wanted), 0)
+    similar = _find_similar_part(lines, longest)
+    return None if similar is None else max(similar - next(row for row, line in rows if line is longest), 0)
 
 
 def _find_similar_part(lines: list[str], part: str) -> int | None:

@@ -81,13 +81,13 @@ async def _path_kind(path: str, env: api.Environment) -> str:
 
 
 async def _suggest_similar(path: str, env: api.Environment) -> str:
-    wanted = PurePosixPath(path)
+    missing_path = PurePosixPath(path)
     try:
-        siblings = [item.path for item in await env.listdir(str(wanted.parent))]
+        siblings = [item.path for item in await env.listdir(str(missing_path.parent))]
     except api.EnvironmentFault:
         return "Its folder does not exist either; use list_directory or glob."
     names = {PurePosixPath(sibling).name: sibling for sibling in siblings}
-    similar = get_close_matches(wanted.name, list(names), n=3, cutoff=0.6)
+    similar = get_close_matches(missing_path.name, list(names), n=3, cutoff=0.6)
     shown = ", ".join(api.escape_unprintable(names[name]) for name in similar)
     return f"Did you mean {shown}?" if shown else ""
 
@@ -111,7 +111,7 @@ async def _image_result(content: api.FileContent, ctx: api.ToolContext) -> api.T
         ),
         summary=f"{media.removeprefix('image/')}, {api.format_bytes(size)}",
         display=(api.ImageBlock(media_type=media, blob_sha256=sha, size=size, name=name),),
-        events=(_read_event(content, ctx, 1, 1, whole=True),),
+        events=(_read_event(content, ctx, 1, 1, complete=True),),
     )
 
 
@@ -151,8 +151,8 @@ def _text_result(content: api.FileContent, args: ReadFileArgs, ctx: api.ToolCont
     if lines[-1] == "":
         lines.pop()
     page = _build_page(content.path, lines, args, MAX_CHARS, api.notes_on_text(decoded))
-    whole = page.first == 1 and page.last == page.total and not page.clipped
-    event = _read_event(content, ctx, page.first, max(page.last, page.first), whole=whole)
+    complete = page.first == 1 and page.last == page.total and not page.clipped
+    event = _read_event(content, ctx, page.first, max(page.last, page.first), complete=complete)
     return page.build_result(ctx, {"path": content.path}, event)
 
 
@@ -189,7 +189,7 @@ def _build_page(
 
 
 def _read_event(
-    content: api.FileContent, ctx: api.ToolContext, first: int, last: int, *, whole: bool
+    content: api.FileContent, ctx: api.ToolContext, first: int, last: int, *, complete: bool
 ) -> api.FileRead:
     return api.FileRead(
         path=content.path,
@@ -197,6 +197,6 @@ def _read_event(
         size=len(content.data),
         first_line=first,
         last_line=last,
-        complete=whole,
+        complete=complete,
         call_id=ctx.call_id,
     )

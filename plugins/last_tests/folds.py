@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tui_agent.plugin_api import DisplayBlock, Envelope, TableBlock, TestFinished, pane
 
-MOST = 20
+MAX_SHOWN_RUNS = 20
 """Number of test runs that are shown."""
 RARE_RESULTS = ("errors", "skipped", "xfailed", "xpassed")
 """Fields of `TestFinished` with rare results. They get a column only if they occur."""
@@ -21,7 +21,7 @@ class TestRuns:
     def apply(self, event: Envelope) -> None:
         """Add the test run that a `test.finished` event records."""
         if isinstance(event.payload, TestFinished):
-            self.runs = (event.payload, *self.runs)[:MOST]
+            self.runs = (event.payload, *self.runs)[:MAX_SHOWN_RUNS]
 
     def view(self) -> tuple[TestFinished, ...]:
         """Return the last test runs, newest first."""

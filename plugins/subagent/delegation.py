@@ -131,7 +131,7 @@ def _format_findings(findings: Findings) -> str:
     for evidence in findings.evidence:
         place = f"`{evidence.path}:{evidence.lines}`" if evidence.lines else f"`{evidence.path}`"
         missing = f" ({evidence.not_found})" if evidence.not_found else ""
-        lines.append(f"- {place} {evidence.what}".rstrip() + missing)
+        lines.append(f"- {place} {evidence.description}".rstrip() + missing)
     if findings.not_there:
         lines += ["", f"Not found: {', '.join(f'`{path}`' for path in findings.not_there)}"]
     if findings.open_questions:

@@ -32,12 +32,12 @@ class Evidence:
     """A location in a file that supports an investigator's answer.
 
     - `lines`: `10` or `10-24`, or empty for the whole file
-    - `what`: description of these lines
+    - `description`: description of these lines
     """
 
     path: str
     lines: str = ""
-    what: str = ""
+    description: str = ""
     not_found: str = ""
     """The reason why the lines do not exist; empty if they exist."""
 
@@ -48,7 +48,7 @@ class Evidence:
 
     def as_json(self) -> JsonMap:
         missing: JsonMap = {"not_found": self.not_found} if self.not_found else {}
-        return {"path": self.path, "lines": self.lines, "what": self.what, **missing}
+        return {"path": self.path, "lines": self.lines, "what": self.description, **missing}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +193,8 @@ def _parse_place(raw: object) -> Evidence | None:
     name, colon, tail = path.rpartition(":")
     if colon and not lines and tail[:1].isdigit():
         path, lines = name, tail
-    what = raw.get("what") or raw.get("why") or raw.get("note") or raw.get("reason") or ""
-    return Evidence(path, _normalise_range(lines), _clean_text(what, MAX_TEXT_CHARS))
+    description = raw.get("what") or raw.get("why") or raw.get("note") or raw.get("reason") or ""
+    return Evidence(path, _normalise_range(lines), _clean_text(description, MAX_TEXT_CHARS))
 
 
 def _lines_text(raw: Mapping[str, object]) -> str:

@@ -52,7 +52,7 @@ async def test_a_limit_that_is_crossed_again_and_again_in_a_turn_is_told_once(tm
 
 
 async def test_every_request_has_its_manifest_and_the_sections_add_up(tmp_path: Path) -> None:
-    sections = prompt_sections(PromptTexts(), "Linux", "bash", TOOLS)
+    sections = prompt_sections(PromptTexts(), "Linux", TOOLS)
     answers = [call(("echo", '{"words":"hello"}')), _using(0)]
     async with running(tmp_path, answers, [EchoTool()], middlewares=sections) as bench:
         bench.submit(SubmitPrompt(text="go"))
@@ -73,7 +73,7 @@ async def test_every_request_has_its_manifest_and_the_sections_add_up(tmp_path: 
 
 async def _prompts(tmp_path: Path, *policies: PolicyName, attended: bool = True) -> list[str]:
     """The system prompt under each policy, in a session with a sandbox."""
-    sections = prompt_sections(PromptTexts(), "Linux", "bash", TOOLS, attended=attended)
+    sections = prompt_sections(PromptTexts(), "Linux", TOOLS, attended=attended)
     async with running(tmp_path, [_using(0)] * len(policies), middlewares=sections) as bench:
         bench.recorder.append(EnvStarted(environment="local", root="/w", sandbox="bubblewrap"))
         for count, policy in enumerate(policies, 1):
@@ -137,7 +137,7 @@ class Encoding(Tokens):
 async def test_the_first_request_of_a_later_run_counts_its_own_message_alone_on_the_loop(
     tmp_path: Path,
 ) -> None:
-    sections = prompt_sections(PromptTexts(), "Linux", "bash", TOOLS)
+    sections = prompt_sections(PromptTexts(), "Linux", TOOLS)
     calls: list[object] = [call(("echo", f'{{"words":"hello {at}"}}')) for at in range(30)]
     async with running(tmp_path, [*calls, _using(0)], [EchoTool()], middlewares=sections) as bench:
         bench.submit(SubmitPrompt(text="go"))

@@ -91,7 +91,7 @@ async def test_middlewares_stand_around_calls_in_the_order_of_registration(tmp_p
 
 
 def test_the_prompt_plans_then_delegates_between_identity_and_guidance() -> None:
-    sections = prompt_sections(PromptTexts(), "Linux", "bash", TOOLS)
+    sections = prompt_sections(PromptTexts(), "Linux", TOOLS)
     fragments = [each for section in sections for each in section.contribute(SessionStateView())]
     ordered = [each.id for each in sorted(fragments, key=lambda each: each.priority)]
     assert ordered == ["identity", "workspace", "planning", "subagents", "guidance"]

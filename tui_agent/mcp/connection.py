@@ -85,7 +85,7 @@ class Connection:
         async for page in _pages(self.client.list_tools):
             for tool in page.tools:
                 if tool.name in tools:
-                    self.lists.leave_out_duplicate("tools", tool.name)
+                    self.lists.leave_out_duplicate(tool.name)
                 else:
                     tools[tool.name] = _as_remote_tool(tool)
             if len(tools) >= MAX_TOOLS:
@@ -130,8 +130,8 @@ class Connection:
                 uris += [item.uri for item in listed.resources]
                 if len(uris) >= MAX_RESOURCES:
                     break
-        kept = (tuple(filter(can_be_typed, resources[:MAX_RESOURCES])) for resources in (uris, templates))
-        return RemoteResources(*kept)
+        lists = (tuple(filter(can_be_typed, resources[:MAX_RESOURCES])) for resources in (uris, templates))
+        return RemoteResources(*lists)
 
     async def read_resource(self, uri: str) -> ResourceContent:
         """Return the content of a resource. Raise `ToolError` if the request fails."""

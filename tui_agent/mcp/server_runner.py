@@ -20,7 +20,7 @@ from tui_agent.mcp.server_tool import CallServices, RemoteTool
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ResourceContent, ToolResult
 from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.events.plugin import RESTARTS
+from tui_agent.protocol.events.plugin import NOT_ANSWERED, RESTARTS
 from tui_agent.units import format_time_limit
 
 if TYPE_CHECKING:
@@ -207,8 +207,8 @@ class ServerRunner:
         await ended.wait()
         self._news.set()
 
-    def _note_change(self, what: str) -> None:
-        if what == "resources":
+    def _note_change(self, list_name: str) -> None:
+        if list_name == "resources":
             if self._resources is not None:
                 self._resources.note_change()
             return
@@ -224,9 +224,9 @@ class ServerRunner:
         self.version = connection.version
         return (self.tools, self.prompts, self.left_out) != before
 
-    def go_on_without(self, reason: str) -> None:
-        """Record why the session begins without this server."""
-        self._set_fault(reason)
+    def record_no_answer(self) -> None:
+        """Record that the session begins without this server, because it has not answered."""
+        self._set_fault(NOT_ANSWERED)
 
     def reveal(self, names: Iterable[str]) -> None:
         """Add the tools `names`, which a search found, to all further requests."""

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
@@ -203,17 +203,9 @@ def is_too_large(tools: Sequence[RemoteTool]) -> bool:
     return len(tools) > MAX_LISTED_TOOLS or size > MAX_LISTED_BYTES
 
 
-class _Tool(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-ToolT = TypeVar("ToolT", bound=_Tool)
-
-
-def name_tools(server: str, tools: Iterable[ToolT]) -> dict[str, ToolT]:
+def name_tools(server: str, tools: Iterable[RemoteTool]) -> dict[str, RemoteTool]:
     """Return the server's tools by the names that the model sees."""
-    names = dict[str, ToolT]()
+    names = dict[str, RemoteTool]()
     for tool in tools:
         names[tool_name(server, tool.name, names)] = tool
     return names

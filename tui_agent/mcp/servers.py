@@ -32,7 +32,7 @@ from tui_agent.mcp.server_tool import (
 )
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ResourceContent, Tool
-from tui_agent.protocol.events.plugin import MCP_OWNER, NOT_ANSWERED, RESOURCES, PluginFailed, PluginLoaded
+from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed, PluginLoaded
 
 CLOSE_LIMIT_S = 3.0
 STARTS_PER_CORE = 2
@@ -152,7 +152,7 @@ class McpServers:
                     group.start_soon(self._wait_for_start, runner, prompt)
         for runner in self._runners:
             if not runner.settled.is_set():
-                runner.go_on_without(NOT_ANSWERED)
+                runner.record_no_answer()
                 if runner.start_began is not None:
                     await to_thread.run_sync(self._times.save, runner.settings, math.inf)
 

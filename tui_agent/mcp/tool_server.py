@@ -88,11 +88,11 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _require_token(app: "ASGIApp", token: str) -> "ASGIApp":
     """Wrap an app so that requests without the token get status 401."""
-    wanted = f"Bearer {token}".encode()
+    expected_header = f"Bearer {token}".encode()
 
     async def check(scope: "Scope", receive: "Receive", send: "Send") -> None:
-        given = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if scope["type"] == "lifespan" or hmac.compare_digest(given, wanted):
+        header = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] == "lifespan" or hmac.compare_digest(header, expected_header):
             await app(scope, receive, send)
             return
         await send({"type": "http.response.start", "status": 401, "headers": []})

@@ -142,11 +142,10 @@ class ListCheck:
         """Forget the invalid items of the list `key`, because the list is requested again."""
         self._left_out[key].clear()
 
-    def leave_out_duplicate(self, key: str, name: str) -> None:
-        """Record that an item of the list `key` was left out, because an earlier item has the same name."""
-        kind = key.removesuffix("s")
-        self._left_out[key].append(
-            f"The server has two {key} named {clean_line(name, 80)}; the second {kind} is left out."
+    def leave_out_duplicate(self, tool: str) -> None:
+        """Record that a tool was left out, because an earlier tool has the same name."""
+        self._left_out["tools"].append(
+            f"The server has two tools named {clean_line(tool, 80)}; the second tool is left out."
         )
 
     def left_out(self, *keys: str) -> tuple[str, ...]:

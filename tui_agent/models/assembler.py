@@ -109,7 +109,7 @@ class Assembler:
         """Add one chunk. Return the piece of the answer to show on the screen, or None."""
         match chunk:
             case TextChunk(text):
-                return self._add_text("text", text)
+                return self._add_text(text)
             case ReasoningChunk():
                 return self._add_reasoning(chunk)
             case ToolCallChunk():
@@ -186,11 +186,11 @@ class Assembler:
             return self._with_text_call(out, ids)
         return tuple(out)
 
-    def _add_text(self, kind: Literal["text", "reasoning"], text: str) -> Delta | None:
+    def _add_text(self, text: str) -> Delta | None:
         if not text:
             return None
-        self._text_block(kind).pieces.append(text)
-        return Delta(kind, len(self._blocks) - 1, text)
+        self._text_block("text").pieces.append(text)
+        return Delta("text", len(self._blocks) - 1, text)
 
     def _add_reasoning(self, chunk: ReasoningChunk) -> Delta | None:
         block = self._text_block("reasoning")

@@ -35,7 +35,7 @@ _IMMEDIATE_FAULTS: dict[ChaosFault, tuple[FaultKind, str]] = {
 }
 """Faults that replace the whole answer by an error. Maps a fault to the error's (kind, message)."""
 IN_A_ROW = 2
-SHARE = 0.4
+DISTURBED_FRACTION = 0.4
 """Fraction of the requests that get a disturbed answer."""
 
 
@@ -59,7 +59,7 @@ class ChaosClient:
     def _choose_fault(self) -> ChaosFault:
         kinds: tuple[ChaosFault, ...] = get_args(ChaosFault)[1:]
         chosen = self._random.choice(kinds)
-        if self._random.random() >= SHARE or self._faults_in_row >= IN_A_ROW:
+        if self._random.random() >= DISTURBED_FRACTION or self._faults_in_row >= IN_A_ROW:
             self._faults_in_row = 0
             return "none"
         self._faults_in_row += 1

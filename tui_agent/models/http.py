@@ -33,9 +33,9 @@ _UNUSED_MODULES = ("httpx._main", "httpcore._async.http2", "httpcore._sync.http2
 
 
 @contextmanager
-def _hide_modules(modules: tuple[str, ...]) -> Iterator[None]:
-    """Make imports of these modules raise `ImportError` inside the block, as if they were not installed."""
-    absent = [name for name in modules if name not in sys.modules]
+def _hide_unused_modules() -> Iterator[None]:
+    """Make imports of `_UNUSED_MODULES` raise `ImportError` inside the block, as if they were not installed."""
+    absent = [name for name in _UNUSED_MODULES if name not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None: not to be found
     try:
         yield
@@ -44,7 +44,7 @@ def _hide_modules(modules: tuple[str, ...]) -> Iterator[None]:
             sys.modules.pop(name, None)
 
 
-with _hide_modules(_UNUSED_MODULES):
+with _hide_unused_modules():
     import httpcore  # noqa: F401 - otherwise httpx would import it later, for its first client
     import httpx
 

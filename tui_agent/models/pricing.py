@@ -166,14 +166,14 @@ def cost(info: ModelInfo, usage: Usage) -> float | None:
 
 def parse_usage(raw: dict[str, Any]) -> Usage:
     """Parse token counts, in the form of the Chat Completions API, its variants, or the Responses API."""
-    given = raw.get("prompt_tokens_details") or raw.get("input_tokens_details") or {}
-    generated = raw.get("completion_tokens_details") or raw.get("output_tokens_details") or {}
+    input_details = raw.get("prompt_tokens_details") or raw.get("input_tokens_details") or {}
+    output_details = raw.get("completion_tokens_details") or raw.get("output_tokens_details") or {}
     return Usage(
         input_tokens=int(raw.get("prompt_tokens") or raw.get("input_tokens") or 0),
         output_tokens=int(raw.get("completion_tokens") or raw.get("output_tokens") or 0),
-        cached_tokens=int(given.get("cached_tokens") or raw.get("prompt_cache_hit_tokens") or 0),
-        cache_write_tokens=int(given.get("cache_write_tokens") or 0),
-        reasoning_tokens=int(generated.get("reasoning_tokens") or 0),
+        cached_tokens=int(input_details.get("cached_tokens") or raw.get("prompt_cache_hit_tokens") or 0),
+        cache_write_tokens=int(input_details.get("cache_write_tokens") or 0),
+        reasoning_tokens=int(output_details.get("reasoning_tokens") or 0),
     )
 
 

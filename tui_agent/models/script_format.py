@@ -50,13 +50,13 @@ class ScriptedCall(FrozenModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _expand_short_form(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "name" not in given and len(given) == 1:
-            name, arguments = next(iter(given.items()))
+    def _expand_short_form(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "name" not in value and len(value) == 1:
+            name, arguments = next(iter(value.items()))
             if isinstance(arguments, str):
                 return {"name": name, "raw": arguments}
             return {"name": name, "arguments": arguments or {}}
-        return given
+        return value
 
 
 class ScriptedFault(FrozenModel):
@@ -130,10 +130,10 @@ class Script(FrozenModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _accept_list(cls, given: Any) -> Any:
-        if isinstance(given, list):
-            return {"answers": given}
-        return given
+    def _accept_list(cls, value: Any) -> Any:
+        if isinstance(value, list):
+            return {"answers": value}
+        return value
 
 
 def read_script(path: Path) -> Script:

@@ -300,14 +300,17 @@ def _text(content: tuple[Content, ...]) -> str:
     return "\n".join(text_previews(content))
 
 
+def _as_tuple(words: Words) -> tuple[str, ...]:
+    return (words,) if isinstance(words, str) else words
+
+
 def _contains_all(words: Words, text: str) -> bool:
-    wanted = (words,) if isinstance(words, str) else words
     folded = text.lower()
-    return all(word.lower() in folded for word in wanted)
+    return all(word.lower() in folded for word in _as_tuple(words))
 
 
 def _quote(words: Words) -> str:
-    return " and ".join(repr(word) for word in ((words,) if isinstance(words, str) else words))
+    return " and ".join(repr(word) for word in _as_tuple(words))
 
 
 def _describe_input(request: ModelRequest) -> str:

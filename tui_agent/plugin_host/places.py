@@ -30,7 +30,7 @@ def plugin_places(config: Config, options: SessionOptions) -> PluginPlaces:
     return PluginPlaces(
         bundled=bundled_folder("plugins"),
         user=paths.config_dir / "plugins",
-        project=copy_plugins(config.project, PROJECT_PLUGINS, paths.trusted_copies),
+        project=copy_plugins(config.project, paths.trusted_copies),
         extra=tuple(dict.fromkeys((*config.plugin_dirs, *options.plugin_dirs))),
         only_bundled=options.no_plugins,
         notes=notes_folder(config),
@@ -63,19 +63,18 @@ def find_panes(options: SessionOptions, environ: Mapping[str, str]) -> dict[str,
     return panes
 
 
-def copy_plugins(files: ProjectFiles | None, below: str, root: Path) -> Path | None:
+def copy_plugins(files: ProjectFiles | None, root: Path) -> Path | None:
     """Copy a project's trusted plugins to a folder under `root`, and return the copy's folder.
 
     `files`: the project's trusted files.
-    `below`: the project's folder with the plugins.
 
-    Return None if the folder `below` has no trusted files. Raise `PluginError` if the copy cannot be written.
+    Return None if no plugin of the project is trusted. Raise `PluginError` if the copy cannot be written.
     """
     if files is None:
         return None
-    inside = f"{below}/"
+    prefix = f"{PROJECT_PLUGINS}/"
     contents = {
-        file.name.removeprefix(inside): file.content for file in files.files if file.name.startswith(inside)
+        file.name.removeprefix(prefix): file.content for file in files.files if file.name.startswith(prefix)
     }
     if not contents:
         return None

@@ -23,10 +23,10 @@ def describe_effect(event: Envelope) -> str:
     match event.payload:
         case SessionHeadMoved(reason=reason, kept_commits=commits):
             return f"{_MOVES.get(reason, '')} {describe_kept_commits(commits)}".strip()
-        case CheckpointRestored(kept_count=kept) as restored:
+        case CheckpointRestored(kept_count=kept_count) as restored:
             changed = (
-                f" Kept {format_count(kept, 'file that was', 'files that were')} changed since then."
-                if kept
+                f" Kept {format_count(kept_count, 'file that was', 'files that were')} changed since then."
+                if kept_count
                 else ""
             )
             return f"{describe_restored(restored)}{changed}"

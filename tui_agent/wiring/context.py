@@ -106,7 +106,7 @@ class ContextComposition:
         config, recorder, names = self._base.config, self._recorder, tools.names()
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         prompts = prompt_sections(
-            texts, self._system, "bash", names, self._roles, attended=self._base.options.is_attended
+            texts, self._system, names, self._roles, attended=self._base.options.is_attended
         )
         sections = [
             self._instructions,

@@ -185,7 +185,7 @@ class RerunBench:
             offered for offered in loaded.tools if not leaves_out("tool", offered.tool.spec.name)
         ]
         tools = recorded_tools(offered_tools, self._results)
-        prompts = prompt_sections(texts, "", "bash", tools.names())
+        prompts = prompt_sections(texts, "", tools.names())
         sections = [StuckNotice(lambda: recorder.state), memory, RepoMapSection(self._recorded_turn)]
         middlewares: list[Middleware] = [
             *(prompt for prompt in prompts if not leaves_out("prompt", prompt.name)),
@@ -265,8 +265,10 @@ class RerunBench:
                 )
             )
         elif isinstance(payload, QuestionAsked) and payload.form == "stuck":
-            given = self._answers.pop(0) if self._answers else None
-            text, choice = (text_preview(given.answer), given.choice) if given is not None else ("", None)
+            recorded = self._answers.pop(0) if self._answers else None
+            text, choice = (
+                (text_preview(recorded.answer), recorded.choice) if recorded is not None else ("", None)
+            )
             self.submit(AnswerQuestion(question_id=payload.question_id, answer=text, choice=choice))
 
     def _on_event(self, event: Envelope) -> None:

@@ -161,7 +161,7 @@ def test_compiled_files_are_neither_asked_about_nor_loaded(folder: Path, tmp_pat
     (plugins / "__pycache__").mkdir()
     (plugins / "__pycache__" / "extra.cpython-311.pyc").write_bytes(b"evil")
     (plugins / "hidden.pyc").write_bytes(b"evil")
-    place = copy_plugins(read_project_files(folder), ".tui_agent/plugins", tmp_path / "copies")
+    place = copy_plugins(read_project_files(folder), tmp_path / "copies")
     assert place is not None
     assert [path.name for path in place.rglob("*")] == ["extra.py"]
 
@@ -199,17 +199,17 @@ def test_what_is_used_is_what_was_read_when_it_was_held_against_the_decision(
     (folder / ".tui_agent" / "plugins" / "extra.py").write_text("raise SystemExit('swapped')\n")
     (folder / ".tui_agent" / "config.toml").write_text('model = "swapped"\n')
     assert found is not None and found.read_own("config.toml") == 'model = "own"\n'
-    place = copy_plugins(found, ".tui_agent/plugins", tmp_path / "copies")
+    place = copy_plugins(found, tmp_path / "copies")
     assert place is not None and (place / "extra.py").read_text() == "def register(api): pass\n"
 
 
 def test_a_copy_that_was_changed_is_made_anew(folder: Path, tmp_path: Path) -> None:
     found, root = read_project_files(folder), tmp_path / "copies"
-    place = copy_plugins(found, ".tui_agent/plugins", root)
+    place = copy_plugins(found, root)
     assert place is not None
     (place / "extra.py").write_text("changed\n")
     (place / "more.py").symlink_to("/etc/passwd")
-    again = copy_plugins(found, ".tui_agent/plugins", root)
+    again = copy_plugins(found, root)
     assert again == place and [path.name for path in place.iterdir()] == ["extra.py"]
     assert (place / "extra.py").read_text() == "def register(api): pass\n"
     assert place.stat().st_mode & 0o077 == 0

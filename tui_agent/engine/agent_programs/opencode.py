@@ -59,8 +59,8 @@ class OpenCode:
 
     def _read_call(self, part: dict[str, Any]) -> None:
         state, call_id = part["state"], part["callID"]
-        given = state.get("input")
-        arguments = given if isinstance(given, dict) else {}
+        call_input = state.get("input")
+        arguments = call_input if isinstance(call_input, dict) else {}
         self._parts.append(ToolCallPart(call_id=CallId(call_id), name=part["tool"], arguments=arguments))
         metadata = state.get("metadata")
         status = metadata.get("exit") if isinstance(metadata, dict) else None

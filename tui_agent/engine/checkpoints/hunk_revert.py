@@ -36,7 +36,8 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
         except BlobNotFound:
             return None
 
-    diff, note = diff_contents(_file_of(command), read)
+    changed = ChangedFile(command.path, command.before, command.after, hidden_changes=command.hidden_changes)
+    diff, note = diff_contents(changed, read)
     hunks = [] if diff is None else split_hunks(diff.text)
     if not 0 <= command.hunk < len(hunks):
         reason = note if diff is None else "this change was not found"
@@ -48,10 +49,6 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
             hint="/revert restores the whole file.",
         )
     return hunk
-
-
-def _file_of(command: RevertHunk) -> ChangedFile:
-    return ChangedFile(command.path, command.before, command.after, hidden_changes=command.hidden_changes)
 
 
 def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> bytes | None:
@@ -111,14 +108,14 @@ async def find_reverted_paths(recorder: Recorder, to_seq: int) -> RevertedPaths:
 
 def _sort_paths(records: Iterable[Record], to_seq: int) -> RevertedPaths:
     changed_versions: set[tuple[str, str | None]] = set()
-    kept, restored = set[str](), dict[str, None]()
+    kept_paths, restored_paths = set[str](), dict[str, None]()
     for record in records:
         match record.payload:
             case FileChanged(path=path, before=before, author="agent" | "command"):
                 changed_versions.add((path, before))
             case SessionHeadMoved(from_seq=from_seq, reason="hunk", hunk=hunk) if hunk:
                 if from_seq == to_seq:
-                    restored[hunk.path] = None
+                    restored_paths[hunk.path] = None
                 elif (hunk.path, hunk.before) not in changed_versions:
-                    kept.add(hunk.path)
-    return RevertedPaths(frozenset(kept), tuple(restored))
+                    kept_paths.add(hunk.path)
+    return RevertedPaths(frozenset(kept_paths), tuple(restored_paths))

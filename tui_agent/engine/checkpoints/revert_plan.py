@@ -99,17 +99,23 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
 
 
 def folder_changes(
-    plan: RestorePlan, restored: Sequence[str], kept: Sequence[str]
+    plan: RestorePlan, restored_paths: Sequence[str], kept_paths: Sequence[str]
 ) -> tuple[FolderChange, ...]:
     """Return the generated folders of a plan, with the numbers of their restored and kept files."""
     folders = {act.path: act.folder for act in plan.actions if act.folder}
-    removed = removed_paths(plan).intersection(restored)
-    done, gone, left = (
-        Counter(folders[path] for path in paths if path in folders) for paths in (restored, removed, kept)
+    removed_files = removed_paths(plan).intersection(restored_paths)
+    restored_counts, removed_counts, kept_counts = (
+        Counter(folders[path] for path in paths if path in folders)
+        for paths in (restored_paths, removed_files, kept_paths)
     )
     return tuple(
-        FolderChange(path=folder, files=done[folder], removed=gone[folder], conflicts=left[folder])
-        for folder in sorted(done | left)[:MAX_PATHS_IN_EVENT]
+        FolderChange(
+            path=folder,
+            files=restored_counts[folder],
+            removed=removed_counts[folder],
+            conflicts=kept_counts[folder],
+        )
+        for folder in sorted(restored_counts | kept_counts)[:MAX_PATHS_IN_EVENT]
     )
 
 

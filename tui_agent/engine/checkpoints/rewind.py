@@ -384,8 +384,8 @@ class Rewind:
         removed = removed_paths(plan)
         own_paths = [path for path in restored.paths if path not in generated]
         paths = sorted(own_paths, key=lambda path: path in removed)  # Messages name the first paths.
-        kept = tuple(path for path in restored.kept_paths if path not in restored.blocked)
-        own_kept = tuple(path for path in kept if path not in generated)
+        kept_paths = tuple(path for path in restored.kept_paths if path not in restored.blocked)
+        own_kept_paths = tuple(path for path in kept_paths if path not in generated)
         reasons = {act.path: act.conflict for act in plan.actions if act.conflict != CHANGED_BY_YOU}
         recorder.append(
             CheckpointRestored(
@@ -394,11 +394,11 @@ class Rewind:
                 paths=tuple(paths[:MAX_PATHS_IN_EVENT]),
                 unlisted_count=max(0, len(paths) - MAX_PATHS_IN_EVENT),
                 removed_count=len(removed.intersection(paths)),
-                skipped_paths=own_kept[:MAX_PATHS_IN_EVENT],
-                unlisted_skipped_count=max(0, len(own_kept) - MAX_PATHS_IN_EVENT),
-                folders=folder_changes(plan, restored.paths, kept),
+                skipped_paths=own_kept_paths[:MAX_PATHS_IN_EVENT],
+                unlisted_skipped_count=max(0, len(own_kept_paths) - MAX_PATHS_IN_EVENT),
+                folders=folder_changes(plan, restored.paths, kept_paths),
                 skipped_reasons={
-                    path: reasons[path] for path in own_kept[:MAX_PATHS_IN_EVENT] if path in reasons
+                    path: reasons[path] for path in own_kept_paths[:MAX_PATHS_IN_EVENT] if path in reasons
                 },
             )
         )

@@ -333,17 +333,19 @@ class Compactor:
             self._give_up(f"The summary freed only {format_percent(1 - after / before)} of the context.")
         return True
 
-    async def _chars_to_keep(self, fixed: int, whole: float) -> int:
+    async def _chars_to_keep(self, fixed: int, window_chars: float) -> int:
         """Return the number of characters that the newest messages keep beside the summary.
 
         - `fixed`: characters of everything except messages.
-        - `whole`: characters that fit in the window.
+        - `window_chars`: characters that fit in the window.
         """
         seqs = (message.seq for message in self._parts.recorder.messages(self._agent))
         facts = self._facts(max(seqs, default=0))
         needed, _ = await to_thread.run_sync(needed_chars, facts, self._resolve_text)
-        available = FULL * whole - fixed - needed
-        return round(min(self._parts.compaction_limits.keep * whole, max(MIN_KEPT * whole, available)))
+        available = FULL * window_chars - fixed - needed
+        return round(
+            min(self._parts.compaction_limits.keep * window_chars, max(MIN_KEPT * window_chars, available))
+        )
 
     async def _fit_summary(
         self, facts: Facts, story: str, room: SummaryRoom, rest: Sequence[Message], base: PackedRequest

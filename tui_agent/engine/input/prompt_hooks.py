@@ -198,9 +198,9 @@ def prompt_from_steering(message: UserSteered) -> UserMessageReceived:
     )
 
 
-def load_attachments(blobs: Blobs, wanted: Sequence[Attachment]) -> tuple[ImageContent, ...]:
+def load_attachments(blobs: Blobs, attachments: Sequence[Attachment]) -> tuple[ImageContent, ...]:
     """Read and store images. Raise `ConfigError` if an image cannot be read or has an unsupported type."""
-    return tuple(_store_image(blobs, attachment) for attachment in wanted)
+    return tuple(_store_image(blobs, attachment) for attachment in attachments)
 
 
 def _store_image(blobs: Blobs, attachment: Attachment) -> ImageContent:

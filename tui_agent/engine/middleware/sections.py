@@ -86,16 +86,15 @@ class WorkspaceSection(BaseMiddleware):
 
     name = "workspace"
 
-    def __init__(self, system: str, shell: str) -> None:
+    def __init__(self, system: str) -> None:
         self._system = system
-        self._shell = shell
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
         """Return the section with the workspace, the system and the date."""
         # The date is the day when the session started: a changing date would make the provider's cache useless.
         lines = [
             f"Workspace: {state.workspace} (paths are relative to it)",
-            f"System: {self._system}, shell {self._shell}",
+            f"System: {self._system}, shell bash",
         ]
         if state.started_at is not None:
             lines.append(f"Date: {format_day(state.started_at)}")
@@ -105,7 +104,6 @@ class WorkspaceSection(BaseMiddleware):
 def prompt_sections(
     texts: PromptTexts,
     system: str,
-    shell: str,
     tools: Collection[str],
     roles: Sequence[Role] = (),
     *,
@@ -120,7 +118,7 @@ def prompt_sections(
     plan_text = texts.get("plan_mode" if attended else "plan_headless")
     sections = [
         PromptSection("identity", texts.get("identity"), 100),
-        WorkspaceSection(system, shell),
+        WorkspaceSection(system),
         PromptSection("planning", texts.get("planning"), 200),
         PromptSection("subagents", delegation_prompt(texts.get("subagents"), roles), 220),
         PromptSection("sandbox", texts.get("sandbox"), 300, _is_confined),

@@ -150,9 +150,9 @@ def _describe_fault(value: Value, schema: Mapping[str, object]) -> str:
         return "Enter a whole number." if kind == "integer" else "Enter a number."
     if not isinstance(value, str):
         return ""
-    wanted, pattern = _FORMATS.get(str(schema.get("format")), ("", _ANY_TEXT))
+    expected, pattern = _FORMATS.get(str(schema.get("format")), ("", _ANY_TEXT))
     if not pattern.fullmatch(value):
-        return f"Enter {wanted}."
+        return f"Enter {expected}."
     return _describe_range(len(value), schema.get("minLength"), schema.get("maxLength"), " characters")
 
 

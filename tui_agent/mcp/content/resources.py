@@ -46,7 +46,7 @@ class ResourceList:
 
     def __init__(self) -> None:
         self._value = RemoteResources()
-        self._wanted, self._listed, self._changed = anyio.Event(), anyio.Event(), anyio.Event()
+        self._requested, self._listed, self._changed = anyio.Event(), anyio.Event(), anyio.Event()
 
     def note_change(self) -> None:
         """Record that the resources have changed, so that `keep` lists them again."""
@@ -55,7 +55,7 @@ class ResourceList:
     async def keep(self, list_all: Callable[[], Awaitable[RemoteResources]]) -> None:
         """List the resources at the first `get` and again after each change, until cancelled."""
         while True:
-            await self._wanted.wait()
+            await self._requested.wait()
             self._changed = anyio.Event()
             try:
                 self._value = await list_all()
@@ -66,7 +66,7 @@ class ResourceList:
 
     async def get(self) -> RemoteResources:
         """Return the resources; the first call waits for the server."""
-        self._wanted.set()
+        self._requested.set()
         await self._listed.wait()
         return self._value
 
@@ -78,9 +78,9 @@ def can_be_typed(uri: str) -> bool:
 
 def find_matches(server: str, query: str, resources: RemoteResources) -> list[str]:
     """Return the mentions (`SERVER:URI`) that contain the query, for the server's resources and templates."""
-    wanted = query.casefold()
+    folded_query = query.casefold()
     mentions = (f"{server}:{uri}" for uri in (*resources.uris, *resources.templates))
-    return [mention for mention in mentions if wanted in mention.casefold()]
+    return [mention for mention in mentions if folded_query in mention.casefold()]
 
 
 def open_slots(typed: str, templates: Sequence[str]) -> Iterator[TemplateSlot]:

@@ -55,8 +55,8 @@ class PluginLoaded(Payload):
     @property
     def lines(self) -> tuple[str, ...]:
         """The chat's lines about a plugin that was loaded during the session, with the sentences in `left_out`."""
-        given = ", ".join(self.contributions) or "nothing"
-        loaded = (f"The plugin {self.plugin} was loaded. It adds: {given}.",) if self.while_running else ()
+        names = ", ".join(self.contributions) or "nothing"
+        loaded = (f"The plugin {self.plugin} was loaded. It adds: {names}.",) if self.while_running else ()
         left_out = (f"MCP server {self.plugin.removeprefix(MCP_OWNER)}:", *self.left_out)
         return (*loaded, *(left_out if self.left_out else ()))
 
